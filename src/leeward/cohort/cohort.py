@@ -1,0 +1,91 @@
+"""The cohort: what a custodian holds, in up to three frames (ARCHITECTURE, "The cohort").
+
+Column names are fixed here; the readers map the user's names onto them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.cohort.lenses import CodeSets
+
+ROWS_SHOWN = 20
+"""A notice lists at most this many row numbers."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something a custodian should know about the input: what was repaired, left out or looks odd.
+
+    `rows` holds the first row numbers concerned (1-based, counted as in the file, header excluded).
+    """
+
+    kind: str
+    message: str
+    count: int
+    rows: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return self.message
+        shown = ", ".join(str(row) for row in self.rows[:ROWS_SHOWN])
+        return f"{self.message} (rows {shown}{', …' if self.count > min(len(self.rows), ROWS_SHOWN) else ''})"
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Electronic health records as up to three Polars frames.
+
+    events
+        One row a recorded code: `patient` (any type, never null), `code` (`pl.Enum` whose categories are the
+        distinct codes sorted lexicographically, never null), `row` (UInt32, 1-based row of the source) and, where
+        known, `vocabulary`, `visit`, `date`, `age` (years, Float64).
+    patients
+        One row a patient: `patient` and any attributes and payload columns.
+    notes
+        One row a note: `note`, `patient`, `date`, `text`.
+    notices
+        What the reader repaired, left out or found odd.
+    name
+        What to call the source in messages (a file name, never a path with patient data).
+    """
+
+    events: pl.DataFrame | None = None
+    patients: pl.DataFrame | None = None
+    notes: pl.DataFrame | None = None
+    notices: tuple[Notice, ...] = ()
+    name: str = "cohort"
+    vocabulary: str | None = None
+    _lenses: dict[str, CodeSets] = field(default_factory=dict, compare=False, repr=False)
+
+    def require_events(self) -> pl.DataFrame:
+        """The events, or an error that says what is missing."""
+        if self.events is None or self.events.height == 0:
+            raise BadInput(f"{self.name}: no events with a patient and a code; give a file that has both columns.")
+        return self.events
+
+    def code_sets(self) -> CodeSets:
+        """Each patient's set of distinct codes as flat arrays (computed once)."""
+        from leeward.cohort.lenses import code_sets_of
+
+        if "code_sets" not in self._lenses:
+            self._lenses["code_sets"] = code_sets_of(self.require_events())
+        return self._lenses["code_sets"]
+
+    def with_notices(self, *notices: Notice) -> Cohort:
+        """The same cohort with further notices."""
+        return replace(self, notices=self.notices + notices)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{label} {frame.height:,}"
+            for label, frame in (("events", self.events), ("patients", self.patients), ("notes", self.notes))
+            if frame is not None
+        ]
+        return f"Cohort({self.name}: {', '.join(parts) or 'empty'}; {len(self.notices)} notices)"

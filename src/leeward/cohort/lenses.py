@@ -1,0 +1,85 @@
+"""Lenses: the views of a cohort that kernels read, as flat integer arrays (offsets + values)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class CodeSets:
+    """Every patient's set of distinct codes.
+
+    Attributes
+    ----------
+    offsets : int64[n + 1]
+        Record r holds `values[offsets[r]:offsets[r + 1]]`.
+    values : int32[total]
+        Indices into `codes`, ascending inside a record, no repeats.
+    codes : tuple of str
+        The distinct codes, sorted lexicographically, so that comparing indices compares codes.
+    patients : pl.Series
+        The identifier of each record, ascending; never leaves the custodian.
+    """
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int32]
+    codes: tuple[str, ...]
+    patients: pl.Series
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of distinct codes of each record, int64[n]."""
+        return np.diff(self.offsets)
+
+    def supports(self) -> NDArray[np.int64]:
+        """Number of records that hold each code, int64[len(codes)]."""
+        return np.bincount(self.values, minlength=len(self.codes)).astype(np.int64)
+
+    def record(self, r: int) -> tuple[str, ...]:
+        """The codes of record `r` as strings, ascending (for small data and tests)."""
+        return tuple(self.codes[v] for v in self.values[self.offsets[r] : self.offsets[r + 1]])
+
+
+def patient_numbers(patient: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
+    """Number patients 0…n-1 in the ascending order of their identifiers: (number of each row, identifiers)."""
+    distinct = patient.unique().sort()
+    if patient.dtype.is_integer():
+        low, high = int(distinct[0]), int(distinct[-1])
+        if high - low < 4 * max(len(distinct), 1_000_000):
+            table = np.zeros(high - low + 1, np.int64)
+            table[(distinct - low).to_numpy()] = np.arange(len(distinct))
+            return table[(patient - low).to_numpy()], distinct
+        return np.searchsorted(distinct.to_numpy(), patient.to_numpy()), distinct
+    numbered = pl.DataFrame({"patient": distinct}).with_row_index("number")
+    numbers = patient.to_frame("patient").join(numbered, on="patient", how="left", maintain_order="left")["number"]
+    return numbers.to_numpy().astype(np.int64), distinct
+
+
+def code_sets_of(events: pl.DataFrame) -> CodeSets:
+    """The code-set lens of `events` (`patient`, `code` as an Enum of sorted categories).
+
+    Repeats of a code in a patient collapse; the order of the rows has no influence.
+    """
+    codes = tuple(events["code"].cat.get_categories().to_list())
+    numbers, patients = patient_numbers(events["patient"])
+    width = np.int64(max(len(codes), 1))
+    keys = numbers * width + events["code"].to_physical().to_numpy()
+    keys.sort()
+    keep = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=keep[1:])
+    keys = keys[keep]
+    values = (keys % width).astype(np.int32)
+    counts = np.bincount(keys // width, minlength=len(patients))
+    offsets = np.zeros(len(patients) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    used = np.bincount(values, minlength=len(codes)) > 0
+    if used.all():
+        return CodeSets(offsets, values, codes, patients)
+    renumber = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return CodeSets(offsets, renumber[values], tuple(c for c, u in zip(codes, used, strict=True) if u), patients)

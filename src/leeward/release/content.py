@@ -1,0 +1,95 @@
+"""What a method hands to the release writer: the guarantee, the tables, and what stays in custody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A privacy guarantee, exactly: what holds, against whom, and what it does not protect.
+
+    Only the keys that apply are written to the manifest (`to_json`).
+    """
+
+    name: str
+    attacker: str
+    not_protected: tuple[str, ...]
+    k: int | None = None
+    m: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    unit: str = "patient"
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest's `guarantee` object."""
+        fields = {
+            "name": self.name,
+            "k": self.k,
+            "m": self.m,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": self.unit,
+            "attacker": self.attacker,
+            "not_protected": list(self.not_protected),
+        }
+        return {key: value for key, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ReleaseTable:
+    """One data file, as a stream of Arrow batches so that a large release never sits in memory twice.
+
+    `path` is relative to `data/` (for example `chunks.parquet`, `reconstructions/01.parquet`,
+    `code_hierarchy.csv`); the ending decides the format.
+    """
+
+    path: str
+    schema: pa.Schema
+    batches: Callable[[], Iterable[pa.RecordBatch]]
+
+    @staticmethod
+    def of(path: str, table: pa.Table) -> ReleaseTable:
+        """A table that is already in memory."""
+        return ReleaseTable(path, table.schema, lambda: table.to_batches(max_chunksize=1 << 20))
+
+
+@dataclass(frozen=True)
+class Anonymized:
+    """A method's result, before it is written.
+
+    Attributes
+    ----------
+    method : str
+        The manifest's `method`.
+    parameters : mapping
+        The manifest's `parameters`: public, JSON-able, never the seed.
+    guarantee : Guarantee
+    records : int
+        Number of released records.
+    tables : sequence of ReleaseTable
+        The data files of `share/data`.
+    readme : str
+        Markdown: how a recipient reads and analyses these files (goes into `share/README.md`).
+    custody_tables : sequence of ReleaseTable
+        Files for `custody/data` (for example the utility policy applied).
+    custody : mapping
+        JSON-able facts for the custodian only (goes into `custody/measures.json` under `method`).
+    seeded : bool
+        True when a person chose the seed: the manifest says so and `verify` warns.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    guarantee: Guarantee
+    records: int
+    tables: tuple[ReleaseTable, ...]
+    readme: str
+    custody_tables: tuple[ReleaseTable, ...] = ()
+    custody: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    seeded: bool = False
