@@ -1,0 +1,83 @@
+# Needs make and Python >= 3.11 with venv; everything else is installed into .venv, from lock files with hashes.
+#
+#   make demo        a verified release of a made-up cohort, and where its report is
+#   make install     .venv with all that the tests need, and the package editable
+#   make test        install, system packages, lint, types, tests
+#   make lint        ruff and mypy alone
+#   make benchmarks  the benchmarks of benchmarks/README.md
+#   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
+#   make clean       caches, builds and the demo; the environment stays
+#   make distclean   the environment too
+
+PYTHON ?=
+VENV   := .venv
+PY     := $(VENV)/bin/python
+JOBS   ?= 2
+PYTEST_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
+export MPLCONFIGDIR ?= $(CURDIR)/.cache/matplotlib
+# Someone else's libraries must not get in front of ours.
+unexport PYTHONPATH
+unexport PYTHONHOME
+
+PIP := $(PY) -m pip install --quiet --require-hashes
+EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help install demo test system-packages lint benchmarks lock clean distclean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(VENV)/.stamp-venv:
+	@sh scripts/make-venv.sh $(VENV) "$(PYTHON)"
+	@touch $@
+
+# The run lock and the build backend: all that `leeward demo` needs. An environment with the dev lock has it already.
+$(VENV)/.stamp-run: $(VENV)/.stamp-venv requirements/run.txt requirements/build.txt pyproject.toml
+	@if [ ! -f $(VENV)/.stamp-dev ]; then \
+	    echo "Installing what Leeward runs on (once; a minute or two) ..."; \
+	    $(PIP) -r requirements/run.txt -r requirements/build.txt; \
+	fi
+	@$(EDITABLE)
+	@touch $@
+
+$(VENV)/.stamp-dev: $(VENV)/.stamp-venv requirements/dev.txt pyproject.toml
+	@echo "Installing what the tests need (once; a few minutes) ..."
+	@$(PIP) -r requirements/dev.txt
+	@$(EDITABLE)
+	@touch $@
+
+install: $(VENV)/.stamp-dev
+
+demo: $(VENV)/.stamp-run
+	@sh scripts/demo.sh $(VENV)/bin/leeward demo-release
+
+system-packages:
+	@sh scripts/system-packages.sh java postgresql chromium
+
+lint: install
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy --strict src
+
+test: install system-packages lint
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+benchmarks: install
+	@if [ -f benchmarks/run_all.py ]; then $(PY) benchmarks/run_all.py $(BENCHMARK_ARGS); \
+	 else for each in benchmarks/[a-z]*.py; do $(PY) "$$each" $(BENCHMARK_ARGS) || exit 1; done; fi
+
+lock:
+	@requirements/compile.sh $(LOCK_ARGS)
+
+clean:
+	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-release demo-release.old
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+
+distclean: clean
+	rm -rf $(VENV)
