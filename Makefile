@@ -23,7 +23,8 @@ export MPLCONFIGDIR ?= $(CURDIR)/.cache/matplotlib
 unexport PYTHONPATH
 unexport PYTHONHOME
 
-PIP := $(PY) -m pip install --quiet --require-hashes
+# The build tools first, pinned like the rest: what is published as source only is built with them, not with a download.
+PIP := $(PY) -m pip install --quiet --require-hashes --no-build-isolation
 EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 .NOTPARALLEL:
@@ -41,13 +42,14 @@ $(VENV)/.stamp-venv:
 $(VENV)/.stamp-run: $(VENV)/.stamp-venv requirements/run.txt requirements/build.txt pyproject.toml
 	@if [ ! -f $(VENV)/.stamp-dev ]; then \
 	    echo "Installing what Leeward runs on (once; a minute or two) ..."; \
-	    $(PIP) -r requirements/run.txt -r requirements/build.txt; \
+	    $(PIP) -r requirements/build.txt && $(PIP) -r requirements/run.txt; \
 	fi
 	@$(EDITABLE)
 	@touch $@
 
-$(VENV)/.stamp-dev: $(VENV)/.stamp-venv requirements/dev.txt pyproject.toml
+$(VENV)/.stamp-dev: $(VENV)/.stamp-venv requirements/dev.txt requirements/build.txt pyproject.toml
 	@echo "Installing what the tests need (once; a few minutes) ..."
+	@$(PIP) -r requirements/build.txt
 	@$(PIP) -r requirements/dev.txt
 	@$(EDITABLE)
 	@touch $@

@@ -1,0 +1,62 @@
+"""What holds for every test: Hypothesis profiles, caches inside the tree, and no use of global random generators."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parent.parent
+
+# Before anything imports numba, matplotlib or pyspark. Spark's workers must be this very Python.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(TREE / ".cache" / "numba"))
+os.environ.setdefault("MPLCONFIGDIR", str(TREE / ".cache" / "matplotlib"))
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+# `ci` gives the same examples on every run, so that a red build is a change's doing; `thorough` looks for new ones.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough",
+    deadline=None,
+    max_examples=2000,
+    database=DirectoryBasedExampleDatabase(str(TREE / ".cache" / "hypothesis")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def global_generators_untouched() -> Iterator[None]:
+    """Fail a test during which Python's or NumPy's global generator moved: releases draw from leeward.randomness only."""
+    python_before = random.getstate()
+    numpy_before = _numpy_state()
+    yield
+    moved = []
+    if random.getstate() != python_before:
+        moved.append("random")
+    if _numpy_state() != numpy_before:
+        moved.append("numpy.random")
+    if moved:
+        pytest.fail(f"the global generator of {' and of '.join(moved)} was used: draw from a generator of your own")
+
+
+def _numpy_state() -> tuple[bytes, int, int, float]:
+    state = np.random.get_state(legacy=False)  # noqa: NPY002  (looking, not drawing)
+    assert isinstance(state, dict)
+    inner = state["state"]
+    return inner["key"].tobytes(), int(inner["pos"]), int(state["has_gauss"]), float(state["gauss"])

@@ -1,0 +1,150 @@
+"""The table of rooms holds: who may import whom (docs/decisions/0001-rooms.md).
+
+Imports are read from the syntax tree, so that one inside a function counts like one at the top of a file.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "leeward"
+
+ROOMS: dict[str, frozenset[str]] = {
+    "cohort": frozenset({"vocabulary"}),
+    "vocabulary": frozenset(),
+    "engine": frozenset(),
+    "protect": frozenset({"cohort", "vocabulary", "engine", "release"}),
+    "notes": frozenset({"cohort", "vocabulary"}),
+    "queries": frozenset({"cohort"}),
+    "release": frozenset({"vocabulary"}),
+    "verify": frozenset({"release", "vocabulary"}),
+    "measure": frozenset({"cohort", "vocabulary", "release"}),
+    "advise": frozenset(
+        {"cohort", "vocabulary", "engine", "protect", "notes", "queries", "release", "verify", "measure"}
+    ),
+    "report": frozenset({"measure", "release"}),
+    "portal": frozenset({"queries"}),
+}
+# Small modules beside the rooms that every room may import; they import no room themselves.
+SHARED = frozenset({"errors", "version", "randomness"})
+# The doors of the house: they may import everything.
+DOORS = frozenset({"__init__", "__main__", "cli"})
+
+
+def imported(source: str, module: str, is_package: bool = False) -> list[tuple[int, str]]:
+    """Line and full name of each module of leeward that `source`, the text of `module`, imports, wherever it does."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                up = module.split(".")[: None if is_package and node.level == 1 else is_package - node.level]
+                base = ".".join([*up, base]) if base else ".".join(up)
+            if base == "leeward":  # from leeward import protect
+                found += [(node.lineno, f"leeward.{alias.name}") for alias in node.names]
+            else:
+                found.append((node.lineno, base))
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                found.append((node.lineno, node.args[0].value))
+    return [(line, name) for line, name in found if name == "leeward" or name.startswith("leeward.")]
+
+
+def violations(source: str, module: str, is_package: bool = False) -> list[str]:
+    """What in `source` breaks the table, one sentence an import."""
+    room = module.split(".")[1] if "." in module else "__init__"
+    if room in DOORS:
+        return []
+    if room not in ROOMS and room not in SHARED:
+        return [f"{module}: {room} is neither a room nor shared: give it its line in the table"]
+    allowed = SHARED | {room} | ROOMS.get(room, frozenset())
+    broken = []
+    for line, name in imported(source, module, is_package):
+        target = name.split(".")[1] if "." in name else "leeward itself"
+        if target not in allowed:
+            broken.append(f"{module}, line {line}: {room} may not import {target}")
+    return broken
+
+
+def modules() -> list[tuple[str, Path]]:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        name = ".".join(("leeward", *(part for part in parts if part != "__init__")))
+        found.append((name, path))
+    return found
+
+
+def test_every_import_is_in_the_table() -> None:
+    found = modules()
+    assert len(found) > 10
+    broken = [
+        sentence
+        for module, path in found
+        for sentence in violations(path.read_text(encoding="utf-8"), module, path.name == "__init__.py")
+    ]
+    assert broken == []
+
+
+def test_shared_modules_import_no_room() -> None:
+    for module in SHARED:
+        assert violations("from leeward.cohort import Cohort", f"leeward.{module}") != []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("leeward.verify.chunks", "from leeward.protect.disassociation import kernels"),
+        ("leeward.verify.chunks", "import leeward.protect"),
+        ("leeward.verify.chunks", "from leeward import protect"),
+        ("leeward.verify.chunks", "import leeward as lw"),
+        ("leeward.verify.chunks", "def check():\n    from leeward.measure import are\n"),
+        ("leeward.verify.chunks", "from ..protect import disassociation"),
+        ("leeward.verify.chunks", "import importlib\nimportlib.import_module('leeward.protect')"),
+        ("leeward.vocabulary", "if True:\n    from leeward.cohort import Cohort\n"),
+        ("leeward.engine.local", "from leeward.cohort.lenses import CodeSets"),
+        ("leeward.cohort.readers", "from leeward.engine import local"),
+        ("leeward.report.page", "from leeward.verify import verify"),
+        ("leeward.portal.app", "from leeward.cohort import Cohort"),
+        ("leeward.release.writer", "from leeward.cli.main import main"),
+        ("leeward.errors", "from leeward.vocabulary import icd9"),
+        ("leeward.attic.things", "import json"),
+    ],
+)
+def test_a_violation_is_caught(module: str, source: str) -> None:
+    assert violations(source, module) != []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("leeward.verify.chunks", "from leeward.release import manifest\nfrom leeward.errors import VerificationFailed"),
+        ("leeward.verify.chunks", "from . import counting\nfrom .counting import pairs\nimport numpy"),
+        ("leeward.protect.disassociation.method", "from leeward.cohort import Cohort\nimport leeward.engine.local"),
+        ("leeward.cli.protect", "from leeward.protect import disassociation\nfrom leeward.report import page"),
+        ("leeward.cohort.synth", "from leeward.randomness import generator\nimport leewardish"),
+    ],
+)
+def test_what_the_table_allows_passes(module: str, source: str) -> None:
+    assert violations(source, module) == []
+
+
+def test_relative_imports_inside_a_package_are_resolved() -> None:
+    assert imported("from .lenses import x", "leeward.cohort", is_package=True) == [(1, "leeward.cohort.lenses")]
+    assert imported("from .lenses import x", "leeward.cohort.cohort") == [(1, "leeward.cohort.lenses")]
+    assert imported("from ..protect import x", "leeward.verify.chunks") == [(1, "leeward.protect")]
+    assert imported("from .. import protect", "leeward.verify.chunks") == [(1, "leeward.protect")]
+    assert imported("from .. import protect", "leeward.verify", is_package=True) == [(1, "leeward.protect")]
+
+
+def test_the_verifier_shares_no_code_with_a_method() -> None:
+    """The strongest line of the table, said once more by itself: it reads releases, with code of its own."""
+    assert ROOMS["verify"] == {"release", "vocabulary"}
+    assert ROOMS["release"] == {"vocabulary"}
+    assert ROOMS["vocabulary"] == frozenset()
