@@ -1,0 +1,207 @@
+"""Atomic writing of a release folder.
+
+Everything is written into `OUT.partial-xxxxxxxx` beside `OUT`, flushed to the disk and renamed at the end, so that
+`OUT` either is a whole release or is not there. Any failure (full disk, interrupt, refuted guarantee) removes what
+was written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.release.content import Anonymized
+from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.readme import readme_of
+from leeward.release.tables import write_table
+
+FORMATS = ("parquet", "csv")
+"""What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
+
+CUSTODY_MODE = 0o700
+"""Only the custodian's own account reads `custody/`."""
+
+WORLD = {
+    errno.ENOSPC: "there is no space left on the disk; free some or choose another place",
+    errno.EDQUOT: "the disk quota is used up; free some space or choose another place",
+    errno.EACCES: "you may not write there; choose another place or ask for the right to write",
+    errno.EPERM: "you may not write there; choose another place or ask for the right to write",
+    errno.EROFS: "the disk is read-only; choose another place",
+}
+"""Failures that are the disk's and not ours, with what to do."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A release being written; `folder` becomes `out` when all is done."""
+
+    folder: Path
+    out: Path
+
+    @property
+    def share(self) -> Path:
+        """The part that the recipient gets."""
+        return self.folder / "share"
+
+    @property
+    def custody(self) -> Path:
+        """The part that stays with the custodian."""
+        return self.folder / "custody"
+
+    def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> dict[str, Any]:
+        """Write `share/` and the method's `custody/data`; returns the manifest."""
+        check_formats(formats)
+        with_csv = "csv" in formats
+        entries: list[FileEntry] = []
+        for table in anonymized.tables:
+            entries.extend(write_table(table, self.share / "data", self.share, with_csv=with_csv))
+        for table in anonymized.custody_tables:
+            write_table(table, self.custody / "data", self.custody, with_csv=False)
+        manifest = manifest_of(anonymized, entries)
+        self.put("share/release.json", to_json_text(manifest))
+        self.put("share/README.md", readme_of(anonymized, entries, with_csv=with_csv))
+        return manifest
+
+    def put(self, path: str, text: str) -> None:
+        """Write a text file at `path`, relative to the release folder."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="\n")
+
+    def put_json(self, path: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file at `path`, relative to the release folder."""
+        self.put(path, to_json_text(content))
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """BadInput when `formats` names something that cannot be written."""
+    for name in formats:
+        if name not in FORMATS:
+            raise BadInput(f"`formats`: cannot write `{name}`; choose from {', '.join(FORMATS)}.")
+
+
+def check_out(out: Path) -> None:
+    """BadInput when a release cannot be written at `out` because something is there already."""
+    if out.exists() or out.is_symlink():
+        raise BadInput(
+            f"{out}: exists already; a release is never overwritten. Name another folder with -o, or remove this one."
+        )
+
+
+@contextmanager
+def draft(out: str | Path) -> Iterator[Draft]:
+    """Write a release aside; renamed to `out` when the block ends well, removed when it does not.
+
+    Raises
+    ------
+    BadInput
+        `out` exists, cannot be written, or the disk is full.
+    """
+    out = Path(os.path.abspath(out))  # noqa: PTH100 — resolve() would follow a link that somebody else owns
+    check_out(out)
+    with _disk_errors(out), _parents(out):
+        folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+        try:
+            folder.mkdir()
+            (folder / "share" / "data").mkdir(parents=True)
+            (folder / "custody").mkdir(mode=CUSTODY_MODE)
+            yield Draft(folder, out)
+            _flush(folder)
+            check_out(out)
+            folder.rename(out)
+            _flush_folder(out.parent)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def write(
+    anonymized: Anonymized,
+    out: str | Path,
+    *,
+    formats: Sequence[str] = ("parquet",),
+    spec_text: str | None = None,
+    custody: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write a release at once, without verifying or measuring it (`leeward.protect` does those too).
+
+    Parameters
+    ----------
+    anonymized : Anonymized
+    out : path
+        A folder that does not exist yet.
+    formats : sequence of str
+        `parquet` (always written), `csv`.
+    spec_text : str, optional
+        YAML for `custody/spec.yaml`.
+    custody : mapping of file name to JSON content, optional
+        Further files for `custody/`.
+
+    Raises
+    ------
+    BadInput
+        `out` exists or cannot be written.
+    """
+    with draft(out) as pending:
+        pending.write(anonymized, formats=formats)
+        if spec_text is not None:
+            pending.put("custody/spec.yaml", spec_text)
+        files = {"measures.json": {"method": dict(anonymized.custody)}, **(custody or {})}
+        for name, content in files.items():
+            pending.put_json(f"custody/{name}", content)
+    return pending.out
+
+
+@contextmanager
+def _disk_errors(out: Path) -> Iterator[None]:
+    """Turn the disk's refusals into errors that say what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = WORLD.get(error.errno or 0)
+        if reason is None:
+            raise
+        raise BadInput(f"{out}: cannot write the release: {reason}. Nothing was left behind.") from None
+
+
+@contextmanager
+def _parents(out: Path) -> Iterator[None]:
+    """Make the folders above `out`; take away those made when the block fails."""
+    missing = [parent for parent in out.parents if not parent.exists()]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise BadInput(f"{out}: a file stands where a folder is needed; name another folder with -o.") from None
+    try:
+        yield
+    except BaseException:
+        for parent in missing:
+            if parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
+        raise
+
+
+def _flush(folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            _flush_folder(path)
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

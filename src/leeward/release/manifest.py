@@ -1,0 +1,89 @@
+"""`release.json`: what a release is, what it guarantees, and the hash of every data file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.release.content import Anonymized
+from leeward.version import __version__
+
+NAME = "release.json"
+
+KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
+"""Keys that every manifest has (ARCHITECTURE, "The release")."""
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One data file: its path relative to `share/`, its rows, its SHA-256."""
+
+    path: str
+    rows: int
+    sha256: str
+
+
+def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str, Any]:
+    """The manifest of a release. A seed is never named, only that there was one."""
+    manifest: dict[str, Any] = {
+        "leeward": __version__,
+        "method": anonymized.method,
+        "parameters": dict(anonymized.parameters),
+        "guarantee": anonymized.guarantee.to_json(),
+        "records": anonymized.records,
+        "files": [{"path": f.path, "rows": f.rows, "sha256": f.sha256} for f in files],
+    }
+    if anonymized.seeded:
+        manifest["seeded"] = True
+    return manifest
+
+
+def to_json_text(content: Mapping[str, Any]) -> str:
+    """JSON as the release writes it: indented, UTF-8, no NaN, one newline at the end."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+
+
+def parse(text: str, where: str) -> dict[str, Any]:
+    """A manifest from its text.
+
+    Raises
+    ------
+    BadInput
+        Not JSON, a key is missing, or the release was written by a newer Leeward.
+    """
+    try:
+        manifest = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{where}: not valid JSON (line {error.lineno}); the release is damaged.") from None
+    if not isinstance(manifest, dict):
+        raise BadInput(f"{where}: not a manifest; an object with the keys {', '.join(KEYS)} is expected.")
+    missing = [key for key in KEYS if key not in manifest]
+    if missing:
+        raise BadInput(f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged.")
+    if _series(manifest["leeward"], where) > _series(__version__, where):
+        raise BadInput(
+            f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update leeward."
+        )
+    return manifest
+
+
+def _series(version: Any, where: str) -> tuple[int, int]:
+    """(major, minor): a patch release never changes the folder's contract."""
+    parts = str(version).split(".")
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
+        raise BadInput(f"{where}: `leeward` is not a version such as {__version__}; the manifest is damaged.")
+    return int(parts[0]), int(parts[1])
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers and arrays, paths and tuples' kin as JSON knows them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

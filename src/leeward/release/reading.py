@@ -1,0 +1,118 @@
+"""Reading a release back: by its recipient (`share/` alone) or its custodian (the whole folder)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from leeward.errors import BadInput
+from leeward.release.manifest import NAME, parse
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release on disk.
+
+    Attributes
+    ----------
+    share : Path
+        The folder that the recipient gets.
+    custody : Path or None
+        The custodian's folder; None where only `share/` is at hand.
+    manifest : mapping
+        `release.json`, as it stands there.
+    """
+
+    share: Path
+    custody: Path | None
+    manifest: Mapping[str, Any]
+
+    @staticmethod
+    def open(path: str | Path) -> Release:
+        """Open a release folder, or its `share/` folder alone.
+
+        Raises
+        ------
+        BadInput
+            The folder is no release, is damaged, or was written by a newer Leeward.
+        """
+        folder = Path(path)
+        if not folder.exists():
+            raise BadInput(f"{folder}: there is no such folder; name the folder that `leeward protect … -o` wrote.")
+        if not folder.is_dir():
+            raise BadInput(f"{folder}: not a folder; name the release's folder, not a file in it.")
+        share = folder if (folder / NAME).is_file() else folder / "share"
+        if not (share / NAME).is_file():
+            raise BadInput(
+                f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); "
+                "name the folder that `leeward protect … -o` wrote."
+            )
+        try:
+            text = (share / NAME).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise BadInput(f"{share / NAME}: not UTF-8 text; the release is damaged.") from None
+        custody = share.parent / "custody"
+        return Release(share, custody if custody.is_dir() else None, parse(text, str(share / NAME)))
+
+    @property
+    def method(self) -> str:
+        """The method's name, for example `disassociation`."""
+        return str(self.manifest["method"])
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The method's public parameters."""
+        parameters: Mapping[str, Any] = self.manifest["parameters"]
+        return parameters
+
+    @property
+    def guarantee(self) -> Mapping[str, Any]:
+        """The guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply."""
+        guarantee: Mapping[str, Any] = self.manifest["guarantee"]
+        return guarantee
+
+    @property
+    def records(self) -> int:
+        """Number of released records."""
+        return int(self.manifest["records"])
+
+    @property
+    def seeded(self) -> bool:
+        """True when a person chose the seed: such a release is for tests and studies only."""
+        return bool(self.manifest.get("seeded", False))
+
+    def names(self) -> tuple[str, ...]:
+        """The data files, relative to `share/data/`, in the manifest's order."""
+        return tuple(str(entry["path"]).removeprefix("data/") for entry in self.manifest["files"])
+
+    def path(self, name: str) -> Path:
+        """The file of the table `name` (relative to `share/data/`).
+
+        Raises
+        ------
+        BadInput
+            The manifest or the disk does not have it.
+        """
+        if name not in self.names():
+            raise BadInput(f"{self.share}: the manifest names no `{name}`; it has {', '.join(self.names())}.")
+        path = self.share / "data" / name
+        if not path.is_file():
+            raise BadInput(f"{path}: named by the manifest but not there; the release is incomplete.")
+        return path
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """The table `name` (for example `chunks.parquet`), lazily; CSV columns are read as text."""
+        path = self.path(name)
+        if path.suffix == ".csv":
+            return pl.scan_csv(path, infer_schema=False)
+        return pl.scan_parquet(path)
+
+    def __repr__(self) -> str:
+        guarantee = ", ".join(
+            f"{key} = {self.guarantee[key]}" for key in ("k", "m", "epsilon", "delta") if key in self.guarantee
+        )
+        return f"Release({self.share}: {self.method}, {self.records:,} records, {guarantee})"

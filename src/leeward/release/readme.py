@@ -1,0 +1,66 @@
+"""`share/README.md`: how a recipient reads and analyses the data, and what is guaranteed, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leeward.release.content import Anonymized, Guarantee
+from leeward.release.manifest import FileEntry
+from leeward.version import __version__
+
+SEEDED = (
+    "> **For tests and studies only.** A person chose the seed of this release, so its shuffles can be undone. "
+    "It must not leave the place where it was made.\n"
+)
+
+READING = """\
+Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB, Spark and
+most statistics programs. Files are listed in `release.json` with their number of rows and their SHA-256, so that you
+can tell whether they arrived whole (`sha256sum data/*`).
+"""
+
+CSV = """\
+Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is one cell,
+its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is a missing value.
+"""
+
+
+def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: bool) -> str:
+    """The text of `share/README.md`; it depends on nothing but what is released."""
+    parts = [
+        f"# Released data: {anonymized.method}\n",
+        SEEDED if anonymized.seeded else "",
+        f"{anonymized.records:,} records, anonymized with Leeward {__version__} (method `{anonymized.method}`). "
+        "Records are numbered anew; neither numbers nor row order mean anything.\n",
+        "## What is guaranteed\n",
+        _guarantee(anonymized.guarantee),
+        "## Files\n",
+        _files(files),
+        READING,
+        CSV if with_csv else "",
+        "## How to read and analyse it\n",
+        anonymized.readme.strip() + "\n",
+        "## Please\n",
+        "Do not try to find out who a record belongs to, and do not combine this release with another release of the "
+        "same people: the guarantee holds for this release alone.\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _guarantee(guarantee: Guarantee) -> str:
+    numbers = {"k": guarantee.k, "m": guarantee.m, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
+    given = ", ".join(f"{name} = {value:g}" for name, value in numbers.items() if value is not None)
+    lines = [
+        f"**{guarantee.name}**{f' ({given})' if given else ''}, for each {guarantee.unit}.\n",
+        f"Against whom: {guarantee.attacker}\n",
+    ]
+    if guarantee.not_protected:
+        lines.append("What it does not protect against:\n")
+        lines.extend(f"- {item}" for item in guarantee.not_protected)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _files(files: Sequence[FileEntry]) -> str:
+    rows = "\n".join(f"| `{file.path}` | {file.rows:,} |" for file in files)
+    return f"| file | rows |\n|---|---:|\n{rows}\n"

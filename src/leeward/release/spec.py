@@ -1,0 +1,216 @@
+"""The spec: a YAML file that says what to protect, how, and what to measure (ARCHITECTURE, "A spec").
+
+Unknown keys are errors at every level, and name the nearest known key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.errors import BadInput
+from leeward.release.building import build, check_keys, nearest
+from leeward.release.folder import FORMATS
+from leeward.version import __version__
+
+__all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "to_yaml"]
+
+ENGINES = ("local", "spark")
+
+COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "note", "text")
+"""The cohort's own column names: what `columns:` maps from."""
+
+PLANS = ("linear", "logistic", "cox")
+PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
+
+VERSIONED = ("leeward", "python", "numpy", "polars", "pyarrow", "numba", "pyspark")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSpec:
+    """Where a cohort comes from and how its columns are called.
+
+    `path` is relative to the folder of the spec (or, failing that, to the working directory).
+    """
+
+    path: str | None = None
+    format: str | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    vocabulary: str | None = None
+    missing: tuple[str, ...] = ()
+    lines: bool = False
+    drop: tuple[str, ...] = ()
+    domains: Mapping[str, Any] | None = None
+    name: str | None = None
+    """What a cohort given in memory was called (`format: memory`); such a source cannot be read again."""
+
+    def __post_init__(self) -> None:
+        if self.path is None and self.format != "memory":
+            raise BadInput("`source`: `path` is missing; name the file or folder to read.")
+        if self.format != "table":
+            check_keys(self.columns, COLUMNS, "source.columns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """A whole run. `method` keeps its mapping: the method's own parameter class checks it."""
+
+    source: SourceSpec
+    method: Mapping[str, Any]
+    population: SourceSpec | None = None
+    measure: tuple[Any, ...] = ()
+    engine: Any = "local"
+    formats: tuple[str, ...] = ("parquet",)
+    seed: int | None = None
+    plan: tuple[Any, ...] = ()
+    versions: Mapping[str, Any] | None = None
+    """Written into `custody/spec.yaml`; read back and ignored."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.method.get("name"), str):
+            raise BadInput("`method`: `name` is missing; for example `method: {name: disassociation, k: 5, m: 2}`.")
+        for name in self.formats:
+            if name not in FORMATS:
+                raise BadInput(f"`formats`: unknown `{name}`{nearest(str(name), FORMATS)}")
+        _check_engine(self.engine)
+        for entry in self.measure:
+            measure_of(entry)
+        _check_plan(self.plan)
+
+
+def load(path: str | Path) -> Spec:
+    """Read a spec file; relative paths in it are resolved.
+
+    Raises
+    ------
+    BadInput
+        Missing or unreadable file, bad YAML, unknown or missing keys, values of the wrong type.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such spec file.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; save the spec as UTF-8.") from None
+    try:
+        return _resolved(parse(text), path.parent)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def parse(text: str) -> Spec:
+    """A spec from YAML text; paths stay as written."""
+    try:
+        content = yaml.load(text, _Loader)  # noqa: S506 — a SafeLoader that also refuses repeated keys
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise BadInput(f"not valid YAML{place}: {getattr(error, 'problem', None) or 'cannot be parsed'}.") from None
+    if not isinstance(content, dict):
+        raise BadInput("a spec is a mapping with `source`, `method` and more; see `leeward protect --help`.")
+    return build(Spec, content, "")
+
+
+def to_yaml(spec: Spec) -> str:
+    """The spec as run, with versions, for `custody/spec.yaml`; `load` reads it back."""
+    content = {f.name: _shown(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+    content = {key: value for key, value in content.items() if value not in (None, [], {})}
+    content["versions"] = versions()
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what made a release."""
+    import platform
+
+    found = {"leeward": __version__, "python": platform.python_version()}
+    for name in VERSIONED[2:]:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def measure_of(entry: Any) -> tuple[str, dict[str, Any]]:
+    """(name, options) of one entry of `measure:`, written `are` or `{are: {workload: frequent}}`."""
+    if isinstance(entry, str):
+        return entry, {}
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        (name, options), *_ = entry.items()
+        if isinstance(name, str) and (options is None or isinstance(options, Mapping)):
+            return name, dict(options or {})
+    raise BadInput("`measure`: each entry is a name or one name with options, for example `{are: {workload: frequent}}`.")
+
+
+def _check_engine(engine: Any) -> None:
+    if isinstance(engine, Mapping) and len(engine) == 1:
+        name, options = next(iter(engine.items()))
+        if options is not None and not isinstance(options, Mapping):
+            raise BadInput(f"`engine.{name}` takes a mapping of options; got {type(options).__name__}.")
+    elif isinstance(engine, str):
+        name = engine
+    else:
+        raise BadInput("`engine` is `local`, `spark` or one name with options, for example `{spark: {master: …}}`.")
+    if name not in ENGINES:
+        raise BadInput(f"`engine`: unknown `{name}`{nearest(str(name), ENGINES)}")
+
+
+def _check_plan(plan: tuple[Any, ...]) -> None:
+    for number, entry in enumerate(plan, start=1):
+        if not isinstance(entry, Mapping) or len(entry) != 1:
+            raise BadInput(f"`plan[{number}]`: one model with its columns, for example `{{cox: {{time: …, event: …}}}}`.")
+        kind, model = next(iter(entry.items()))
+        check_keys(entry, PLANS, f"plan[{number}]")
+        if not isinstance(model, Mapping):
+            raise BadInput(f"`plan[{number}].{kind}` takes a mapping with {', '.join(PLAN_KEYS)}.")
+        check_keys(model, PLAN_KEYS, f"plan[{number}].{kind}")
+
+
+def _resolved(spec: Spec, folder: Path) -> Spec:
+    population = None if spec.population is None else _at(spec.population, folder)
+    return dataclasses.replace(spec, source=_at(spec.source, folder), population=population)
+
+
+def _at(source: SourceSpec, folder: Path) -> SourceSpec:
+    """The source with an absolute path: beside the spec, or else in the working directory."""
+    if source.path is None or "://" in source.path or Path(source.path).is_absolute():
+        return source
+    beside, here = folder.absolute() / source.path, Path.cwd() / source.path
+    at_cwd = not beside.exists() and here.exists()
+    return dataclasses.replace(source, path=str(here if at_cwd else beside))
+
+
+def _shown(value: Any) -> Any:
+    """Plain YAML values; a source's defaults are left out."""
+    if isinstance(value, SourceSpec):
+        shown = {f.name: _shown(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {key: item for key, item in shown.items() if item not in (None, [], {}, False)}
+    if isinstance(value, Mapping):
+        return {str(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_shown(item) for item in value]
+    return value
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that refuses a key given twice: the last one would win silently, be it `k`."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.value in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key `{key.value}` is given twice", key.start_mark)
+        seen.add(key.value)
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)

@@ -1,0 +1,119 @@
+"""Data files: Arrow batches to Parquet and CSV, streaming, with equal bytes for equal rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from leeward.errors import BadInput
+from leeward.release.content import ReleaseTable
+from leeward.release.manifest import FileEntry
+
+ROWS_A_GROUP = 1 << 20
+"""Rows of a Parquet row group. Batches are re-cut to it: how a method happened to cut them must not show."""
+
+LIST_SEPARATOR = ";"
+"""Joins a list of codes in one CSV cell; codes may hold blanks, commas and bars, hardly ever a semicolon."""
+
+
+def write_table(table: ReleaseTable, folder: Path, root: Path, *, with_csv: bool) -> list[FileEntry]:
+    """Write `table` under `folder`; returns the manifest's entries, paths relative to `root`.
+
+    Raises
+    ------
+    BadInput
+        A CSV copy was asked for and a value holds the separator of lists.
+    """
+    target = folder / table.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.suffix == ".csv":
+        return [_entry(target, root, _write_csv(target, table.schema, table.batches()))]
+    entries = [_entry(target, root, _write_parquet(target, table.schema, table.batches()))]
+    if with_csv:
+        copy = target.with_suffix(".csv")
+        batches = pq.ParquetFile(target).iter_batches(batch_size=1 << 16)
+        entries.append(_entry(copy, root, _write_csv(copy, _plain(table.schema), batches)))
+    return entries
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as the manifest writes it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _entry(path: Path, root: Path, rows: int) -> FileEntry:
+    return FileEntry(path.relative_to(root).as_posix(), rows, sha256_of(path))
+
+
+def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    plain = _plain(schema)
+    rows = 0
+    # store_schema=False: no Arrow or pandas metadata of whatever the rows came from.
+    with pq.ParquetWriter(path, plain, compression="zstd", store_schema=False, version="2.6") as writer:
+        for group in _groups(plain, batches):
+            writer.write_table(group, row_group_size=ROWS_A_GROUP)
+            rows += group.num_rows
+    return rows
+
+
+def _groups(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of `batches` in contiguous tables of `ROWS_A_GROUP` rows, the last one shorter."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).cast(schema)
+        while count + table.num_rows >= ROWS_A_GROUP:
+            take = ROWS_A_GROUP - count
+            yield pa.concat_tables([*waiting, table.slice(0, take)]).combine_chunks()
+            table, waiting, count = table.slice(take), [], 0
+        if table.num_rows:
+            waiting.append(table)
+            count += table.num_rows
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns without metadata and without in-memory encodings (dictionaries, 64-bit offsets)."""
+    return pa.schema([pa.field(field.name, _plain_type(field.type), field.nullable) for field in schema])
+
+
+def _plain_type(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    return kind
+
+
+def _write_csv(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    flat = pa.schema([pa.field(f.name, pa.string() if pa.types.is_list(f.type) else f.type) for f in schema])
+    rows = 0
+    with pcsv.CSVWriter(path, flat) as writer:
+        for batch in batches:
+            columns = [_cell(path, field, batch.column(field.name)) for field in schema]
+            writer.write_table(pa.table(columns, schema=flat))
+            rows += batch.num_rows
+    return rows
+
+
+def _cell(path: Path, field: pa.Field, column: pa.Array) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return column
+    texts = column.cast(pa.list_(pa.string()))
+    if pc.any(pc.match_substring(texts.flatten(), LIST_SEPARATOR)).as_py():
+        raise BadInput(
+            f"{path.name}: a code in column `{field.name}` holds `{LIST_SEPARATOR}`, which separates the codes of a CSV "
+            "cell. Leave `csv` out of the formats; Parquet keeps such codes."
+        )
+    return pc.binary_join(texts, LIST_SEPARATOR)
