@@ -1,0 +1,292 @@
+"""What ICD-9-CM and ICD-10-CM have in common: chapters, sections, categories, and codes that extend a
+category.
+
+A classification is a table of ranges. A code's category is its beginning (three characters; four for the E
+codes of ICD-9-CM), a section is a run of categories, a chapter a run of sections. Labels of sections and
+chapters are their ranges (`250`'s section is `249-259`), as in the disassociation paper; where a chapter
+has one section of the same range the chapter's label says so (`280-289 (chapter)`), because labels are
+unique.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.vocabulary.groups import leaf_groups, sibling_runs
+from leeward.vocabulary.hierarchy import Hierarchy
+
+POLICY_LEVELS = ("code", "category", "section", "chapter")
+"""Levels of a hierarchy-based utility policy (Loukides 2014, Section 6): 0 the code, 1 … 3 as named."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Codes in canonical form, one entry for each given code.
+
+    values : the canonical code, None where the text is not a code of this vocabulary's form.
+    repaired : whether leading zeros, lost on the way, were put back.
+    """
+
+    values: list[str | None]
+    repaired: NDArray[np.bool_]
+
+    @property
+    def n_repaired(self) -> int:
+        """How many of the given codes got leading zeros back."""
+        return int(np.count_nonzero(self.repaired))
+
+    @property
+    def n_unreadable(self) -> int:
+        """How many of the given texts are not codes."""
+        return sum(value is None for value in self.values)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A chapter or a section: its label, the categories at both ends, its title."""
+
+    label: str
+    first: str
+    last: str
+    title: str
+
+
+def parse_parts(text: str) -> tuple[Part, ...]:
+    """Parts from lines `001-009 Intestinal infectious diseases` (one range, one blank, the title)."""
+    parts = []
+    for line in text.strip().splitlines():
+        label, _, title = line.partition(" ")
+        first, _, last = label.partition("-")
+        parts.append(Part(label, first, last, title))
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A diagnosis classification written as ranges; use `icd9cm.ICD9CM` and `icd10cm.ICD10CM`.
+
+    clean : raw text → (canonical code or None, whether leading zeros were put back).
+    category_of : canonical code → category.
+    chapters, sections : in the classification's order; every section lies in one chapter.
+    gaps : categories inside a section that the classification does not have.
+    placed : section labels of categories that their spelling would put elsewhere (C4A, M1A, …).
+    digits : what a code of each length beyond its category is called, longest first; the category comes last.
+    """
+
+    name: str
+    clean: Callable[[str], tuple[str | None, bool]]
+    category_of: Callable[[str], str]
+    chapters: tuple[Part, ...]
+    sections: tuple[Part, ...]
+    gaps: frozenset[str]
+    placed: Mapping[str, str] = field(default_factory=dict)
+    digits: tuple[str, ...] = ("5-digit", "4-digit", "3-digit")
+
+    # -- codes ------------------------------------------------------------------------------------------
+
+    def normalise(self, code: str) -> str | None:
+        """The canonical form (dotted, upper case, no blanks), or None if the text does not have a code's
+        form.
+        """
+        return self.clean(code)[0]
+
+    def normalise_all(self, codes: Iterable[str]) -> Normalised:
+        """Canonical forms of many codes; meant for the distinct values of a column, whatever its length."""
+        cleaned = [self.clean(code) for code in codes]
+        return Normalised(
+            [value for value, _ in cleaned], np.array([fixed for _, fixed in cleaned], np.bool_)
+        )
+
+    def is_known(self, code: str) -> bool:
+        """Whether the code has the form of this classification and its category exists in it.
+
+        Subdivisions are not looked up: the room holds the structure, not the list of billable codes.
+        """
+        canonical = self.normalise(code)
+        return canonical is not None and self._has_category(self.category_of(canonical))
+
+    def category(self, code: str) -> str:
+        """The three-character category (`E812` for E codes of ICD-9-CM); the code itself where it has none."""
+        canonical = self.normalise(code)
+        return code if canonical is None else self.category_of(canonical)
+
+    def section(self, code: str) -> str:
+        """The section's label; the category where the classification has no section for it."""
+        part = self._section_of(self.category(code))
+        return self.category(code) if part is None else part.label
+
+    def chapter(self, code: str) -> str:
+        """The chapter's label; the category where the classification has no chapter for it."""
+        part = self._section_of(self.category(code))
+        return self.category(code) if part is None else self._chapter_of[part.label].label
+
+    def level(self, code: str, n: int) -> str:
+        """The code at a policy level: 0 the code itself, 1 category, 2 section, 3 chapter. Raises BadInput."""
+        if n == 0:
+            return self.normalise(code) or code
+        return (self.category, self.section, self.chapter)[self._checked_level(n) - 1](code)
+
+    def title(self, node: str) -> str:
+        """The title of a chapter or section, by label; the root's is the classification's name, others
+        their label.
+        """
+        return self._titles.get(node, node)
+
+    # -- hierarchies ------------------------------------------------------------------------------------
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The kinds of nodes from codes to root: `5-digit`, `4-digit`, `3-digit`, `section`, `chapter`,
+        `root`.
+        """
+        return (*self.digits, "section", "chapter", "root")
+
+    @property
+    def other_label(self) -> str:
+        """The node above codes that this classification has no place for."""
+        return f"not in {self.name}"
+
+    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
+        """The hierarchy over exactly these codes: one leaf a code, and the prefixes, sections and chapters
+        above.
+
+        Codes are taken as they are spelt (normalise them first). A code that is the beginning of another
+        one gets a leaf of its own and the inner node a star: with 250 and 250.00, the inner node `250.*` is
+        above `250` and `250.0`, which is above `250.00`. Codes that the classification has no place for
+        hang under `not in …`, below the root, so that every code of the input is in the tree. Raises
+        BadInput if there is no code.
+        """
+        distinct = sorted(set(codes), key=self.order)
+        if not distinct:
+            raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
+        top = len(self.level_names) - 1
+        pairs: dict[str, str | None] = {self.name: None}
+        levels = {self.name: top}
+        for code in distinct:
+            above = self.name
+            for label, level in self._path(code):
+                pairs.setdefault(label, above)
+                levels.setdefault(label, level)
+                above = label
+        full = Hierarchy.from_pairs(pairs.items(), self.name, levels, self.level_names)
+        return full.restrict(distinct)
+
+    def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
+        """The codes under each node of policy level `n` (1 category, 2 section, 3 chapter), in
+        classification order.
+
+        Groups are disjoint and cover every code; a code without a place is a group by itself.
+        """
+        self._checked_level(n)
+        return leaf_groups(sorted(set(codes), key=self.order), lambda code: self.level(code, n))
+
+    def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
+        """Disjoint groups of `n` sibling codes, consecutive in code order (Loukides 2014, Section 6: `sim
+        n`).
+
+        Runs of `n` are cut inside a category first (295.00 … 295.04); what a category has left over is
+        joined with the left-overs of its section, then of its chapter, and cut likewise; what a chapter has
+        left (fewer than `n`) forms a smaller group. No group crosses a chapter; a code that is left alone,
+        or that the classification has no place for, is in no group. Raises BadInput for n < 2.
+        """
+        placed = [
+            c for c in sorted(set(codes), key=self.order) if self._section_of(self.category(c)) is not None
+        ]
+        paths = [(self.category(c), self.section(c), self.chapter(c)) for c in placed]
+        return sibling_runs(placed, paths, n)
+
+    def order(self, code: str) -> tuple[int, str]:
+        """A sorting key: the classification's own order of sections, then the code; codes without a place
+        last.
+        """
+        part = self._section_of(self.category(code))
+        return (len(self.sections) if part is None else self._section_number[part.label], code)
+
+    # -- inside -----------------------------------------------------------------------------------------
+
+    def _checked_level(self, n: int) -> int:
+        if n not in (1, 2, 3):
+            raise BadInput(
+                f"{self.name}: hierarchy level {n}; it is 1 (category), 2 (section) or 3 (chapter)."
+            )
+        return n
+
+    def _has_category(self, category: str) -> bool:
+        return category not in self.gaps and self._section_of(category) is not None
+
+    def _section_of(self, category: str) -> Part | None:
+        label = self.placed.get(category)
+        if label is not None:
+            return self.sections[self._section_number[label]]
+        place = bisect_right(self._starts, category) - 1
+        if place < 0:
+            return None
+        part = self._by_start[place]
+        return part if len(category) == len(part.last) and category <= part.last else None
+
+    def _path(self, code: str) -> list[tuple[str, int]]:
+        """(label, level) from below the root down to the code."""
+        category_level = len(self.digits) - 1
+        canonical = self.normalise(code)
+        part = None if canonical is None else self._section_of(self.category_of(canonical))
+        if canonical is None or part is None:
+            return [(self.other_label, category_level + 2), (code, 0)]
+        category = self.category_of(canonical)
+        path = [(self._chapter_of[part.label].label, category_level + 2), (part.label, category_level + 1)]
+        path.append((category, category_level))
+        tail = canonical[len(category) + 1 :]
+        path += [(f"{category}.{tail[:n]}", category_level - n) for n in range(1, len(tail) + 1)]
+        if canonical != code:  # an unusual spelling of the code stays a leaf of its own
+            path.append((code, path[-1][1]))
+        return path
+
+    @cached_property
+    def _by_start(self) -> list[Part]:
+        return sorted(self.sections, key=lambda part: part.first)
+
+    @cached_property
+    def _starts(self) -> list[str]:
+        return [part.first for part in self._by_start]
+
+    @cached_property
+    def _section_number(self) -> dict[str, int]:
+        return {part.label: number for number, part in enumerate(self.sections)}
+
+    @cached_property
+    def _chapter_of(self) -> dict[str, Part]:
+        """The chapter of each section, by the section's label; a chapter of the same range gets a label of
+        its own.
+        """
+        found = {}
+        for part in self.sections:
+            chapter = next(c for c in self.chapters if c.first <= part.first <= c.last)
+            found[part.label] = (
+                chapter
+                if chapter.label != part.label
+                else Part(f"{chapter.label} (chapter)", chapter.first, chapter.last, chapter.title)
+            )
+        return found
+
+    @cached_property
+    def _titles(self) -> Mapping[str, str]:
+        titles = {part.label: part.title for part in self.sections}
+        titles |= {part.label: part.title for part in self._chapter_of.values()}
+        return titles | {self.name: self.name, self.other_label: f"Codes that are not in {self.name}"}
+
+
+def expand(ranges: str) -> frozenset[str]:
+    """Categories from blank-separated ranges with the same letter: `"019 043-044 E020-E028"`."""
+    found: list[str] = []
+    for item in ranges.split():
+        first, _, last = item.partition("-")
+        letter = first[0] if first[0].isalpha() else ""
+        low, high = first[len(letter) :], (last or first)[len(letter) :]
+        found += [f"{letter}{number:0{len(low)}d}" for number in range(int(low), int(high) + 1)]
+    return frozenset(found)
