@@ -35,7 +35,7 @@ DOORS = frozenset({"__init__", "__main__", "cli"})
 
 
 def imported(source: str, module: str, is_package: bool = False) -> list[tuple[int, str]]:
-    """Line and full name of each module of leeward that `source`, the text of `module`, imports, wherever it does."""
+    """Line and full name of each module of leeward that `source`, the text of `module`, imports anywhere."""
     found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -124,10 +124,19 @@ def test_a_violation_is_caught(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("leeward.verify.chunks", "from leeward.release import manifest\nfrom leeward.errors import VerificationFailed"),
+        (
+            "leeward.verify.chunks",
+            "from leeward.release import manifest\nfrom leeward.errors import VerificationFailed",
+        ),
         ("leeward.verify.chunks", "from . import counting\nfrom .counting import pairs\nimport numpy"),
-        ("leeward.protect.disassociation.method", "from leeward.cohort import Cohort\nimport leeward.engine.local"),
-        ("leeward.cli.protect", "from leeward.protect import disassociation\nfrom leeward.report import page"),
+        (
+            "leeward.protect.disassociation.method",
+            "from leeward.cohort import Cohort\nimport leeward.engine.local",
+        ),
+        (
+            "leeward.cli.protect",
+            "from leeward.protect import disassociation\nfrom leeward.report import page",
+        ),
         ("leeward.cohort.synth", "from leeward.randomness import generator\nimport leewardish"),
     ],
 )
@@ -136,7 +145,9 @@ def test_what_the_table_allows_passes(module: str, source: str) -> None:
 
 
 def test_relative_imports_inside_a_package_are_resolved() -> None:
-    assert imported("from .lenses import x", "leeward.cohort", is_package=True) == [(1, "leeward.cohort.lenses")]
+    assert imported("from .lenses import x", "leeward.cohort", is_package=True) == [
+        (1, "leeward.cohort.lenses")
+    ]
     assert imported("from .lenses import x", "leeward.cohort.cohort") == [(1, "leeward.cohort.lenses")]
     assert imported("from ..protect import x", "leeward.verify.chunks") == [(1, "leeward.protect")]
     assert imported("from .. import protect", "leeward.verify.chunks") == [(1, "leeward.protect")]
