@@ -1,4 +1,4 @@
-"""The release: what a custodian hands over (`share/`), what stays (`custody/`), and the spec that led there."""
+"""The release: what a custodian hands over (`share/`), what stays (`custody/`), and the spec behind it."""
 
 from __future__ import annotations
 

@@ -17,12 +17,14 @@ KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 """How a person calls a type."""
 
 
-def build(cls: type[T], content: Mapping[str, Any], where: str, *, aliases: Mapping[str, str] | None = None) -> T:
+def build(
+    cls: type[T], content: Mapping[str, Any], where: str, *, aliases: Mapping[str, str] | None = None
+) -> T:
     """An object of the dataclass `cls` from a mapping of its field names.
 
     Nested dataclasses are built from nested mappings, tuples from lists. `aliases` maps a spec's word to the
-    field's name where they differ (`utility` for `policy`). `where` is the path of the mapping in the spec, for
-    messages; empty at the top.
+    field's name where they differ (`utility` for `policy`). `where` is the path of the mapping in the spec,
+    for messages; empty at the top.
 
     Raises
     ------
@@ -31,9 +33,9 @@ def build(cls: type[T], content: Mapping[str, Any], where: str, *, aliases: Mapp
     """
     if not isinstance(content, Mapping):
         raise BadInput(f"`{where or 'spec'}` takes a mapping of keys and values; got {_kind(content)}.")
-    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]  # T is a dataclass
-    words = {word: name for word, name in (aliases or {}).items() if name in fields and word not in fields}
-    known = [name for name in fields if name not in words.values()] + list(words)
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]  # T is a
+    dataclass words = {word: name for word, name in (aliases or {}).items() if name in fields and word not
+    in fields} known = [name for name in fields if name not in words.values()] + list(words)
     check_keys(content, known, where, also=fields)
     hints = typing.get_type_hints(cls)
     values = {}

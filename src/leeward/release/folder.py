@@ -1,8 +1,8 @@
 """Atomic writing of a release folder.
 
-Everything is written into `OUT.partial-xxxxxxxx` beside `OUT`, flushed to the disk and renamed at the end, so that
-`OUT` either is a whole release or is not there. Any failure (full disk, interrupt, refuted guarantee) removes what
-was written.
+Everything is written into `OUT.partial-xxxxxxxx` beside `OUT`, flushed to the disk and renamed at the end,
+so that `OUT` either is a whole release or is not there. Any failure (full disk, interrupt, refuted
+guarantee) removes what was written.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def check_out(out: Path) -> None:
     """BadInput when a release cannot be written at `out` because something is there already."""
     if out.exists() or out.is_symlink():
         raise BadInput(
-            f"{out}: exists already; a release is never overwritten. Name another folder with -o, or remove this one."
+            f"{out}: exists already; a release is never overwritten. Name another folder with -o, or "
+            f"remove this one."
         )
 
 
@@ -105,7 +106,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
     BadInput
         `out` exists, cannot be written, or the disk is full.
     """
-    out = Path(os.path.abspath(out))  # noqa: PTH100 — resolve() would follow a link that somebody else owns
+    out = Path(out).absolute()
     check_out(out)
     with _disk_errors(out), _parents(out):
         folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
@@ -179,7 +180,9 @@ def _parents(out: Path) -> Iterator[None]:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise BadInput(f"{out}: a file stands where a folder is needed; name another folder with -o.") from None
+        raise BadInput(
+            f"{out}: a file stands where a folder is needed; name another folder with -o."
+        ) from None
     try:
         yield
     except BaseException:

@@ -62,10 +62,13 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: not a manifest; an object with the keys {', '.join(KEYS)} is expected.")
     missing = [key for key in KEYS if key not in manifest]
     if missing:
-        raise BadInput(f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged.")
+        raise BadInput(
+            f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged."
+        )
     if _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(
-            f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update leeward."
+            f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update "
+            f"leeward."
         )
     return manifest
 

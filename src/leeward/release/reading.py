@@ -42,7 +42,9 @@ class Release:
         """
         folder = Path(path)
         if not folder.exists():
-            raise BadInput(f"{folder}: there is no such folder; name the folder that `leeward protect … -o` wrote.")
+            raise BadInput(
+                f"{folder}: there is no such folder; name the folder that `leeward protect … -o` wrote."
+            )
         if not folder.is_dir():
             raise BadInput(f"{folder}: not a folder; name the release's folder, not a file in it.")
         share = folder if (folder / NAME).is_file() else folder / "share"
@@ -113,6 +115,8 @@ class Release:
 
     def __repr__(self) -> str:
         guarantee = ", ".join(
-            f"{key} = {self.guarantee[key]}" for key in ("k", "m", "epsilon", "delta") if key in self.guarantee
+            f"{key} = {self.guarantee[key]}"
+            for key in ("k", "m", "epsilon", "delta")
+            if key in self.guarantee
         )
         return f"Release({self.share}: {self.method}, {self.records:,} records, {guarantee})"

@@ -9,19 +9,21 @@ from leeward.release.manifest import FileEntry
 from leeward.version import __version__
 
 SEEDED = (
-    "> **For tests and studies only.** A person chose the seed of this release, so its shuffles can be undone. "
+    "> **For tests and studies only.** A person chose the seed of this release, so its shuffles can be "
+    "undone. "
     "It must not leave the place where it was made.\n"
 )
 
 READING = """\
-Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB, Spark and
-most statistics programs. Files are listed in `release.json` with their number of rows and their SHA-256, so that you
-can tell whether they arrived whole (`sha256sum data/*`).
+Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB,
+Spark and most statistics programs. Files are listed in `release.json` with their number of rows and their
+SHA-256, so that you can tell whether they arrived whole (`sha256sum data/*`).
 """
 
 CSV = """\
-Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is one cell,
-its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is a missing value.
+Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is
+one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is
+a missing value.
 """
 
 
@@ -30,8 +32,11 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
     parts = [
         f"# Released data: {anonymized.method}\n",
         SEEDED if anonymized.seeded else "",
-        f"{anonymized.records:,} records, anonymized with Leeward {__version__} (method `{anonymized.method}`). "
-        "Records are numbered anew; neither numbers nor row order mean anything.\n",
+        (
+            f"{anonymized.records:,} records, anonymized with Leeward {__version__} (method "
+            f"`{anonymized.method}`). "
+            "Records are numbered anew; neither numbers nor row order mean anything.\n"
+        ),
         "## What is guaranteed\n",
         _guarantee(anonymized.guarantee),
         "## Files\n",
@@ -41,8 +46,11 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         "## How to read and analyse it\n",
         anonymized.readme.strip() + "\n",
         "## Please\n",
-        "Do not try to find out who a record belongs to, and do not combine this release with another release of the "
-        "same people: the guarantee holds for this release alone.\n",
+        (
+            "Do not try to find out who a record belongs to, and do not combine this release with "
+            "another release of the "
+            "same people: the guarantee holds for this release alone.\n"
+        ),
     ]
     return "\n".join(part for part in parts if part)
 

@@ -74,7 +74,9 @@ class Spec:
 
     def __post_init__(self) -> None:
         if not isinstance(self.method.get("name"), str):
-            raise BadInput("`method`: `name` is missing; for example `method: {name: disassociation, k: 5, m: 2}`.")
+            raise BadInput(
+                "`method`: `name` is missing; for example `method: {name: disassociation, k: 5, m: 2}`."
+            )
         for name in self.formats:
             if name not in FORMATS:
                 raise BadInput(f"`formats`: unknown `{name}`{nearest(str(name), FORMATS)}")
@@ -108,11 +110,13 @@ def load(path: str | Path) -> Spec:
 def parse(text: str) -> Spec:
     """A spec from YAML text; paths stay as written."""
     try:
-        content = yaml.load(text, _Loader)  # noqa: S506 — a SafeLoader that also refuses repeated keys
+        content = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise BadInput(f"not valid YAML{place}: {getattr(error, 'problem', None) or 'cannot be parsed'}.") from None
+        raise BadInput(
+            f"not valid YAML{place}: {getattr(error, 'problem', None) or 'cannot be parsed'}."
+        ) from None
     if not isinstance(content, dict):
         raise BadInput("a spec is a mapping with `source`, `method` and more; see `leeward protect --help`.")
     return build(Spec, content, "")
@@ -147,7 +151,9 @@ def measure_of(entry: Any) -> tuple[str, dict[str, Any]]:
         (name, options), *_ = entry.items()
         if isinstance(name, str) and (options is None or isinstance(options, Mapping)):
             return name, dict(options or {})
-    raise BadInput("`measure`: each entry is a name or one name with options, for example `{are: {workload: frequent}}`.")
+    raise BadInput(
+        "`measure`: each entry is a name or one name with options, for example `{are: {workload: frequent}}`."
+    )
 
 
 def _check_engine(engine: Any) -> None:
@@ -158,7 +164,9 @@ def _check_engine(engine: Any) -> None:
     elif isinstance(engine, str):
         name = engine
     else:
-        raise BadInput("`engine` is `local`, `spark` or one name with options, for example `{spark: {master: …}}`.")
+        raise BadInput(
+            "`engine` is `local`, `spark` or one name with options, for example `{spark: {master: …}}`."
+        )
     if name not in ENGINES:
         raise BadInput(f"`engine`: unknown `{name}`{nearest(str(name), ENGINES)}")
 
@@ -166,7 +174,9 @@ def _check_engine(engine: Any) -> None:
 def _check_plan(plan: tuple[Any, ...]) -> None:
     for number, entry in enumerate(plan, start=1):
         if not isinstance(entry, Mapping) or len(entry) != 1:
-            raise BadInput(f"`plan[{number}]`: one model with its columns, for example `{{cox: {{time: …, event: …}}}}`.")
+            raise BadInput(
+                f"`plan[{number}]`: one model with its columns, for example `{{cox: {{time: …, event: …}}}}`."
+            )
         kind, model = next(iter(entry.items()))
         check_keys(entry, PLANS, f"plan[{number}]")
         if not isinstance(model, Mapping):
@@ -208,7 +218,9 @@ def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dic
     seen: set[str] = set()
     for key, _ in node.value:
         if key.value in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key `{key.value}` is given twice", key.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key `{key.value}` is given twice", key.start_mark
+            )
         seen.add(key.value)
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
