@@ -33,9 +33,10 @@ def build(
     """
     if not isinstance(content, Mapping):
         raise BadInput(f"`{where or 'spec'}` takes a mapping of keys and values; got {_kind(content)}.")
-    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]  # T is a
-    dataclass words = {word: name for word, name in (aliases or {}).items() if name in fields and word not
-    in fields} known = [name for name in fields if name not in words.values()] + list(words)
+    # T is a dataclass, which no type can say.
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    words = {word: name for word, name in (aliases or {}).items() if name in fields and word not in fields}
+    known = [name for name in fields if name not in words.values()] + list(words)
     check_keys(content, known, where, also=fields)
     hints = typing.get_type_hints(cls)
     values = {}
