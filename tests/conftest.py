@@ -45,8 +45,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def global_generators_untouched() -> Iterator[None]:
     """Fail a test during which Python's or NumPy's global generator moved: draw from leeward.randomness.
 
-    Hypothesis puts both generators back after each example, so inside a property the guard sees nothing; there
-    ruff (NPY002) and the tests of reproducibility stand in for it.
+    Hypothesis puts both generators back after each example, so in a property the guard sees nothing;
+    there ruff (NPY002) and the tests of reproducibility stand in for it.
     """
     before = global_generators()
     yield
