@@ -139,8 +139,8 @@ def constraints(policy: PolicyLike, sets: CodeSets, vocabulary: str | None = Non
     """The utility constraints of `policy` on the codes of a cohort.
 
     `vocabulary` is `icd9`, `icd10` or the path of a hierarchy (CSV `node,parent`); hierarchy and similarity
-    policies need one. Raises BadInput: codes or a level that the vocabulary lacks, a file that names an unknown
-    code or puts a code in two constraints.
+    policies need one. Raises BadInput: codes or a level that the vocabulary lacks, a file that names an
+    unknown code or puts a code in two constraints.
     """
     wanted = parse(policy)
     if wanted is None:
@@ -289,7 +289,7 @@ def classification_of(vocabulary: str) -> Classification | None:
     if not Path(vocabulary).suffix:
         near = difflib.get_close_matches(name, ("icd9", "icd10"), n=1, cutoff=0.0)
         raise BadInput(
-            f"unknown vocabulary {vocabulary!r}: the nearest is {near[0]!r}; or give a file (CSV `node,parent`)."
+            f"unknown vocabulary {vocabulary!r}: the nearest is {near[0]!r}; or give a file (`node,parent`)."
         )
     return None
 
@@ -351,7 +351,7 @@ def _of_file(path: Path, codes: Sequence[str]) -> Constraints:
     for row, name, code in entries:
         if code not in number:
             raise BadInput(
-                f"{path.name}, row {row}: constraint {name!r} names a code that the data do not have, {code!r}; "
+                f"{path.name}, row {row}: constraint {name!r} names a code that the data lack, {code!r}; "
                 "correct its spelling or delete it."
             )
         if name not in place:
@@ -360,8 +360,8 @@ def _of_file(path: Path, codes: Sequence[str]) -> Constraints:
         index = number[code]
         if of_code[index] not in (NONE, place[name]):
             raise BadInput(
-                f"{path.name}, rows {row_of[index]} and {row}: constraints {names[of_code[index]]!r} and {name!r} share "
-                "a code; utility constraints are disjoint: keep it in one of them."
+                f"{path.name}, rows {row_of[index]} and {row}: constraints {names[of_code[index]]!r} and "
+                f"{name!r} share a code; utility constraints are disjoint: keep it in one of them."
             )
         if of_code[index] == NONE:
             of_code[index], row_of[index] = place[name], row
