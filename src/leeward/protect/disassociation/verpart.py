@@ -1,0 +1,401 @@
+"""VerPart: which codes of a cluster may stand together (Loukides et al. 2014, Fig. 9).
+
+A cluster is a handful of records, so a code is a bit mask over them and the support of a code set is a population
+count of an intersection. Conventions: ALGORITHMS 1.3 and 1.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+
+ITEM = -1
+"""Chunk number of a code that stands in the item chunk."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def popcount(x: int) -> int:
+    x = uint64(x)
+    x = x - ((x >> uint64(1)) & uint64(0x5555555555555555))
+    x = (x & uint64(0x3333333333333333)) + ((x >> uint64(2)) & uint64(0x3333333333333333))
+    x = (x + (x >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * uint64(0x0101010101010101)) >> uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def extends_km(
+    masks: NDArray[np.uint64],
+    words: int,
+    current: NDArray[np.int32],
+    n_current: int,
+    t: int,
+    support: int,
+    k: int,
+    m: int,
+) -> bool:
+    """Whether every code set of `current` + {t} that holds t, has at most m codes and occurs, occurs k times.
+
+    Depth-first over the code sets that occur. A code that every record of the set holds changes no support, so it is
+    never branched on: the depth is bounded by the number of records, whatever m.
+    """
+    if m == 1:
+        return True
+    if words == 1:
+        mask = masks[t, 0]
+        if m == 2:
+            for i in range(n_current):
+                s = popcount(mask & masks[current[i], 0])
+                if 0 < s < k:
+                    return False
+            return True
+    limit = min(m - 1, n_current)
+    work = np.empty((limit + 1, words), np.uint64)
+    counts = np.empty(limit + 1, np.int64)
+    at = np.empty(limit + 1, np.int64)
+    for w in range(words):
+        work[0, w] = masks[t, w]
+    counts[0] = support
+    at[0] = 0
+    depth = 0
+    while depth >= 0:
+        if depth == limit or at[depth] == n_current:
+            depth -= 1
+            continue
+        c = current[at[depth]]
+        at[depth] += 1
+        s = 0
+        for w in range(words):
+            both = work[depth, w] & masks[c, w]
+            work[depth + 1, w] = both
+            s += popcount(both)
+        if s == 0 or s == counts[depth]:
+            continue
+        if s < k:
+            return False
+        counts[depth + 1] = s
+        at[depth + 1] = at[depth]
+        depth += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def extends_k(
+    masks: NDArray[np.uint64],
+    words: int,
+    current: NDArray[np.int32],
+    n_current: int,
+    t: int,
+    rows: int,
+    k: int,
+) -> bool:
+    """Whether every distinct non-empty subrecord over `current` + {t} appears k times (Property 1)."""
+    label = np.zeros(rows, np.int64)
+    classes = 1
+    for i in range(n_current + 1):
+        c = t if i == n_current else current[i]
+        split = np.full(2 * classes, -1, np.int64)
+        used = 0
+        for r in range(rows):
+            bit = np.int64((masks[c, r >> 6] >> uint64(r & 63)) & uint64(1))
+            key = 2 * label[r] + bit
+            if split[key] < 0:
+                split[key] = used
+                used += 1
+            label[r] = split[key]
+        classes = used
+    size = np.zeros(classes, np.int64)
+    empty = np.ones(classes, np.bool_)
+    for r in range(rows):
+        size[label[r]] += 1
+        for i in range(n_current + 1):
+            c = t if i == n_current else current[i]
+            if (masks[c, r >> 6] >> uint64(r & 63)) & uint64(1):
+                empty[label[r]] = False
+    for x in range(classes):
+        if not empty[x] and size[x] < k:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def place_codes(
+    codes: NDArray[np.int32],
+    support: NDArray[np.int32],
+    n: int,
+    masks: NDArray[np.uint64],
+    words: int,
+    rows: int,
+    k: int,
+    m: int,
+    constraint_of: NDArray[np.int32],
+    barred: NDArray[np.bool_],
+    strict: NDArray[np.bool_],
+    group_support: NDArray[np.int32],
+    group_first: NDArray[np.int32],
+    group_left: NDArray[np.int32],
+    chunk: NDArray[np.int32],
+) -> int:
+    """VerPart over local codes 0…n-1 (`codes` ascending); writes each one's chunk number and returns their number.
+
+    `barred` codes (sensitive) and codes below k go to the item chunk; a chunk that holds a `strict` code must be
+    k-anonymous. The `group_*` arrays are zeroed scratch, one entry a constraint.
+    """
+    remaining = np.empty(n, np.int32)
+    left = 0
+    for i in range(n):
+        chunk[i] = ITEM
+        if support[i] >= k and not barred[i]:
+            remaining[left] = i
+            left += 1
+            u = constraint_of[codes[i]]
+            if u >= 0:
+                if group_left[u] == 0 or support[i] > group_support[u]:
+                    group_support[u] = support[i]
+                    group_first[u] = codes[i]
+                group_left[u] += 1
+    # groups by the support of their first code; inside a group by support; ties by code
+    for x in range(1, left):
+        i = remaining[x]
+        y = x - 1
+        while y >= 0 and _before(i, remaining[y], codes, support, constraint_of, group_support, group_first):
+            remaining[y + 1] = remaining[y]
+            y -= 1
+        remaining[y + 1] = i
+    current = np.empty(left, np.int32)
+    taken = np.zeros(n, np.bool_)
+    n_chunks = 0
+    while left > 0:
+        size = 0
+        any_strict = False
+        for x in range(left):
+            i = remaining[x]
+            if any_strict or strict[i]:
+                good = extends_k(masks, words, current, size, i, rows, k)
+            else:
+                good = extends_km(masks, words, current, size, i, support[i], k, m)
+            if good:
+                current[size] = i
+                size += 1
+                any_strict = any_strict or strict[i]
+        first = constraint_of[codes[current[0]]]
+        for x in range(size):  # what would be left of each constraint, were all of `current` taken
+            u = constraint_of[codes[current[x]]]
+            if u >= 0:
+                group_left[u] -= 1
+        kept = 0
+        for x in range(size):
+            i = current[x]
+            u = constraint_of[codes[i]]
+            if u >= 0 and u != first and group_left[u] > 0:
+                continue  # another constraint, only partly placed: it gets a later chunk of its own
+            chunk[i] = n_chunks
+            taken[i] = True
+            current[kept] = i
+            kept += 1
+        n_chunks += 1
+        for x in range(left):
+            u = constraint_of[codes[remaining[x]]]
+            if u >= 0:
+                group_left[u] = 0
+        kept = 0
+        for x in range(left):
+            i = remaining[x]
+            if not taken[i]:
+                remaining[kept] = i
+                kept += 1
+                u = constraint_of[codes[i]]
+                if u >= 0:
+                    group_left[u] += 1
+        left = kept
+    return n_chunks
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _before(
+    i: int,
+    j: int,
+    codes: NDArray[np.int32],
+    support: NDArray[np.int32],
+    constraint_of: NDArray[np.int32],
+    group_support: NDArray[np.int32],
+    group_first: NDArray[np.int32],
+) -> bool:
+    u, v = constraint_of[codes[i]], constraint_of[codes[j]]
+    s_u = group_support[u] if u >= 0 else support[i]
+    s_v = group_support[v] if v >= 0 else support[j]
+    if s_u != s_v:
+        return s_u > s_v
+    if (u >= 0) != (v >= 0):
+        return u >= 0
+    f_u = group_first[u] if u >= 0 else codes[i]
+    f_v = group_first[v] if v >= 0 else codes[j]
+    if f_u != f_v:
+        return f_u < f_v
+    if support[i] != support[j]:
+        return support[i] > support[j]
+    return codes[i] < codes[j]
+
+
+@njit(cache=True, nogil=True)
+def split_covers(
+    support: NDArray[np.int32],
+    n: int,
+    masks: NDArray[np.uint64],
+    words: int,
+    n_chunks: int,
+    chunk: NDArray[np.int32],
+) -> int:
+    """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own.
+
+    x reveals y when s(xy) = s(x). Returns the new number of chunks (conventions, 1.9).
+    """
+    total = n_chunks
+    covering = np.zeros(n, np.int32)
+    for c in range(n_chunks):
+        while True:
+            best = -1
+            for y in range(n):
+                if chunk[y] != c:
+                    continue
+                covering[y] = 0
+                for x in range(n):
+                    if x == y or chunk[x] != c:
+                        continue
+                    s = 0
+                    for w in range(words):
+                        s += popcount(masks[x, w] & masks[y, w])
+                    if s == support[x]:
+                        covering[y] += 1
+                if covering[y] > 0 and (best < 0 or covering[y] > covering[best]):
+                    best = y
+            if best < 0:
+                break
+            chunk[best] = total
+            total += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def nonempty_subrecords(
+    n: int, masks: NDArray[np.uint64], words: int, n_chunks: int, chunk: NDArray[np.int32]
+) -> int:
+    """Number of non-empty subrecords over all record chunks."""
+    total = 0
+    for c in range(n_chunks):
+        for w in range(words):
+            union = uint64(0)
+            for i in range(n):
+                if chunk[i] == c:
+                    union |= masks[i, w]
+            total += popcount(union)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def place_leaves(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    first: int,
+    last: int,
+    k: int,
+    m: int,
+    constraint_of: NDArray[np.int32],
+    n_constraints: int,
+    sensitive: NDArray[np.bool_],
+    safe: bool,
+    leaf_codes: NDArray[np.int32],
+    leaf_chunk: NDArray[np.int32],
+    leaf_n_codes: NDArray[np.int32],
+    leaf_n_chunks: NDArray[np.int32],
+    fit_alone: NDArray[np.bool_],
+) -> int:
+    """VerPart and the empty-item-chunk condition for leaves `first…last-1`; returns how often the condition fired.
+
+    Leaf l writes its distinct codes, ascending, and their chunks from position `offsets[leaf_offsets[l]]` on;
+    `fit_alone[l]` tells whether its record chunks satisfy the condition with an empty item chunk (Lemma 2).
+    """
+    n_codes = len(constraint_of)
+    local = np.full(n_codes, -1, np.int32)
+    touched = np.empty(n_codes, np.int32)
+    group_support = np.zeros(n_constraints + 1, np.int32)
+    group_first = np.zeros(n_constraints + 1, np.int32)
+    group_left = np.zeros(n_constraints + 1, np.int32)
+    cells = 4096
+    store = np.zeros(cells, np.uint64)
+    fired = 0
+    for leaf in range(first, last):
+        begin, end = leaf_offsets[leaf], leaf_offsets[leaf + 1]
+        rows = end - begin
+        words = (rows + 63) >> 6
+        n = 0
+        for j in range(offsets[begin], offsets[end]):
+            c = values[j]
+            if local[c] < 0:
+                local[c] = 0
+                touched[n] = c
+                n += 1
+        codes = touched[:n]
+        codes.sort()
+        for i in range(n):
+            local[codes[i]] = i
+        if n * words > cells:
+            cells = 2 * n * words
+            store = np.zeros(cells, np.uint64)
+        masks = store[: n * words].reshape((n, words))
+        masks[:, :] = 0
+        support = np.zeros(n, np.int32)
+        for r in range(rows):
+            for j in range(offsets[begin + r], offsets[begin + r + 1]):
+                i = local[values[j]]
+                masks[i, r >> 6] |= uint64(1) << uint64(r & 63)
+                support[i] += 1
+        barred = np.zeros(n, np.bool_)
+        strict = np.zeros(n, np.bool_)
+        for i in range(n):
+            barred[i] = sensitive[codes[i]]
+            local[codes[i]] = -1
+        out = offsets[begin]
+        chunk = leaf_chunk[out : out + n]
+        n_chunks = place_codes(
+            codes, support, n, masks, words, rows, k, m, constraint_of, barred, strict,
+            group_support, group_first, group_left, chunk,
+        )  # fmt: skip
+        if safe:
+            n_chunks = split_covers(support, n, masks, words, n_chunks, chunk)
+        no_item = True
+        for i in range(n):
+            leaf_codes[out + i] = codes[i]
+            no_item = no_item and chunk[i] != ITEM
+        needed = rows + k * (min(m, n_chunks) - 1)
+        fits = n_chunks > 0 and nonempty_subrecords(n, masks, words, n_chunks, chunk) >= needed
+        if no_item and not fits:
+            fired += 1
+            n_chunks = _spare_one(codes, support, n, n_chunks, chunk)
+            needed = rows + k * (min(m, n_chunks) - 1)
+            fits = n_chunks > 0 and nonempty_subrecords(n, masks, words, n_chunks, chunk) >= needed
+        fit_alone[leaf] = fits
+        leaf_n_codes[leaf] = n
+        leaf_n_chunks[leaf] = n_chunks
+    return fired
+
+
+@njit(cache=True, nogil=True)
+def _spare_one(
+    codes: NDArray[np.int32], support: NDArray[np.int32], n: int, n_chunks: int, chunk: NDArray[np.int32]
+) -> int:
+    """Move the code of lowest support (tie: the largest) to the item chunk; drop its chunk if it was alone."""
+    spare = 0
+    for i in range(1, n):
+        if support[i] <= support[spare]:
+            spare = i
+    old = chunk[spare]
+    chunk[spare] = ITEM
+    for i in range(n):
+        if chunk[i] == old:
+            return n_chunks
+    for i in range(n):
+        if chunk[i] > old:
+            chunk[i] -= 1
+    return n_chunks - 1
