@@ -1,0 +1,239 @@
+"""From a stream of Arrow batches to a cohort: what every tabular reader shares.
+
+Only the distinct codes are ever normalised; a row keeps a 32-bit number. So ten million patients fit in a few GB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.readers.codes import (
+    AS_WRITTEN,
+    NO_CODE,
+    ROWS_KEPT,
+    VOCABULARY_NAMES,
+    CodeNumbers,
+    Normalised,
+    normalise,
+    row_text,
+    rules_of,
+)
+from leeward.cohort.readers.columns import ColumnMap
+from leeward.cohort.readers.patients import one_row_each
+from leeward.cohort.readers.values import dates, identifiers, is_missing, same_type, years
+from leeward.errors import BadInput
+
+Rows = NDArray[np.int64]
+
+
+@dataclass
+class Collector:
+    """Gathers the batches of one source; `cohort()` closes it.
+
+    Rows are counted from 1 through all files in order, headers excluded.
+    """
+
+    name: str
+    columns: ColumnMap
+    missing: frozenset[str]
+    date_format: str | None = None
+    unit: str = "row"
+    last_row: int = 0
+    codes: CodeNumbers = field(init=False)
+    vocabularies: CodeNumbers = field(init=False)
+    _patients: list[pl.Series] = field(default_factory=list)
+    _code_numbers: list[NDArray[np.int32]] = field(default_factory=list)
+    _vocabulary_numbers: list[NDArray[np.int32]] = field(default_factory=list)
+    _event_rows: list[NDArray[np.uint32]] = field(default_factory=list)
+    _optional: dict[str, list[pl.Series]] = field(default_factory=dict)
+    _attributes: list[pl.DataFrame] = field(default_factory=list)
+    _rows_without_code: list[pl.DataFrame] = field(default_factory=list)
+    _rows_with_gap: list[Rows] = field(default_factory=list)
+    _gaps: int = 0
+    _rows_without_patient: list[Rows] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.codes = CodeNumbers(self.missing)
+        self.vocabularies = CodeNumbers(self.missing)
+        self._optional = {role: [] for role in self.columns.optional() if role != "vocabulary"}
+
+    def add(self, batch: pa.RecordBatch, row: NDArray[np.uint32] | None = None) -> None:
+        """Take the next rows of the source; `row` numbers them where they are not simply the next ones."""
+        if batch.num_rows == 0:
+            return
+        if row is None:
+            row = np.arange(self.last_row + 1, self.last_row + 1 + batch.num_rows, dtype=np.uint32)
+        self.last_row = int(row[-1])
+        patient = identifiers(batch.column(self.columns.patient), self.name, self.columns.patient)
+        no_patient = is_missing(patient, self.missing)
+        if no_patient.any():
+            self._rows_without_patient.append(row[no_patient].astype(np.int64))
+            return
+        numbers = np.stack(
+            [self.codes.number(batch.column(c), self.name, c) for c in self.columns.code], axis=1
+        )  # rows by code columns
+        self._add_events(batch, patient, row, numbers)
+        if self.columns.patients:
+            attributes = {c: pl.Series(pl.from_arrow(batch.column(c))) for c in self.columns.patients}
+            self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
+
+    def _add_events(
+        self, batch: pa.RecordBatch, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]
+    ) -> None:
+        width = numbers.shape[1]
+        kept = np.flatnonzero(numbers.ravel() != NO_CODE)
+        complete = len(kept) == numbers.size
+        if not complete:
+            self._note_gaps(patient, row, numbers)
+        source = None if complete and width == 1 else kept // width
+
+        def of_events(series: pl.Series) -> pl.Series:
+            return series if source is None else series.gather(source)
+
+        self._code_numbers.append(numbers.ravel()[kept] if source is not None else numbers.ravel())
+        self._patients.append(of_events(patient))
+        self._event_rows.append(row if source is None else row[source])
+        for role, name in self.columns.optional().items():
+            column = batch.column(name)
+            if role == "vocabulary":
+                of_rows = self.vocabularies.number(column, self.name, name)
+                self._vocabulary_numbers.append(of_rows if source is None else of_rows[source])
+            elif role == "visit":
+                self._optional[role].append(of_events(identifiers(column, self.name, name)))
+            elif role == "date":
+                parsed = dates(column, self.name, name, self.missing, self.date_format, int(row[0]))
+                self._optional[role].append(of_events(parsed))
+            else:
+                self._optional[role].append(of_events(years(column, self.name, name, self.missing, int(row[0]))))
+
+    def _note_gaps(self, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]) -> None:
+        gaps = numbers == NO_CODE
+        self._gaps += int(gaps.sum())
+        self._rows_with_gap.append(row[gaps.any(axis=1)].astype(np.int64))
+        empty = gaps.all(axis=1)
+        if empty.any():
+            self._rows_without_code.append(
+                pl.DataFrame({"patient": patient.filter(pl.Series(empty)), "row": row[empty]})
+            )
+
+    def cohort(self, vocabulary: str | None) -> Cohort:
+        """The cohort of all that was added."""
+        if self._rows_without_patient:
+            rows = np.concatenate(self._rows_without_patient)
+            raise BadInput(
+                f"{self.name}: column '{self.columns.patient}' has no patient in {len(rows):,} "
+                f"row{'s' if len(rows) > 1 else ''} ({row_text(rows)}); every row needs one."
+            )
+        if self.last_row == 0:
+            raise BadInput(f"{self.name}: the file has a header but no rows.")
+        if not sum(map(len, self._code_numbers)):
+            raise BadInput(f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect.")
+        return self._assemble(vocabulary)
+
+    def _assemble(self, vocabulary: str | None) -> Cohort:
+        patient = same_type(self._patients)
+        self._patients = []
+        row = _joined(self._event_rows)
+        numbers = _joined(self._code_numbers)
+        extra: dict[str, pl.Series] = {}
+        if self._vocabulary_numbers:
+            named = [VOCABULARY_NAMES.get(v.lower(), v) for v in self.vocabularies.texts]
+            normalised, numbers = self._normalise_by_vocabulary(numbers, named)
+            extra["vocabulary"] = _texts(named, _joined(self._vocabulary_numbers))
+        else:
+            normalised = normalise(self.codes.texts, vocabulary)
+        notices = [*self._gap_notices(patient), *normalised.notices(numbers, row)]
+        extra |= {role: same_type(parts) for role, parts in self._optional.items()}
+        code = normalised.as_enum(numbers)
+        del numbers
+        events = pl.DataFrame({"patient": patient, "code": code, "row": row, **extra})
+        patients, conflicts = self._patients_frame(patient)
+        return Cohort(
+            events=events,
+            patients=patients,
+            notices=(*notices, *conflicts),
+            name=self.name,
+            vocabulary=normalised.vocabulary,
+        )
+
+    def _normalise_by_vocabulary(
+        self, numbers: NDArray[np.int32], named: list[str]
+    ) -> tuple[Normalised, NDArray[np.int32]]:
+        """Codes whose row names the vocabulary: each pair (code, vocabulary) is normalised by its own rules."""
+        of_rows = np.concatenate(self._vocabulary_numbers).astype(np.int64) + 1
+        pairs, renumbered = np.unique(numbers * np.int64(len(named) + 1) + of_rows, return_inverse=True)
+        texts = [self.codes.texts[pair // (len(named) + 1)] for pair in pairs]
+        of_name = [AS_WRITTEN, *(rules_of(name) if name in ("icd9", "icd10") else AS_WRITTEN for name in named)]
+        normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
+        return normalised, renumbered.astype(np.int32)
+
+    def _gap_notices(self, patient: pl.Series) -> list[Notice]:
+        if not self._gaps:
+            return []
+        found = []
+        if self.unit == "row" or self.missing:
+            rows = tuple(int(row) for row in np.concatenate(self._rows_with_gap)[:ROWS_KEPT])
+            message = f"{self._gaps:,} missing code{'s' if self._gaps > 1 else ''}{self._where()} left out"
+            found.append(Notice("missing code", message, self._gaps, rows))
+        if self._rows_without_code:
+            parts = self._rows_without_code
+            without = pl.DataFrame(
+                {"patient": same_type([p["patient"] for p in parts]), "row": pl.concat([p["row"] for p in parts])}
+            )
+            both = same_type([without["patient"], patient])
+            without = without.with_columns(both.head(without.height).alias("patient"))
+            lost = without.join(pl.DataFrame({"patient": both.slice(without.height)}), on="patient", how="anti")
+            if lost.height:
+                people = lost["patient"].n_unique()
+                who = "patient" if self.unit == "row" else "line"
+                found.append(
+                    Notice(
+                        "record without codes",
+                        f"{people:,} {who}{'s' if people > 1 else ''} without any code left out",
+                        people,
+                        tuple(lost["row"].sort().head(ROWS_KEPT).to_list()),
+                    )
+                )
+        return found
+
+    def _where(self) -> str:
+        if self.unit != "row":
+            return ""
+        names = self.columns.code
+        return f" in {len(names)} code columns" if len(names) > 1 else f" in column '{names[0]}'"
+
+    def _patients_frame(self, patient: pl.Series) -> tuple[pl.DataFrame | None, list[Notice]]:
+        if not self._attributes:
+            return None, []
+        names = self.columns.patients
+        gathered = pl.DataFrame(
+            {
+                "patient": same_type([part["patient"] for part in self._attributes]),
+                **{name: same_type([part[name] for part in self._attributes]) for name in names},
+            }
+        )
+        return one_row_each(gathered, patient, self.missing)
+
+
+Number = TypeVar("Number", np.int32, np.uint32)
+
+
+def _joined(parts: list[NDArray[Number]]) -> NDArray[Number]:
+    """One array of all parts; the parts are let go."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _texts(texts: list[str], numbers: NDArray[np.int32]) -> pl.Series:
+    """The text of each number as an Enum; NO_CODE is null."""
+    distinct = sorted(set(texts))
+    places = pl.Series([*texts, None], dtype=pl.Enum(distinct))
+    return places.gather(np.where(numbers == NO_CODE, len(texts), numbers))

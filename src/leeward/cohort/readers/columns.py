@@ -1,0 +1,98 @@
+"""The column map: the user's column names and the cohort's."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from leeward.errors import BadInput
+
+ColumnNames = Mapping[str, str | Sequence[str]]
+"""What a caller gives: `{patient, code, visit, date, age, vocabulary, patients}` to column names."""
+
+OPTIONAL = ("visit", "date", "age", "vocabulary")
+"""Columns that events may have beside `patient` and `code`, one source column each."""
+
+ROLES = ("patient", "code", *OPTIONAL, "patients")
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Which source column plays which role.
+
+    `code` names one column (long form) or several (wide form); `patients` names payload columns that go into the
+    `patients` frame; a role that is `None` is absent.
+    """
+
+    patient: str = "patient"
+    code: tuple[str, ...] = ("code",)
+    visit: str | None = None
+    date: str | None = None
+    age: str | None = None
+    vocabulary: str | None = None
+    patients: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(columns: ColumnNames | None, available: Sequence[str]) -> ColumnMap:
+        """The map that `columns` describes; without one, the cohort's own names as far as the file has them."""
+        if columns is None:
+            found = {role: role for role in OPTIONAL if role in available}
+            return ColumnMap(**found)
+        for role in columns:
+            if role not in ROLES:
+                raise BadInput(
+                    f"The column map has no role '{role}'.{did_you_mean(role, ROLES)} Roles: {', '.join(ROLES)}."
+                )
+        single = {role: _one(role, columns[role]) for role in ("patient", *OPTIONAL) if columns.get(role)}
+        several = {role: _several(columns[role]) for role in ("code", "patients") if columns.get(role)}
+        return ColumnMap(**single, **several)
+
+    def optional(self) -> dict[str, str]:
+        """The optional event columns that are mapped: role to source column."""
+        named = {role: getattr(self, role) for role in OPTIONAL}
+        return {role: name for role, name in named.items() if name is not None}
+
+    def encoded(self) -> list[str]:
+        """The columns whose values repeat, best read dictionary-encoded."""
+        return [*self.code, *([self.vocabulary] if self.vocabulary else [])]
+
+    def needed(self) -> list[str]:
+        """Every source column to read, each once."""
+        return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
+
+
+def _one(role: str, names: str | Sequence[str]) -> str:
+    if isinstance(names, str):
+        return names
+    if len(names) != 1:
+        raise BadInput(f"The role '{role}' takes one column; got {len(names)}.")
+    return names[0]
+
+
+def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """' Did you mean 'x'?' for the nearest of `choices`, or nothing."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.5)
+    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
+
+
+def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) -> None:
+    """Every needed column is there once, or an error that names the file and the nearest column.
+
+    The file's columns are listed only when one of the asked columns was found: what stands in the first row of a
+    file without a header is a patient's record.
+    """
+    found = [column for column in needed if column in available]
+    for column in needed:
+        if column not in found:
+            listed = f" Its columns: {', '.join(available)}." if found else ""
+            hint = did_you_mean(column, available)
+            check = "" if hint or found else " Check that its first row holds the column names."
+            raise BadInput(f"{name}: no column '{column}'.{hint}{listed}{check}")
+        if available.count(column) > 1:
+            raise BadInput(f"{name}: {available.count(column)} columns are named '{column}'; rename all but one.")

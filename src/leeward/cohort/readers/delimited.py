@@ -1,0 +1,111 @@
+"""CSV, TSV and other delimited text as a stream of Arrow batches, strict about every row.
+
+pyarrow reads: unlike more lenient readers it refuses a row with too few fields instead of filling it up. When it
+refuses, the file is walked again slowly to name the row.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from leeward.cohort.readers.files import is_gzip, suffix
+from leeward.errors import BadInput
+
+BLOCK_BYTES = 8 << 20
+SEPARATORS = (",", "\t", ";", "|")
+
+
+def header(file: Path) -> list[str]:
+    """The column names of the first row."""
+    return _header(file)[0]
+
+
+def _header(file: Path) -> tuple[list[str], str]:
+    """The column names, and the separator."""
+    with text_of(file) as text:
+        try:
+            first = text.readline()
+        except (OSError, EOFError, zlib.error) as error:
+            raise damaged_gzip(file) from error
+    if not first:
+        raise BadInput(f"{file.name}: the file is empty.")
+    if _undecodable(first):
+        raise not_utf8(file, "the header")
+    if not first.strip():
+        raise BadInput(f"{file.name}: the first row is blank; it must hold the column names.")
+    separator = "\t" if suffix(file) in (".tsv", ".tab") else max(SEPARATORS, key=first.count)
+    return next(csv.reader([first], delimiter=separator)), separator
+
+
+def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """The asked columns as text, a block of rows at a time; those in `dictionary` arrive dictionary-encoded."""
+    _, separator = _header(file)
+    encoded = pa.dictionary(pa.int32(), pa.string())
+    try:
+        with pa.input_stream(str(file), compression="gzip" if is_gzip(file) else None) as stream:
+            yield from pacsv.open_csv(
+                stream,
+                read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES),
+                parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(
+                    include_columns=list(columns),
+                    column_types={name: encoded if name in dictionary else pa.string() for name in columns},
+                    null_values=[],
+                    strings_can_be_null=False,
+                ),
+            )
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _explain(file, separator) from error
+
+
+def _explain(file: Path, separator: str) -> BadInput:
+    """The error of the first row that breaks the rules, found by walking the file again."""
+    with text_of(file) as text:
+        reader = csv.reader(text, delimiter=separator)
+        try:
+            width = len(next(reader))
+            row = 0
+            for fields in reader:
+                if not fields:
+                    continue
+                row += 1
+                if any(_undecodable(field) for field in fields):
+                    return not_utf8(file, f"row {row}")
+                if len(fields) != width:
+                    return BadInput(
+                        f"{file.name}: row {row} has {len(fields)} fields where the header has {width}; "
+                        f"quote values that hold the separator, or repair the row."
+                    )
+        except (OSError, EOFError, zlib.error):
+            return damaged_gzip(file)
+        except csv.Error:
+            return BadInput(f"{file.name}: row {row + 1} cannot be read as delimited text.")
+    return BadInput(f"{file.name}: the file cannot be read as delimited text; check its quotes and separators.")
+
+
+def text_of(file: Path) -> io.TextIOWrapper:
+    """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named."""
+    raw = gzip.open(file, "rb") if is_gzip(file) else file.open("rb")
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")  # type: ignore[arg-type]  # GzipFile reads like a raw stream
+
+
+def _undecodable(text: str) -> bool:
+    return any("\udc80" <= sign <= "\udcff" for sign in text) if not text.isascii() else False
+
+
+def not_utf8(file: Path, where: str) -> BadInput:
+    """The error for text in another encoding."""
+    return BadInput(f"{file.name}: {where} is not UTF-8 text; save the file as UTF-8.")
+
+
+def damaged_gzip(file: Path) -> BadInput:
+    """The error for a gzip file that is cut short or no gzip file at all."""
+    return BadInput(f"{file.name}: this is not a complete gzip file; copy it again.")

@@ -1,0 +1,57 @@
+"""One record a line, codes separated by blanks or commas: the format of transaction-anonymization tools."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
+from leeward.cohort.readers.files import is_gzip
+from leeward.errors import BadInput
+
+ENDINGS = (".txt", ".csv", ".dat", ".data", ".lines")
+BLOCK_BYTES = 32 << 20
+CODE = r'[^\s,"]+'
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
+    """The (line, code) pairs: `patient` is the line's number, counted from `before` + 1; a blank line has a null code."""
+    if file.stat().st_size == 0:
+        raise BadInput(f"{file.name}: the file is empty.")
+    first = before + 1
+    for block in _blocks(file):
+        try:
+            lines = block.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            line = first - before + block.count(b"\n", 0, error.start)
+            raise not_utf8(file, f"line {line}") from None
+        frame = pl.DataFrame({"patient": np.arange(first, first + len(lines)), "code": lines})
+        first += len(lines)
+        yield from frame.with_columns(pl.col("code").str.extract_all(CODE)).explode("code").to_arrow().to_batches()
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    """Pieces of whole lines."""
+    rest = b""
+    try:
+        with gzip.open(file, "rb") if is_gzip(file) else file.open("rb") as stream:
+            start = stream.read(len(BYTE_ORDER_MARK))
+            rest = b"" if start == BYTE_ORDER_MARK else start
+            while piece := stream.read(BLOCK_BYTES):
+                whole, newline, last = piece.rpartition(b"\n")
+                if newline:
+                    yield rest + whole + newline
+                    rest = last
+                else:
+                    rest += piece
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged_gzip(file) from error
+    if rest:
+        yield rest

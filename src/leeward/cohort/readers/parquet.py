@@ -1,0 +1,36 @@
+"""Parquet files as a stream of Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leeward.errors import BadInput
+
+BATCH_ROWS = 1 << 20
+
+
+def header(file: Path) -> list[str]:
+    """The file's column names."""
+    return list(_open(file, ()).schema_arrow.names)
+
+
+def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """The asked columns, up to 2**20 rows at a time; text columns named in `dictionary` arrive dictionary-encoded."""
+    opened = _open(file, dictionary)
+    try:
+        yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{file.name}: a part of this Parquet file cannot be read; it seems damaged.") from error
+
+
+def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:
+    if file.stat().st_size == 0:
+        raise BadInput(f"{file.name}: the file is empty.")
+    try:
+        return pq.ParquetFile(file, read_dictionary=list(dictionary))
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{file.name}: this is not a readable Parquet file (damaged, or another format).") from error

@@ -1,0 +1,69 @@
+"""The patients frame: attributes and payload, one row a patient."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from leeward.cohort.cohort import Notice
+from leeward.cohort.readers.values import same_type
+from leeward.errors import BadInput
+
+WHOLE_NUMBER = r"^-?(0|[1-9]\d{0,17})$"
+DECIMAL_NUMBER = r"^-?\d+(\.\d+)?$"
+
+
+def one_row_each(
+    gathered: pl.DataFrame, patient: pl.Series, missing: frozenset[str]
+) -> tuple[pl.DataFrame, list[Notice]]:
+    """The first recorded value of every attribute of each patient of the events, patients ascending.
+
+    A patient whose rows disagree is counted in a notice.
+    """
+    names = [name for name in gathered.columns if name != "patient"]
+    gathered = gathered.with_columns(_typed(gathered[name], missing) for name in names)
+    frame = gathered.group_by("patient", maintain_order=True).agg(
+        *(pl.col(name).drop_nulls().first() for name in names),
+        *(pl.col(name).drop_nulls().n_unique().gt(1).alias(f"{name}\x1f") for name in names),
+    )
+    notices = []
+    for name in names:
+        count = int(frame[f"{name}\x1f"].sum())
+        if count:
+            people = f"{count:,} patient{'s' if count > 1 else ''}"
+            notices.append(
+                Notice("conflicting attribute", f"{people} with several values of '{name}': the first is kept", count)
+            )
+    frame, absent = _of_events(frame.select("patient", *names), patient)
+    if absent:
+        people = f"{absent:,} patient{'s' if absent > 1 else ''}"
+        notices.append(Notice("patient without attributes", f"{people} of the events without attributes", absent))
+    return frame, notices
+
+
+def _of_events(frame: pl.DataFrame, patient: pl.Series) -> tuple[pl.DataFrame, int]:
+    wanted = patient.unique().sort()
+    both = same_type([wanted, frame["patient"]])
+    wanted, known = both.head(len(wanted)), both.slice(len(wanted))
+    frame = frame.with_columns(known.alias("patient"))
+    absent = int((~wanted.is_in(known.implode())).sum())
+    joined = pl.DataFrame({"patient": wanted}).join(frame, on="patient", how="left", maintain_order="left")
+    return joined.with_columns(pl.Series("patient", patient.unique().sort())), absent
+
+
+def _typed(series: pl.Series, missing: frozenset[str]) -> pl.Series:
+    """Text as whole or decimal numbers where every value is one ('007' and '0/1' stay text)."""
+    if series.dtype != pl.String:
+        return series
+    stripped = series.str.strip_chars()
+    series = series.set(stripped.is_in(["", *missing]).fill_null(False), None)
+    values = series.drop_nulls()
+    if len(values) == 0:
+        return series
+    if values.str.contains(WHOLE_NUMBER).all():
+        return series.cast(pl.Int64)
+    if values.str.contains(DECIMAL_NUMBER).all():
+        return series.cast(pl.Float64)
+    return series

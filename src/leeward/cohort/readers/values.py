@@ -1,0 +1,114 @@
+"""Reading single columns: identifiers, dates and ages, with the rows of what cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.readers.codes import row_text
+from leeward.errors import BadInput
+
+OLDEST_YEARS = 150
+
+
+def plain(column: pa.Array) -> pl.Series:
+    """An Arrow column as a Polars series without dictionary encoding."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return pl.Series(pl.from_arrow(column))
+
+
+def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
+    """Identifiers as Int64 where every one is a plain whole number, otherwise as text without outer blanks.
+
+    '007' stays text: it is not the identifier '7'.
+    """
+    series = plain(column)
+    if series.dtype.is_integer():
+        return series.cast(pl.Int64, strict=False) if series.dtype != pl.UInt64 else _from_text(series.cast(pl.String))
+    if series.dtype.is_float():
+        whole = series.cast(pl.Int64, strict=False)
+        if (whole.cast(pl.Float64) == series.cast(pl.Float64)).all():
+            return whole
+        raise BadInput(f"{name}: column '{title}' holds fractions; identifiers must be whole numbers or text.")
+    if series.dtype != pl.String:
+        if isinstance(series.dtype, (pl.Enum, pl.Categorical)):
+            return _from_text(series.cast(pl.String))
+        raise BadInput(f"{name}: column '{title}' holds {series.dtype}; identifiers must be whole numbers or text.")
+    return _from_text(series)
+
+
+def _from_text(texts: pl.Series) -> pl.Series:
+    texts = texts.str.strip_chars()
+    texts = texts.set(texts == "", None) if (texts == "").any() else texts
+    numbers = texts.cast(pl.Int64, strict=False)
+    if numbers.null_count() == texts.null_count() and (numbers.cast(pl.String) == texts).all():
+        return numbers
+    return texts
+
+
+def is_missing(series: pl.Series, missing: frozenset[str]) -> NDArray[np.bool_]:
+    """True where a value is null or one of the texts for 'missing'."""
+    absent = series.is_null()
+    if missing:
+        absent = absent | series.cast(pl.String).is_in(list(missing)).fill_null(False)
+    return absent.to_numpy()
+
+
+def same_type(parts: list[pl.Series]) -> pl.Series:
+    """All parts in one series; where some hold whole numbers and others text, all become text."""
+    types = {part.dtype for part in parts if part.null_count() < len(part)}
+    if len(types) > 1:
+        target: pl.DataType | type[pl.DataType] = pl.String if pl.String in types else pl.Float64
+        parts = [part.cast(target) for part in parts]
+    elif types:
+        (only,) = types
+        parts = [part.cast(only) for part in parts]
+    return pl.concat(parts, rechunk=True) if len(parts) > 1 else parts[0]
+
+
+def years(column: pa.Array, name: str, title: str, missing: frozenset[str], first_row: int) -> pl.Series:
+    """Ages in years as Float64; null where missing."""
+    series = plain(column)
+    if series.dtype == pl.String:
+        series = _blank_as_null(series, missing)
+    read = series.cast(pl.Float64, strict=False).fill_nan(None)
+    bad = (series.is_not_null() & read.is_null()) | (read < 0).fill_null(False) | (read > OLDEST_YEARS).fill_null(False)
+    if bad.any():
+        raise _unreadable(name, title, f"is no age between 0 and {OLDEST_YEARS} years", bad, first_row)
+    return read
+
+
+def dates(
+    column: pa.Array, name: str, title: str, missing: frozenset[str], form: str | None, first_row: int
+) -> pl.Series:
+    """Dates; text is read as ISO 8601 (a time of day is dropped) unless `form` says otherwise."""
+    series = plain(column)
+    if series.dtype in (pl.Date, pl.Datetime):
+        return series.cast(pl.Date)
+    if series.dtype != pl.String:
+        raise BadInput(f"{name}: column '{title}' holds {series.dtype}, not dates.")
+    series = _blank_as_null(series, missing)
+    text = series if form else series.str.head(10)
+    read = text.str.to_date(form or "%Y-%m-%d", strict=False)
+    bad = series.is_not_null() & read.is_null()
+    if bad.any():
+        wanted = f"is no date of the form {form}" if form else "is no ISO date (2015-10-02)"
+        raise _unreadable(name, title, wanted, bad, first_row)
+    return read
+
+
+def _blank_as_null(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
+    texts = texts.str.strip_chars()
+    absent = texts.is_in(["", *missing])
+    return texts.set(absent.fill_null(False), None)
+
+
+def _unreadable(name: str, title: str, what: str, bad: pl.Series, first_row: int) -> BadInput:
+    rows = np.flatnonzero(bad.to_numpy()) + first_row
+    return BadInput(
+        f"{name}: column '{title}' holds a value that {what} ({row_text(rows)}); "
+        f"repair it or name the text that stands for 'missing'."
+    )
