@@ -1,1 +1,48 @@
+"""The engine: the only place that knows where work runs."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.engine.engine import Engine, Frame, Kernel
+from leeward.engine.local import LocalEngine, available_threads
+from leeward.errors import BadInput
+
+__all__ = ["Engine", "Frame", "Kernel", "LocalEngine", "available_threads", "make"]
+
+NAMES = ("local", "spark")
+
+
+def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None) -> Engine:
+    """The engine of a spec: 'local', 'spark' or `{spark: {master: 'local[2]', memory: 4g, config: {…}}}`.
+
+    `threads` bounds the local kernels; None uses every core that this process may use. An engine passes through.
+    """
+    if threads is not None and threads < 1:
+        raise BadInput(f"`threads` must be at least 1; got {threads}.")
+    if spec is None or spec == "local":
+        return LocalEngine(threads or available_threads())
+    if isinstance(spec, str):
+        name, settings = spec, {}
+    elif isinstance(spec, Mapping):
+        name, settings = _only_entry(spec)
+    else:
+        return spec
+    if name == "local":
+        return LocalEngine(settings.get("threads") or threads or available_threads())
+    if name == "spark":
+        from leeward.engine.spark import SparkEngine, SparkSettings
+
+        return SparkEngine.start(SparkSettings.of(settings), threads)
+    near = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise BadInput(f"No engine '{name}'.{hint} Engines: {', '.join(NAMES)}.")
+
+
+def _only_entry(spec: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    if len(spec) != 1:
+        raise BadInput(f"The engine is one of {', '.join(NAMES)}; got {len(spec)} entries.")
+    ((name, settings),) = spec.items()
+    return str(name), settings or {}
