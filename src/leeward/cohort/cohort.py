@@ -6,7 +6,7 @@ Column names are fixed here; the readers map the user's names onto them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.cohort.lenses import CodeSets
+    from leeward.cohort.lenses_counts import CodeCounts
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
@@ -62,7 +63,7 @@ class Cohort:
     notices: tuple[Notice, ...] = ()
     name: str = "cohort"
     vocabulary: str | None = None
-    _lenses: dict[str, CodeSets] = field(default_factory=dict, compare=False, repr=False)
+    _lenses: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def require_events(self) -> pl.DataFrame:
         """The events, or an error that says what is missing."""
@@ -76,7 +77,17 @@ class Cohort:
 
         if "code_sets" not in self._lenses:
             self._lenses["code_sets"] = code_sets_of(self.require_events())
-        return self._lenses["code_sets"]
+        sets: CodeSets = self._lenses["code_sets"]
+        return sets
+
+    def code_counts(self) -> CodeCounts:
+        """Each patient's codes with their repeats as flat arrays; a code counts once a visit (computed once)."""
+        from leeward.cohort.lenses_counts import code_counts_of
+
+        if "code_counts" not in self._lenses:
+            self._lenses["code_counts"] = code_counts_of(self.require_events())
+        counts: CodeCounts = self._lenses["code_counts"]
+        return counts
 
     def with_notices(self, *notices: Notice) -> Cohort:
         """The same cohort with further notices."""
