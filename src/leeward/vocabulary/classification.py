@@ -226,7 +226,7 @@ class Classification:
         if label is not None:
             return self.sections[self._section_number[label]]
         place = bisect_right(self._starts, category) - 1
-        if place < 0:
+        if place < 0 or not category[1:].isdigit():
             return None
         part = self._by_start[place]
         return part if len(category) == len(part.last) and category <= part.last else None
@@ -249,7 +249,8 @@ class Classification:
 
     @cached_property
     def _by_start(self) -> list[Part]:
-        return sorted(self.sections, key=lambda part: part.first)
+        spelt = (part for part in self.sections if part.first not in self.placed)
+        return sorted(spelt, key=lambda part: part.first)
 
     @cached_property
     def _starts(self) -> list[str]:
