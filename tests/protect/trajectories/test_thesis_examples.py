@@ -1,0 +1,151 @@
+"""Every worked figure of the thesis's chapter IV and of ALGORITHMS §3.4, against the plain oracle."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles.trajectories import (
+    Tree,
+    a_gs,
+    average_relative_error,
+    baseline,
+    cheapest_matching,
+    full_binary,
+    losses,
+    mdav,
+    probability,
+    workload,
+)
+
+ICD = Tree([("401", None), ("401.0", "401"), ("401.1", "401"), ("401.9", "401")])
+AGE = full_binary(33, 40)
+AS_PRINTED = (
+    (("401.1", "33"), ("401.1", "34"), ("401.1", "35")),
+    (("401.1", "38"), ("401.1", "40")),
+    (("401.9", "38"), ("401.1", "40")),
+    (("401.9", "33"), ("401.1", "33"), ("401.1", "34"), ("401.1", "35")),
+    (("401.1", "39"), ("401.9", "40")),
+    (("401.1", "40"), ("401.9", "40")),
+)
+FIGURE_3A = tuple(tuple(sorted(T, key=lambda p: (int(p[1]), p[0]))) for T in AS_PRINTED)
+
+
+def rows(text):
+    return [[F(x) for x in line.split()] for line in text.strip().splitlines()]
+
+
+def named(clusters):
+    return [({r + 1 for r in members}, rep) for members, rep in clusters]
+
+
+def test_example_4_loss_metric():
+    assert AGE.loss("33-34", "33-36") == F(1, 4)
+    assert AGE.loss("36", "35-36") == F(2, 8)
+    assert ICD.loss("401.1", "401") == 1
+    assert ICD.loss("401.1", "401.1") == 0
+
+
+def test_claim_that_the_lca_of_36_and_37_is_the_whole_domain():
+    assert AGE.lca("36", "37") == "33-40"
+
+
+def test_figure_7_matrices():
+    aligned = a_gs(AS_PRINTED[3], AS_PRINTED[0], ICD, AGE)
+    i, a, r = aligned.matrices
+    assert i == rows("0 .5 1 1.5\n .5 1 1.5 2\n 1 .5 1 1.5\n 1.5 1 .5 1\n 2 1.5 1 .5")
+    assert a == rows("0 .5 1 1.5\n .5 0 .5 1\n 1 .5 .25 .75\n 1.5 1 .5 .75\n 2 1.5 1 .5")
+    assert ["".join(row[1:]) for row in r[1:]] == ["↘←←", "↘↘←", "↑↘↘", "↑↑↘"]
+    assert aligned.pairs == (("401.1", "33"), ("401.1", "34"), ("401.1", "35"))
+    assert (aligned.ilm, aligned.alm) == (F(1, 2), F(1, 2))
+
+
+def test_example_of_page_22_unweighted():
+    X = (("401.1", "34"), ("401.1", "35"), ("401.1", "37"))
+    Y = (("401.1", "34"), ("401.1", "36"))
+    aligned = a_gs(X, Y, ICD, AGE, 1, 1)
+    assert (aligned.ilm, aligned.alm) == (1, F(3, 2))
+    assert aligned.pairs == (("401.1", "34"), ("401.1", "35-36"))
+
+
+def test_distances_of_figure_3a():
+    def d(T, i, j):
+        return a_gs(T[i - 1], T[j - 1], ICD, AGE).cost
+
+    assert [d(FIGURE_3A, 1, j) for j in range(1, 7)] == [0, 3, 4, 1, 4, 4]
+    assert d(FIGURE_3A, 2, 3) == 1
+    assert d(FIGURE_3A, 5, 6) == F(1, 4)
+    assert d(AS_PRINTED, 4, 5) == 5
+    assert d(FIGURE_3A, 4, 5) == 4
+
+
+@pytest.mark.parametrize("records", [FIGURE_3A, AS_PRINTED], ids=["sorted", "as printed"])
+def test_figure_3c_mdav_at_k_2(records):
+    clusters = mdav(records, 2, ICD, AGE)
+    assert named(clusters) == [
+        ({5, 6}, (("401.1", "39-40"), ("401.9", "40"))),
+        ({3, 2}, (("401", "38"), ("401.1", "40"))),
+        ({4, 1}, (("401.1", "33"), ("401.1", "34"), ("401.1", "35"))),
+    ]
+    assert losses(records, clusters, ICD, AGE) == (F(5, 24), F(1, 12))
+
+
+def test_figure_3a_mdav_at_k_3():
+    clusters = mdav(FIGURE_3A, 3, ICD, AGE)
+    assert named(clusters) == [
+        ({5, 6, 2}, (("401.1", "37-40"), ("401", "40"))),
+        ({3, 1, 4}, (("401", "33-40"), ("401.1", "33-40"))),
+    ]
+    assert losses(FIGURE_3A, clusters, ICD, AGE) == (F(41, 72), F(5, 8))
+
+
+def test_baseline_on_figure_3a():
+    two = mdav(FIGURE_3A, 2, ICD, AGE, align=baseline)
+    assert [members for members, _ in named(two)] == [{5, 6}, {3, 2}, {4, 1}]
+    assert two[2][1] == (("401.1", "33"), ("401", "33-34"), ("401.1", "33-36"))
+    assert losses(FIGURE_3A, two, ICD, AGE, align=baseline) == (F(11, 36), F(5, 32))
+    three = mdav(FIGURE_3A, 3, ICD, AGE, align=baseline)
+    assert [members for members, _ in named(three)] == [{5, 6, 2}, {3, 1, 4}]
+    assert losses(FIGURE_3A, three, ICD, AGE, align=baseline) == (F(3, 4), F(5, 8))
+
+
+def test_running_value_undercounts_the_true_loss():
+    records = [(("401.1", v),) for v in ("33", "34", "37")]
+    rep, running = records[0], 0
+    for T in records[1:]:
+        step = a_gs(rep, T, ICD, AGE, 1, 1, start=(0, running))
+        rep, running = step.pairs, step.alm
+    assert running == F(9, 4)
+    assert 3 * losses(records, [([0, 1, 2], rep)], ICD, AGE)[1] == 3
+
+
+def test_query_on_figure_3c():
+    clusters = mdav(FIGURE_3A, 2, ICD, AGE)
+    published = [rep for members, rep in clusters for _ in members]
+    assert sum(probability((("401.1", "39"),), T, ICD, AGE) for T in published) == 1
+    assert len(workload(FIGURE_3A, 1)) == 24
+    assert average_relative_error(FIGURE_3A, published, ICD, AGE, 1) == (F(7, 18), 24)
+
+
+PAIRS = st.tuples(st.sampled_from(ICD.leaves + ["401"]), st.sampled_from(list(AGE.parent)))
+SHORT = st.lists(PAIRS, max_size=4).map(tuple)
+
+
+@settings(max_examples=150, deadline=None)
+@given(X=SHORT, Y=SHORT, w=st.sampled_from([F(0), F(1, 10), F(1, 2), F(3, 4), F(1)]))
+def test_alignment_costs_what_exhaustive_search_finds(X, Y, w):
+    assert a_gs(X, Y, ICD, AGE, w, 1 - w).cost == cheapest_matching(X, Y, ICD, AGE, w, 1 - w)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    X=SHORT,
+    Y=st.lists(st.tuples(st.sampled_from(ICD.leaves), st.sampled_from(AGE.leaves)), max_size=4).map(tuple),
+    times=st.integers(1, 6),
+)
+def test_the_alignment_is_the_same_whatever_the_weight_of_the_cluster(X, Y, times):
+    one, many = a_gs(X, Y, ICD, AGE), a_gs(X, Y, ICD, AGE, times=times)
+    assert one.pairs == many.pairs
