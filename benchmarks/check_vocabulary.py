@@ -6,10 +6,10 @@ DIR holds `vocab/icd9cm_hierarchy.csv.gz` and `vocab/icd10cm2019.csv.gz` (column
 sub_chapter, chapter; the tables of the R package icd.data). A code agrees when its category is the table's
 `three_digit` and when its section and chapter carry the table's titles (case and abbreviations apart).
 
-The ICD-10-CM table contradicts itself around the categories that end in a letter (C4A, C7A, C7B, D3A, M1A): there its
-`major` and `sub_chapter` columns are shifted against its `code` column (C44.7, a skin tumour, is filed under Kaposi's
-sarcoma). A row whose `major` is not the title of its own category is called misfiled, and its section is counted apart.
-Exit status 1 if anything else disagrees.
+The ICD-10-CM table contradicts itself around the categories that end in a letter (C4A, C7A, C7B, D3A, M1A):
+there its `major` and `sub_chapter` columns are shifted against its `code` column (C44.7, a skin tumour, is
+filed under Kaposi's sarcoma). A row whose `major` is not the title of its own category is called misfiled,
+and its section is counted apart. Exit status 1 if anything else disagrees.
 """
 
 from __future__ import annotations

@@ -1,5 +1,85 @@
-"""Vocabularies and their generalization hierarchies as flat arrays."""
+"""Vocabularies and their generalization hierarchies as flat arrays.
 
+`load("icd9")`, `load("icd10")` or `load("hierarchy.csv")` gives a `Vocabulary`: it normalises codes, knows
+which exist, groups them by policy level or by siblings, and builds the `Hierarchy` over a list of codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+from leeward.errors import BadInput
+from leeward.vocabulary.classification import Classification, Normalised
+from leeward.vocabulary.custom import CustomVocabulary
 from leeward.vocabulary.hierarchy import Hierarchy
 
-__all__ = ["Hierarchy"]
+__all__ = ["VOCABULARIES", "Hierarchy", "Normalised", "Vocabulary", "load"]
+
+
+class Vocabulary(Protocol):
+    """What every vocabulary can do; see `classification.Classification` and `custom.CustomVocabulary`."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+
+    def normalise(self, code: str) -> str | None:
+        """The canonical form of a code, None if the text is no code."""
+
+    def normalise_all(self, codes: Iterable[str]) -> Normalised:
+        """Canonical forms of many (distinct) codes."""
+
+    def is_known(self, code: str) -> bool:
+        """Whether the vocabulary has the code."""
+
+    def level(self, code: str, n: int) -> str:
+        """The node above the code at policy level `n`; 0 is the code."""
+
+    def title(self, node: str) -> str:
+        """A text for a node in reports."""
+
+    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
+        """The hierarchy whose leaves are exactly these codes."""
+
+    def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
+        """The codes under each node of policy level `n`; disjoint, every code covered."""
+
+    def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
+        """Disjoint groups of `n` sibling codes."""
+
+
+def _icd9() -> Classification:
+    from leeward.vocabulary.icd9cm import ICD9CM
+
+    return ICD9CM
+
+
+def _icd10() -> Classification:
+    from leeward.vocabulary.icd10cm import ICD10CM
+
+    return ICD10CM
+
+
+VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {"icd9": _icd9, "icd10": _icd10}
+"""The built-in vocabularies by the name that the command line uses."""
+
+
+def load(name_or_path: str | Path) -> Vocabulary:
+    """A built-in vocabulary by name (`icd9`, `icd10`), or one from a file (formats: `custom.read`).
+
+    Raises BadInput for a name that is neither built in nor a file, and for a file that is not a hierarchy.
+    """
+    made = VOCABULARIES.get(str(name_or_path).lower())
+    if made is not None:
+        return made()
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise BadInput(
+            f"vocabulary {path.name!r} is neither built in ({', '.join(VOCABULARIES)}) nor a file; "
+            "give one of these names or the path of a CSV with the columns node,parent."
+        )
+    from leeward.vocabulary.custom import read
+
+    return CustomVocabulary(read(path))

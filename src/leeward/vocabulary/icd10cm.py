@@ -1,9 +1,9 @@
 """ICD-10-CM: a category of three characters (letter, digit, digit or letter) with up to four more (S72.001A).
 
-Normalisation gives `S72.001A` from dotted or undotted text in any case, blanks removed; a trailing dot, dash (`A00.-`)
-or ICD-10 mark (dagger, asterisk) is dropped. Codes have a letter first, so no leading zero can have been lost.
-WHO ICD-10 codes have the same form and mostly the same categories: those that ICD-10-CM lacks count as unknown but
-find their section and chapter by range.
+Normalisation gives `S72.001A` from dotted or undotted text in any case, blanks removed; a trailing dot,
+dash (`A00.-`) or ICD-10 mark (dagger, asterisk) is dropped. Codes have a letter first, so no leading zero
+can have been lost. WHO ICD-10 codes have the same form and mostly the same categories: those that ICD-10-CM
+lacks count as unknown but find their section and chapter by range.
 """
 
 from __future__ import annotations

@@ -1,0 +1,189 @@
+"""Age hierarchies: blocks of 1, 2, 4, 8 … years (the thesis), ages over 89 as one (HIPAA), or a user's own.
+
+Ages are whole years. A block is labelled `33-36`, a single year `33`, an open end `90+`. The thesis' tree
+covers 1–128; the general default is 0–127, because real sets hold age 0 (ALGORITHMS §3.1).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leeward.errors import BadInput
+from leeward.vocabulary.hierarchy import Hierarchy, Nodes
+
+FIRST, LAST = 0, 127
+HIPAA_TOP = 90
+"""HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i)(C): ages over 89 may only appear as one category, 90 or older.
+"""
+
+OPEN_END = 150
+"""Highest age that an open-ended label (`90+`) of a user's hierarchy takes in."""
+
+_LABEL = re.compile(r"(\d{1,3})(?:-(\d{1,3})|(\+))?")
+
+
+@dataclass(frozen=True)
+class AgeTree:
+    """An age hierarchy and the leaf of every age.
+
+    hierarchy : the tree; `level` i of a binary tree is its blocks of 2^i years.
+    first : the lowest age in years.
+    leaf : int32[last - first + 1], the node of each age from `first` on.
+    binary : whether the tree is full and binary, so that losses follow from arithmetic (`block_delta`).
+    """
+
+    hierarchy: Hierarchy
+    first: int
+    leaf: Nodes
+    binary: bool
+
+    @property
+    def last(self) -> int:
+        """The highest age in years."""
+        return self.first + len(self.leaf) - 1
+
+    def nodes(self, ages: ArrayLike) -> Nodes:
+        """The leaf of each age in years; fractions are cut off (33.9 is 33).
+
+        Raises BadInput with the number of ages that are missing, negative or outside the hierarchy, and the
+        first positions (counted from 1).
+        """
+        floored = np.floor(np.asarray(ages, np.float64))
+        inside = (floored >= self.first) & (floored <= self.last)
+        if not inside.all():
+            places = np.flatnonzero(~inside)
+            shown = ", ".join(str(place + 1) for place in places[:10])
+            raise BadInput(
+                f"{len(places):,} of {floored.size:,} ages are missing or outside {self.first}–{self.last} years "
+                f"(positions {shown}{', …' if len(places) > 10 else ''}); correct them or choose a wider age hierarchy."
+            )
+        return self.leaf[(floored - self.first).astype(np.int64)]
+
+
+def binary(first: int = FIRST, last: int = LAST) -> AgeTree:
+    """The full binary tree over `first` … `last` years: blocks of 2, 4, 8 … years counted from `first`.
+
+    Raises BadInput unless the number of ages is a power of two.
+    """
+    n = last - first + 1
+    if first < 0 or n < 1 or n & (n - 1):
+        raise BadInput(
+            f"ages {first}–{last}: a binary age hierarchy needs 1, 2, 4, 8 … ages from 0 or more (0–127, 1–128)."
+        )
+    height = n.bit_length() - 1
+    pairs: list[tuple[str, str | None]] = []
+    levels: dict[str, int] = {}
+    for level in range(height, -1, -1):
+        for start in range(first, last + 1, 1 << level):
+            label = block_label(start, level, first)
+            pairs.append((label, block_label(start, level + 1, first) if level < height else None))
+            levels[label] = level
+    names = tuple(f"{1 << level}-year" for level in range(height + 1))
+    hierarchy = Hierarchy.from_pairs(pairs, f"age {first}–{last}", levels, names)
+    return AgeTree(hierarchy, first, hierarchy.leaves.copy(), binary=True)
+
+
+def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
+    """One year a leaf up to 89, and `90+`; above them the blocks of `binary`, those that reach 90 left
+    open-ended.
+
+    A block with ages below 90 and from 90 on takes in `90+` whole and is named by its first age (`88+` has
+    the leaves 88, 89 and 90+); blocks that would add nothing to the one below are left out. Raises BadInput
+    unless the range holds both 89 and 90.
+    """
+    full = binary(first, last).hierarchy
+    if not first < HIPAA_TOP <= last:
+        raise BadInput(f"ages {first}–{last}: the HIPAA age hierarchy needs a range with 89 and 90 in it.")
+    pairs: list[tuple[str, str | None]] = []
+    levels: dict[str, int] = {}
+    spine: str | None = None  # the open-ended block that the next one hangs under
+    above: dict[int, str] = {}
+    for node, label in enumerate(full.labels):
+        low, high = _bounds(label)
+        if low >= HIPAA_TOP:
+            continue
+        parent = above.get(int(full.parent[node]), spine)
+        own = label
+        if high >= HIPAA_TOP:
+            own = f"{low}+"
+            if own != spine:
+                pairs.append((own, spine))
+                levels[own] = int(full.level[node])
+            spine = own
+        else:
+            pairs.append((own, parent))
+            levels[own] = int(full.level[node])
+        above[node] = own
+    top = f"{HIPAA_TOP}+"
+    pairs.append((top, spine))
+    levels[top] = 0
+    # `setdefault` above kept the highest block of each name; its level is that of the widest block.
+    hierarchy = Hierarchy.from_pairs(pairs, f"age {first}–89, 90+", levels, full.level_names)
+    ages = [str(age) if age < HIPAA_TOP else top for age in range(first, last + 1)]
+    return AgeTree(hierarchy, first, hierarchy.nodes_of(ages), binary=False)
+
+
+def from_csv(path: str | Path) -> AgeTree:
+    """A user's age hierarchy, `node,parent`, with labels `33`, `33-36` or `90+`.
+
+    Leaves may be single years, spans or an open end. Raises BadInput with the label when a label is none of
+    these, leaves leave out or repeat an age, or a node does not span exactly its leaves.
+    """
+    hierarchy = Hierarchy.from_csv(path)
+    spans = [_bounds(label, hierarchy.name) for label in hierarchy.labels]
+    covered: list[tuple[int, int, int]] = sorted(
+        (*spans[leaf], int(leaf)) for leaf in hierarchy.leaves.tolist()
+    )
+    for (_, before, _), (start, _, leaf) in zip(covered, covered[1:], strict=False):
+        if start != before + 1:
+            what = "repeats" if start <= before else "leaves out"
+            raise BadInput(
+                f"{hierarchy.name}: the leaf {hierarchy.labels[leaf]!r} {what} ages next to the leaf before it; "
+                "leaves cover each age once."
+            )
+    for node, (low, high) in enumerate(spans):
+        below = hierarchy.leaves[hierarchy.first_leaf[node] : hierarchy.last_leaf[node] + 1].tolist()
+        if (low, high) != (
+            min(spans[x][0] for x in below),
+            max(spans[x][1] for x in below),
+        ) or high - low + 1 != sum(spans[x][1] - spans[x][0] + 1 for x in below):
+            raise BadInput(
+                f"{hierarchy.name}: node {hierarchy.labels[node]!r} does not span exactly the leaves below it."
+            )
+    leaf = np.concatenate([np.full(high - low + 1, node, np.int32) for low, high, node in covered])
+    return AgeTree(hierarchy, covered[0][0], leaf, binary=False)
+
+
+def block_label(age: int, level: int, first: int = FIRST) -> str:
+    """The label of the block of 2^level years that holds `age` in the binary tree from `first` on."""
+    start = first + ((age - first) >> level << level)
+    return str(start) if level == 0 else f"{start}-{start + (1 << level) - 1}"
+
+
+def block_level(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> NDArray[np.int64]:
+    """The level of the smallest block with both ages: the number of bits of (a - first) XOR (b - first)."""
+    differ = (np.asarray(a, np.int64) - first) ^ (np.asarray(b, np.int64) - first)
+    # frexp gives the exact number of bits of integers below 2^53.
+    return np.frexp(differ.astype(np.float64))[1].astype(np.int64)
+
+
+def block_delta(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> NDArray[np.int64]:
+    """Δ of the lowest common ancestor of two ages in the binary tree from `first` on: 0, 2, 4, 8 …"""
+    level = block_level(a, b, first)
+    return np.where(level == 0, 0, np.left_shift(1, level))
+
+
+def _bounds(label: str, name: str = "age") -> tuple[int, int]:
+    found = _LABEL.fullmatch(label)
+    if found is None:
+        raise BadInput(f"{name}: {label!r} is not an age label; write 33, 33-36 or 90+.")
+    low = int(found[1])
+    high = OPEN_END if found[3] else int(found[2] or low)
+    if high < low:
+        raise BadInput(f"{name}: the age label {label!r} ends before it begins.")
+    return low, high

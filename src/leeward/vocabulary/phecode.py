@@ -1,0 +1,188 @@
+"""Phecodes: groups of ICD codes for phenome-wide studies, from the map file that the user provides.
+
+The map of the PheWAS catalogue and its relatives are recognised by their columns. A code with several
+phecodes stands for the longest one, the largest among equals (ALGORITHMS §5.1); all are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from leeward.errors import BadInput
+from leeward.vocabulary import icd9cm, icd10cm
+from leeward.vocabulary._text import TextTable, read_table
+
+Range = tuple[float, float]
+
+CODE_COLUMNS = {"ICD9": "icd9", "ICD9CM": "icd9", "ICD10": "icd10", "ICD10CM": "icd10"}
+PHECODE_COLUMNS = ("phecode", "phecode_uncorrected")
+VOCABULARY_OF = {"ICD9": "icd9", "ICD9CM": "icd9", "ICD10": "icd10", "ICD10CM": "icd10"}
+
+
+@dataclass(frozen=True)
+class PhecodeMap:
+    """Codes to phecodes, and what the file says about each phecode.
+
+    name : the file's name.
+    codes : by vocabulary (`"icd9"`, `"icd10"`), then by canonical code: its phecodes as the file lists
+        them, sorted.
+    phenotypes, categories : text of a phecode, where the file has it.
+    exclusions : ranges of phecodes (both ends included) whose holders are no controls of a phecode.
+    no_rollup : codes (vocabulary, code) that the file exempts from counting for the phecodes above.
+    """
+
+    name: str
+    codes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    phenotypes: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, str] = field(default_factory=dict)
+    exclusions: Mapping[str, tuple[Range, ...]] = field(default_factory=dict)
+    no_rollup: frozenset[tuple[str, str]] = frozenset()
+
+    def phecodes(self, code: str, vocabulary: str = "icd9") -> tuple[str, ...]:
+        """The phecodes that the file lists for a code, sorted; empty if it lists none."""
+        listed = self.codes.get(vocabulary, {})
+        canonical = _normalise(code, vocabulary)
+        return listed.get(canonical, ()) if canonical else ()
+
+    def group(self, code: str, vocabulary: str = "icd9") -> str | None:
+        """The one phecode that stands for a code: the longest, the largest among equals; None if there is
+        none.
+        """
+        found = self.phecodes(code, vocabulary)
+        return max(found, key=lambda phecode: (len(phecode), phecode)) if found else None
+
+    def groups(self, codes: Iterable[str], vocabulary: str = "icd9") -> dict[str, str | None]:
+        """`group` of each distinct code."""
+        return {code: self.group(code, vocabulary) for code in dict.fromkeys(codes)}
+
+    def parents(self, phecode: str) -> tuple[str, ...]:
+        """The phecodes above, nearest first: 250.11 is under 250.1 and 250 (those that the file has)."""
+        whole, _, tail = phecode.partition(".")
+        above = [f"{whole}.{tail[:n]}" for n in range(len(tail) - 1, 0, -1)] + ([whole] if tail else [])
+        return tuple(p for p in above if p in self.all_phecodes)
+
+    def rolled_up(self, code: str, vocabulary: str = "icd9") -> tuple[str, ...]:
+        """All phecodes that a code counts for: those listed and, unless the file exempts it, those above
+        them.
+        """
+        found = set(self.phecodes(code, vocabulary))
+        if (vocabulary, _normalise(code, vocabulary)) not in self.no_rollup:
+            found.update(p for phecode in tuple(found) for p in self.parents(phecode))
+        return tuple(sorted(found))
+
+    def excluded(self, phecode: str) -> tuple[str, ...]:
+        """The phecodes whose holders are not controls of `phecode`, sorted; empty if the file names no
+        range.
+        """
+        ranges = self.exclusions.get(phecode, ())
+        return tuple(p for p, number in self._numbers if any(low <= number <= high for low, high in ranges))
+
+    @cached_property
+    def all_phecodes(self) -> frozenset[str]:
+        """Every phecode of the file."""
+        return frozenset(p for listed in self.codes.values() for found in listed.values() for p in found)
+
+    @cached_property
+    def _numbers(self) -> tuple[tuple[str, float], ...]:
+        return tuple((p, float(p)) for p in sorted(self.all_phecodes))
+
+
+def load(path: str | Path) -> PhecodeMap:
+    """Read a phecode map (CSV, gz too).
+
+    Columns, in any case and order: the code in `ICD9`, `ICD9CM`, `ICD10`, `ICD10CM`, or in `code` beside
+    `vocabulary_id`; `phecode`; and where present `phenotype` or `phecode_string`, `category_string` or
+    `category`, `Excl. Phecodes` or `exclude_range` (`249-250.99`, several parted by commas), `Rollup`,
+    `Ignore Bool`. Rows without a phecode and rows to ignore are skipped. Raises BadInput with file, row and
+    column.
+    """
+    table = read_table(Path(path))
+    code_column, fixed = _code_column(table)
+    vocabularies = _vocabularies(table, fixed)
+    codes: dict[str, dict[str, set[str]]] = {}
+    phenotypes: dict[str, str] = {}
+    categories: dict[str, str] = {}
+    exclusions: dict[str, tuple[Range, ...]] = {}
+    no_rollup: set[tuple[str, str]] = set()
+    phecodes = table.column(*PHECODE_COLUMNS)
+    phenotype = _optional(table, "phenotype", "phecode_string", "phecode_str")
+    category = _optional(table, "category_string", "category", "group")
+    exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
+    rollup, ignore = _optional(table, "rollup"), _optional(table, "ignore bool", "ignore_bool")
+    for i, phecode in enumerate(phecodes):
+        if not phecode or _is_set(ignore[i]):
+            continue
+        _number(phecode, table, i)
+        vocabulary = vocabularies[i]
+        code = _normalise(code_column[i], vocabulary) or code_column[i]
+        codes.setdefault(vocabulary, {}).setdefault(code, set()).add(phecode)
+        if phenotype[i]:
+            phenotypes.setdefault(phecode, phenotype[i])
+        if category[i]:
+            categories.setdefault(phecode, category[i])
+        if exclude[i] and phecode not in exclusions:
+            exclusions[phecode] = _ranges(exclude[i], table, i)
+        if rollup[i] and not _is_set(rollup[i]):
+            no_rollup.add((vocabulary, code))
+    if not codes:
+        raise BadInput(f"{table.path.name}: no row with a code and a phecode.")
+    listed = {v: {code: tuple(sorted(p)) for code, p in by.items()} for v, by in codes.items()}
+    return PhecodeMap(table.path.name, listed, phenotypes, categories, exclusions, frozenset(no_rollup))
+
+
+def _code_column(table: TextTable) -> tuple[list[str], str | None]:
+    for name, vocabulary in CODE_COLUMNS.items():
+        if table.find(name) is not None:
+            return table.column(name), vocabulary
+    if table.find("code") is None:
+        raise BadInput(
+            f"{table.path.name}, row 1: no column with codes; name it {', '.join(CODE_COLUMNS)} "
+            "or `code` (with `vocabulary_id` beside it)."
+        )
+    return table.column("code"), None
+
+
+def _vocabularies(table: TextTable, fixed: str | None) -> list[str]:
+    if fixed is not None:
+        return [fixed] * len(table.cells)
+    given = table.column("vocabulary_id")
+    for name, row in zip(given, table.rows, strict=True):
+        if name.upper() not in VOCABULARY_OF:
+            raise BadInput(
+                f"{table.path.name}, row {row}: vocabulary_id {name!r}; it is one of {', '.join(VOCABULARY_OF)}."
+            )
+    return [VOCABULARY_OF[name.upper()] for name in given]
+
+
+def _optional(table: TextTable, *names: str) -> list[str]:
+    return [""] * len(table.cells) if table.find(*names) is None else table.column(*names)
+
+
+def _is_set(cell: str) -> bool:
+    return cell.lower() not in ("", "0", "0.0", "false", "no")
+
+
+def _normalise(code: str, vocabulary: str) -> str | None:
+    if vocabulary not in ("icd9", "icd10"):
+        raise BadInput(f"phecodes group the codes of icd9 and icd10, not of {vocabulary!r}.")
+    return icd9cm.normalise(code) if vocabulary == "icd9" else icd10cm.normalise(code)
+
+
+def _number(text: str, table: TextTable, i: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(
+            f"{table.path.name}, row {table.rows[i]}: {text!r} is not a phecode (a number such as 250.11)."
+        ) from None
+
+
+def _ranges(text: str, table: TextTable, i: int) -> tuple[Range, ...]:
+    found = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        found.append((_number(first, table, i), _number(last or first, table, i)))
+    return tuple(found)
