@@ -1,5 +1,85 @@
-"""Release patient data for research without giving patients away."""
+"""Leeward: release patient data for research without giving patients away.
 
+>>> import leeward as lw
+>>> cohort = lw.read("events.csv", columns={"patient": "pid", "code": "icd"})  # doctest: +SKIP
+>>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")  # doctest: +SKIP
+
+Names are imported when first used, so that `import leeward` is fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
 from leeward.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from leeward.cohort import Cohort, read, synth
+    from leeward.measure import measure
+    from leeward.protect.disassociation import Disassociation
+    from leeward.release import Release
+    from leeward.verify import verify
+    from leeward.workflow import Result, protect, run
+
+__all__ = [
+    "BadInput",
+    "Cohort",
+    "Disassociation",
+    "GuaranteeUnreachable",
+    "LeewardError",
+    "Release",
+    "Result",
+    "VerificationFailed",
+    "__version__",
+    "measure",
+    "protect",
+    "read",
+    "run",
+    "synth",
+    "verify",
+]
+
+_WHERE = {
+    "Cohort": "leeward.cohort.cohort:Cohort",
+    "Disassociation": "leeward.protect.disassociation:Disassociation",
+    "Release": "leeward.release:Release",
+    "Result": "leeward.workflow:Result",
+    "measure": "leeward.measure:measure",
+    "protect": "leeward.workflow:protect",
+    "read": "leeward.cohort.readers:read",
+    "run": "leeward.workflow:run",
+    "synth": "leeward.cohort.synth:",
+    "verify": "leeward.verify:verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'leeward' has no attribute {name!r}")
+    module, _, attribute = _WHERE[name].partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Keeps `lw.protect`, `lw.verify` and `lw.measure` the verbs, though rooms of the same names are
+    imported.
+
+    Python binds a subpackage to its parent when it is first imported; for the names above that is refused.
+    The rooms stay importable as ever (`from leeward.protect import …`).
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _WHERE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

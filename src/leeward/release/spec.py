@@ -23,8 +23,8 @@ __all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "to_yaml"]
 
 ENGINES = ("local", "spark")
 
-COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "note", "text")
-"""The cohort's own column names: what `columns:` maps from."""
+COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "patients", "note", "text")
+"""What `columns:` maps from: the cohort's own column names, and `patients` for attributes and payload."""
 
 PLANS = ("linear", "logistic", "cox")
 PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
@@ -44,6 +44,7 @@ class SourceSpec:
     columns: Mapping[str, Any] = field(default_factory=dict)
     vocabulary: str | None = None
     missing: tuple[str, ...] = ()
+    date_format: str | None = None
     lines: bool = False
     drop: tuple[str, ...] = ()
     domains: Mapping[str, Any] | None = None
@@ -186,16 +187,27 @@ def _check_plan(plan: tuple[Any, ...]) -> None:
 
 def _resolved(spec: Spec, folder: Path) -> Spec:
     population = None if spec.population is None else _at(spec.population, folder)
-    return dataclasses.replace(spec, source=_at(spec.source, folder), population=population)
+    method = {key: _policy_at(value, folder) for key, value in spec.method.items()}
+    return dataclasses.replace(spec, source=_at(spec.source, folder), population=population, method=method)
 
 
 def _at(source: SourceSpec, folder: Path) -> SourceSpec:
-    """The source with an absolute path: beside the spec, or else in the working directory."""
-    if source.path is None or "://" in source.path or Path(source.path).is_absolute():
+    if source.path is None or "://" in source.path:
         return source
-    beside, here = folder.absolute() / source.path, Path.cwd() / source.path
-    at_cwd = not beside.exists() and here.exists()
-    return dataclasses.replace(source, path=str(here if at_cwd else beside))
+    return dataclasses.replace(source, path=_path_at(source.path, folder))
+
+
+def _policy_at(value: Any, folder: Path) -> Any:
+    """A method's parameter; the file of a utility policy (`{policy: file, path: …}`) gets an absolute path."""
+    if isinstance(value, Mapping) and value.get("policy") == "file" and isinstance(value.get("path"), str):
+        return {**value, "path": _path_at(value["path"], folder)}
+    return value
+
+
+def _path_at(path: str, folder: Path) -> str:
+    """The absolute path: beside the spec, or else in the working directory."""
+    beside, here = folder.absolute() / path, Path.cwd() / path
+    return str(here if not beside.exists() and here.exists() else beside)
 
 
 def _shown(value: Any) -> Any:

@@ -1,0 +1,155 @@
+"""`leeward`: the table of commands, and what becomes of an error.
+
+Exit status: 0 done; 2 bad input or usage; 3 the guarantee cannot be met on this data (nothing written);
+4 verification failed (nothing shared); 1 a fault of ours; 130 and 143 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from leeward.errors import LeewardError
+from leeward.version import __version__
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("leeward.cli.demo:demo", "A made-up cohort, released and verified, with its report."),
+    "synth": ("leeward.cli.synth:synth", "Write made-up data of a kind."),
+    "profile": (
+        "leeward.cli.profile:profile",
+        "What is in a cohort, what is odd in it, and how risky it is.",
+    ),
+    "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
+    "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
+    "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
+    "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),
+    "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
+}
+"""Each command: where it is, and its line in `leeward --help`. A new command adds a row."""
+
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is called."""
+
+    def __init__(self, *args: Any, table: dict[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.table = table or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        module, _, name = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            from leeward.release.building import nearest
+
+            ctx.fail(f"there is no command `{args[0]}`{nearest(args[0], self.table)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="leeward")
+def leeward() -> None:
+    """Release patient data for research without giving patients away.
+
+    \b
+    Examples:
+      leeward demo
+      leeward profile events.csv --patient pid --code icd
+      leeward disassociate events.csv --patient pid --code icd --k 5 --m 2 -o release
+      leeward verify release --source events.csv --patient pid --code icd
+
+    Exit status: 0 done; 2 bad input or usage; 3 the guarantee cannot be met on this data (nothing written);
+    4 verification failed (nothing shared). LEEWARD_DEBUG=1 shows the traceback of a fault.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit status."""
+    sys.exit(status_of(args))
+
+
+def status_of(args: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status, with every message on stderr."""
+    before = _end_like_an_interrupt()
+    try:
+        outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except LeewardError as error:
+        _say(f"leeward: {error}")
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.exceptions.Exit as request:
+        return request.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("leeward: interrupted; nothing was left behind.")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output left (`| head`); Python must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _fault(error)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _fault(error: Exception) -> int:
+    """A disk's refusal is the user's to mend; anything else is ours, and its text may hold data, so it is not shown."""
+    if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")
+        return 2
+    if os.environ.get("LEEWARD_DEBUG"):
+        traceback.print_exception(error)
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+        _say(
+            f"leeward: a fault of Leeward's ({type(error).__name__}{place}); please report it. "
+            "LEEWARD_DEBUG=1 shows more; its output may hold data of patients."
+        )
+    return 1
+
+
+def _end_like_an_interrupt() -> Any:
+    """Let SIGTERM unwind the stack, so that a half-written release is removed; returns the old handler."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    try:
+        return signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread: whoever started the thread owns the signals
+        return None
+
+
+def _say(message: str) -> None:
+    click.echo(message, err=True)

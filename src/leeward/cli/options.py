@@ -1,0 +1,154 @@
+"""Flags that commands share (ARCHITECTURE, "Flags every shortcut shares")."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from leeward.errors import BadInput
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+INPUT = ("patient", "code", "age", "visit", "date", "vocabulary", "missing", "lines")
+"""Names of the input flags, as they reach a command."""
+
+
+def _commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """`a,b,c` as a tuple."""
+    parts = tuple(part.strip() for part in (value or "").split(","))
+    if value and not all(parts):
+        raise click.BadParameter("a name between the commas is empty.", context, parameter)
+    return parts if value else ()
+
+
+def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+input_options: Callable[[F], F] = _stack(
+    click.option("--patient", metavar="COL", help="Column of the patient's identifier [default: patient]."),
+    click.option(
+        "--code",
+        metavar="COL[,COL…]",
+        callback=_commas,
+        help="Column of the code; several columns for wide form [default: code].",
+    ),
+    click.option("--age", metavar="COL", help="Column of the age at the event, in years."),
+    click.option("--visit", metavar="COL", help="Column of the visit."),
+    click.option("--date", metavar="COL", help="Column of the date."),
+    click.option(
+        "--vocabulary",
+        metavar="icd9|icd10|FILE.csv",
+        help="What the codes are; a file is a hierarchy with the columns node,parent.",
+    ),
+    click.option(
+        "--missing",
+        metavar="TEXT",
+        multiple=True,
+        help="A text that means 'no code', such as '?'. Repeatable.",
+    ),
+    click.option("--lines", is_flag=True, help="One record a line, codes separated by blanks or commas."),
+)
+"""How to read a cohort: `--patient`, `--code`, `--age`, `--visit`, `--date`, `--vocabulary`, `--missing`, `--lines`."""
+
+json_option: Callable[[F], F] = click.option(
+    "--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout."
+)
+
+out_option: Callable[[F], F] = click.option(
+    "-o", "--out", required=True, metavar="OUT", help="The release folder to write; must not exist yet."
+)
+
+run_options: Callable[[F], F] = _stack(
+    out_option,
+    click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors."),
+    click.option(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="For tests and studies only: the release then says that it is seeded, and must not be shared.",
+    ),
+    click.option(
+        "--format",
+        "formats",
+        metavar="parquet,csv",
+        callback=_commas,
+        help="Parquet is always written; csv adds a copy.",
+    ),
+    click.option(
+        "--measure", metavar="are,mre", callback=_commas, help="What to measure [default: all that apply]."
+    ),
+    json_option,
+)
+"""How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--json`."""
+
+
+def with_source(function: F) -> F:
+    """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file)."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, path: str | None, **kwargs: Any) -> Any:
+        flags = {name: kwargs.pop(name) for name in INPUT}
+        return function(*args, source=source_of(path, **flags), **kwargs)
+
+    return input_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
+
+
+def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flags: Any) -> Any:
+    """The `source:` of a spec from the input flags; None without a path.
+
+    Raises
+    ------
+    BadInput
+        Flags that contradict each other.
+    """
+    from leeward.release.spec import SourceSpec
+
+    columns = columns_of(flags)
+    if path is None:
+        if columns or lines or missing or flags["vocabulary"]:
+            raise BadInput(
+                "flags of the input (--patient, --code, …) need the cohort's file: give --source FILE."
+            )
+        return None
+    if lines and columns:
+        raise BadInput(
+            "--lines reads files without columns; leave out --patient, --code and the other columns."
+        )
+    return SourceSpec(
+        path=path,
+        columns=columns,
+        vocabulary=flags["vocabulary"],
+        missing=missing,
+        lines=lines,
+    )
+
+
+def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The column map of `--patient`, `--code`, `--age`, `--visit`, `--date`."""
+    named = {name: flags[name] for name in ("patient", "age", "visit", "date") if flags.get(name)}
+    code = flags.get("code") or ()
+    if code:
+        named["code"] = code[0] if len(code) == 1 else list(code)
+    return named
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Figures on stdout, for programs."""
+    from leeward.release.manifest import to_json_text
+
+    click.echo(to_json_text(content), nl=False)
+
+
+def print_lines(*lines: str) -> None:
+    """Text on stdout, for people."""
+    click.echo("\n".join(lines))

@@ -1,0 +1,73 @@
+"""What `protect`, `demo` and the shortcuts share: run a spec, then say what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leeward.cli.options import print_json, print_lines
+
+if TYPE_CHECKING:
+    from leeward.workflow import Result
+
+
+def run_and_tell(
+    source: Any,
+    parameters: dict[str, Any],
+    *,
+    out: str,
+    engine: str,
+    threads: int | None,
+    seed: int | None,
+    formats: tuple[str, ...],
+    measure: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run a shortcut's flags as the spec that they stand for."""
+    from leeward.release.spec import Spec
+    from leeward.workflow import run
+
+    spec = Spec(
+        source=source,
+        method=parameters,
+        engine=engine,
+        seed=seed,
+        formats=tuple(dict.fromkeys(("parquet", *formats))),
+        measure=measure,
+    )
+    tell(run(spec, out, threads=threads), as_json)
+
+
+def tell(result: Result, as_json: bool) -> None:
+    """Say what was written, to a person or a program."""
+    if as_json:
+        print_json(summary(result))
+        return
+    release, checks = result.release, result.verification.checks
+    numbers = [
+        f"{key} = {release.guarantee[key]}"
+        for key in ("k", "m", "epsilon", "delta")
+        if key in release.guarantee
+    ]
+    lines = [
+        f"{release.records:,} records released by {release.method} ({', '.join(numbers)}).",
+        f"Verified: {len(checks)} checks of the written files passed.",
+        *(f"Note: {warning}" for warning in result.verification.warnings),
+        f"For the recipient: {release.share}",
+        f"Report:            {result.report}",
+    ]
+    print_lines(*lines)
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The figures of a run as JSON."""
+    return {
+        "release": str(result.path),
+        "share": str(result.release.share),
+        "report": str(result.report),
+        "method": result.release.method,
+        "parameters": result.release.parameters,
+        "guarantee": result.release.guarantee,
+        "records": result.release.records,
+        "verification": result.verification.to_json(),
+        "measures": dict(result.measures),
+    }

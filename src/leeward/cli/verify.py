@@ -1,0 +1,79 @@
+"""`leeward verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from leeward.cli.options import json_option, print_json, print_lines, with_source
+
+
+@click.command()
+@click.argument("out", metavar="OUT")
+@click.option(
+    "--source",
+    "path",
+    metavar="COHORT",
+    help="The original, to check also that it is all there [default: the one that custody/spec.yaml names].",
+)
+@with_source
+@json_option
+def verify(out: str, source: Any, as_json: bool) -> None:
+    """Check the guarantee of the release OUT from its files alone, trusting nothing of how it was made.
+
+    \b
+    Examples:
+      leeward verify release
+      leeward verify release/share
+      leeward verify release --source events.csv --patient pid --code icd --json
+
+    Exit status: 0 every check passed; 4 at least one failed.
+    """
+    from leeward.errors import VerificationFailed
+    from leeward.release import Release
+    from leeward.verify import verify as check
+    from leeward.workflow import read_source, refusal, watched
+
+    release = Release.open(out)
+    if source is None:
+        source = _named_source(release)
+    with watched(None) as say:
+        say("Reading the source")
+        cohort = None if source is None else read_source(source)
+        say("Checking")
+        outcome = check(out, source=None if cohort is None else cohort.events)
+    if as_json:
+        print_json(outcome.to_json())
+    else:
+        marks = {True: "passed", False: "FAILED"}
+        print_lines(
+            *(f"{marks[each.passed]}  {each.name}: {each.detail}" for each in outcome.checks),
+            *(f"note    {warning}" for warning in outcome.warnings),
+        )
+    if not outcome.passed:
+        raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
+
+
+def _named_source(release: Any) -> Any:
+    """The source that `custody/spec.yaml` names, if it is still there; says which it is, or why there is none."""
+    from pathlib import Path
+
+    from leeward.release.spec import load
+
+    spec_file = None if release.custody is None else release.custody / "spec.yaml"
+    if spec_file is None or not spec_file.is_file():
+        click.echo(
+            "leeward: no source at hand; what needs the original is not checked (--source COHORT).", err=True
+        )
+        return None
+    source = load(spec_file).source
+    if source.path is None or ("://" not in source.path and not Path(source.path).exists()):
+        click.echo(
+            f"leeward: the source named in {spec_file} is not there any more; what needs the original is not "
+            "checked (--source COHORT).",
+            err=True,
+        )
+        return None
+    click.echo(f"leeward: source {source.path}, as named in {spec_file}.", err=True)
+    return source

@@ -1,0 +1,341 @@
+"""The story of a run: protect, write aside, verify from the files, measure, report, rename.
+
+The command line and the library both call it; nothing of a release is visible before all of it is done.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from leeward.errors import BadInput, VerificationFailed
+from leeward.randomness import Randomness
+from leeward.release.building import build, nearest
+from leeward.release.spec import SourceSpec, Spec, to_yaml
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
+    from leeward.release import Anonymized, Release
+    from leeward.verify import Verification
+
+SPEC_WORDS = {"utility": "policy"}
+"""Words of the spec that a parameter class calls otherwise."""
+
+Tell = Callable[[str], None]
+"""Told what the run does now, in a few words."""
+
+
+class Method(Protocol):
+    """A method: frozen parameters and one verb."""
+
+    name: str
+
+    def protect(
+        self,
+        cohort: Cohort,
+        engine: Any = None,
+        *,
+        randomness: Randomness | None = None,
+        population: Any = None,
+    ) -> Anonymized:
+        """Anonymize the cohort."""
+        ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A release that was written, verified and measured.
+
+    Attributes
+    ----------
+    path : Path
+        The release folder.
+    release : Release
+        The release, opened.
+    verification : Verification
+        What the verifier checked in the written files, and the outcome.
+    measures : mapping
+        Every figure of the report (`custody/measures.json`).
+    report : Path
+        `custody/report.html`.
+    """
+
+    path: Path
+    release: Release
+    verification: Verification
+    measures: Mapping[str, Any]
+    report: Path
+
+    def __repr__(self) -> str:
+        return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
+
+    def _repr_html_(self) -> str:
+        from leeward.report.notebook import result_html
+
+        return result_html(self.release, self.verification.to_json(), self.measures, self.report)
+
+
+def protect(
+    cohort: Cohort,
+    method: Method,
+    out: str | Path,
+    *,
+    engine: Any = "local",
+    threads: int | None = None,
+    seed: int | None = None,
+    formats: Sequence[str] = ("parquet",),
+    measure: Sequence[Any] = (),
+    population: Cohort | None = None,
+    source: SourceSpec | None = None,
+    tell: Tell | None = None,
+) -> Result:
+    """Protect a cohort and write a release that has passed its own verification.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    method : a parameter class such as `Disassociation(k=5, m=2)`
+    out : path
+        A folder that does not exist yet.
+    engine : str or mapping
+        `local`, `spark`, or `{"spark": {"master": "local[2]"}}`.
+    threads : int, optional
+        Default: all processors.
+    seed : int, optional
+        For tests and studies only: the release then says that it is seeded. Left out, randomness comes from
+        the operating system.
+    formats : sequence of str
+        `parquet` (always written), `csv`.
+    measure : sequence
+        What to measure, as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's
+        report needs.
+    population : Cohort, optional
+        Where the method's model needs one.
+    source : SourceSpec, optional
+        Where the cohort came from, for `custody/spec.yaml` (`leeward verify` reads it again).
+    tell : callable, optional
+        Told each stage; by default a line on the terminal when a person watches.
+
+    Raises
+    ------
+    BadInput, GuaranteeUnreachable, VerificationFailed
+        Nothing is left at `out`.
+    """
+    from leeward.engine import make
+    from leeward.release import draft
+
+    with watched(tell) as say, draft(out) as pending:
+        spec = spec_of(cohort, method, engine, seed, formats, measure, population, source)
+        runner = make(engine, threads=threads)
+        say(f"Protecting {cohort.name} ({method.name})")
+        anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
+        say("Writing the release aside")
+        pending.write(anonymized, formats=formats)
+        say("Verifying the written files")
+        verification = verified(pending.folder, cohort, population)
+        pending.put_json("custody/verification.json", verification.to_json())
+        say("Measuring what it cost")
+        measures = measured(pending.folder, cohort, measure, anonymized)
+        pending.put_json("custody/measures.json", measures)
+        pending.put("custody/spec.yaml", to_yaml(spec))
+        say("Writing the report")
+        reported(pending.folder)
+    return opened(pending.out, verification, measures)
+
+
+def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell | None = None) -> Result:
+    """Do what a spec says: read its source, then `protect`.
+
+    Raises
+    ------
+    BadInput, GuaranteeUnreachable, VerificationFailed
+        Nothing is left at `out`.
+    """
+    from leeward.release.folder import check_out
+
+    check_out(Path(out))
+    method = method_of(spec.method)
+    with watched(tell) as say:
+        say("Reading the source")
+        cohort = read_source(spec.source)
+        population = None if spec.population is None else read_source(spec.population)
+        return protect(
+            cohort,
+            method,
+            out,
+            engine=spec.engine,
+            threads=threads,
+            seed=spec.seed,
+            formats=spec.formats,
+            measure=spec.measure,
+            population=population,
+            source=spec.source,
+            tell=say,
+        )
+
+
+def method_of(parameters: Mapping[str, Any]) -> Method:
+    """The parameter object of a spec's `method:` mapping.
+
+    Raises
+    ------
+    BadInput
+        Unknown method, unknown or missing parameter, value out of range.
+    """
+    from leeward.protect import METHODS
+
+    name = str(parameters.get("name"))
+    if name not in METHODS:
+        raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
+    module, _, cls = METHODS[name].partition(":")
+    rest = {key: value for key, value in parameters.items() if key != "name"}
+    method: Method = build(getattr(importlib.import_module(module), cls), rest, "method", aliases=SPEC_WORDS)
+    return method
+
+
+def read_source(source: SourceSpec) -> Cohort:
+    """The cohort that a spec's `source:` names.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read.
+    """
+    from leeward.cohort.readers import read
+
+    if source.path is None:
+        raise BadInput(
+            f"the source `{source.name}` was given in memory and cannot be read again; name a file."
+        )
+    return read(
+        source.path,
+        format=source.format,
+        columns=source.columns or None,
+        vocabulary=source.vocabulary,
+        missing=source.missing,
+        lines=source.lines,
+        date_format=source.date_format,
+    )
+
+
+def verified(folder: Path, cohort: Cohort, population: Cohort | None) -> Verification:
+    """The verification of a written release, or VerificationFailed with what was refuted."""
+    from leeward.verify import verify
+
+    outcome = verify(
+        folder, source=cohort.events, population=None if population is None else population.events
+    )
+    if not outcome.passed:
+        raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
+    return outcome
+
+
+def refusal(outcome: Verification) -> str:
+    """What failed, in one sentence a check."""
+    failed = [check for check in outcome.checks if not check.passed]
+    return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
+        f"{check.name}: {check.detail.rstrip('.')}." for check in failed
+    )
+
+
+def measured(folder: Path, cohort: Cohort, wanted: Sequence[Any], anonymized: Anonymized) -> dict[str, Any]:
+    """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
+    from leeward.measure import measure
+    from leeward.release import Release
+
+    release = Release.open(folder)
+    return {
+        **about(cohort, anonymized),
+        **measure(release, cohort, list(wanted)),
+    }
+
+
+def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
+    """What was read, what the reader noticed, and the method's facts for the custodian."""
+    sets = cohort.code_sets()
+    return {
+        "source": {
+            "name": cohort.name,
+            "vocabulary": cohort.vocabulary,
+            "patients": len(sets),
+            "events": 0 if cohort.events is None else cohort.events.height,
+            "codes": len(sets.codes),
+        },
+        "notices": notices(cohort, anonymized),
+        "method": dict(anonymized.custody),
+    }
+
+
+def notices(cohort: Cohort, anonymized: Anonymized) -> list[dict[str, Any]]:
+    """The reader's notices (with row numbers) and the method's."""
+    read = [
+        {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:20])}
+        for n in cohort.notices
+    ]
+    return read + [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
+
+
+def reported(folder: Path) -> Path:
+    """Write `custody/report.html` from the JSON files of a release folder."""
+    from leeward.report import write
+
+    return write(folder)
+
+
+def opened(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
+    """The result of a run whose release stands at `path`."""
+    from leeward.release import Release
+
+    return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")
+
+
+def spec_of(
+    cohort: Cohort,
+    method: Method,
+    engine: Any,
+    seed: int | None,
+    formats: Sequence[str],
+    measure: Sequence[Any],
+    population: Cohort | None,
+    source: SourceSpec | None,
+) -> Spec:
+    """The spec of a run that was started without one."""
+    return Spec(
+        source=source or SourceSpec(format="memory", name=cohort.name),
+        method=parameters_of(method),
+        population=None if population is None else SourceSpec(format="memory", name=population.name),
+        measure=tuple(measure),
+        engine=engine,
+        formats=tuple(dict.fromkeys(("parquet", *formats))),
+        seed=seed,
+    )
+
+
+def parameters_of(method: Method) -> dict[str, Any]:
+    """A method as the spec writes it: its name and the parameters that differ from their defaults."""
+    shown: dict[str, Any] = {"name": method.name}
+    for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
+        value = getattr(method, each.name)
+        if each.init and value != each.default:
+            shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
+    return shown
+
+
+@contextmanager
+def watched(tell: Tell | None) -> Iterator[Tell]:
+    """`tell`, or a line on the terminal when a person watches, or nothing."""
+    if tell is not None:
+        yield tell
+    elif not sys.stderr.isatty():
+        yield lambda stage: None
+    else:
+        from rich.console import Console
+
+        with Console(stderr=True).status("Starting") as status:
+            yield lambda stage: status.update(stage)
