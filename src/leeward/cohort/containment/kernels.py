@@ -323,3 +323,28 @@ def largest_shared(rows, weights, k, floor, budget):
             return answer, found, False
         chosen[depth] -= 1
     return answer, found, True
+
+
+@njit(cache=True, nogil=True)
+def chain_states(offsets, values, counts, sizes, order, room):
+    """The states of `chains.states` as (offsets, values, counts); `room` bounds their entries."""
+    state_offsets = np.zeros(len(sizes) + sizes.sum() + 1, np.int64)
+    state_values = np.empty(room, np.int32)
+    state_counts = np.empty(room, np.int32)
+    left = counts.copy()
+    state = 0
+    filled = 0
+    mention = 0
+    for r in range(len(sizes)):
+        for drop in range(sizes[r] + 1):
+            if drop > 0:
+                left[order[mention]] -= 1
+                mention += 1
+            for entry in range(offsets[r], offsets[r + 1]):
+                if left[entry] > 0:
+                    state_values[filled] = values[entry]
+                    state_counts[filled] = left[entry]
+                    filled += 1
+            state += 1
+            state_offsets[state] = filled
+    return state_offsets, state_values[:filled], state_counts[:filled]

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.containment import kernels
-from leeward.cohort.containment.multisets import Ints, Multisets, Population, item_offsets, levels_of
+from leeward.cohort.containment.chains import after_drops, drop_order, drops_needed
+from leeward.cohort.containment.multisets import Ints, Multisets, Population, item_offsets
 
 BUDGET = 2_000_000_000
-"""Cells that the search for one record may look at: seconds, reached by hardly any record."""
+"""Cells that the search for one record may look at: about two seconds, which hardly any record needs."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,31 @@ class Parts:
 
 
 def largest_parts(population: Population, records: Multisets, k: int, budget: int = BUDGET) -> Parts:
-    """The largest part of each record with distinguishability ≥ k; k must not exceed the population."""
+    """The largest part of each record with distinguishability ≥ k, which must not exceed the population.
+
+    1. Mentions that fewer than k people reach by themselves go.
+    2. Dropping the rarest mention first until k people contain the rest gives a part to beat.
+    3. Only people who share at least as much with the record can do better: the search runs over their overlaps.
+    """
     distinct, number = records.distinct()
-    shared = distinct.capped_levels(_reached(population, k))
-    floors, start = _by_dropping_the_rarest(population, shared, k)
-    kept, exact = [start.take(np.array([r], np.int64)) for r in range(len(start))], np.ones(len(start), np.bool_)
-    unsettled = np.flatnonzero(floors < shared.sizes())
-    asked = shared.take(unsettled)
-    projections = population.projections(asked, np.maximum(floors[unsettled], 1))
-    for r, projection in zip(unsettled.tolist(), projections, strict=True):
-        floor = max(int(floors[r]), 1)
-        counts, found, exact[r] = kernels.largest_shared(projection.rows, projection.weights, k, floor, budget)
+    supports = population.supports()
+    shared = distinct.capped(_reached(supports, population.caps, k))
+    order = drop_order(shared, population.caps, supports)
+    drops = drops_needed(population, shared, order, k)
+    counts = after_drops(shared, order, drops)
+    exact = np.ones(len(shared), np.bool_)
+    unsettled = np.flatnonzero(drops > 0)
+    floors = np.maximum(shared.sizes() - drops, 1)[unsettled]
+    projections = population.projections(shared.take(unsettled), floors)
+    for r, floor, projection in zip(unsettled.tolist(), floors.tolist(), projections, strict=True):
+        levels, found, exact[r] = kernels.largest_shared(projection.rows, projection.weights, k, floor, budget)
         if found:
-            one = shared.take(np.array([r], np.int64))
-            kept[r] = one.with_counts(counts)
-    together = Multisets.together(kept)
-    return Parts(together.take(number), exact[number])
+            counts[shared.offsets[r] : shared.offsets[r + 1]] = levels
+    return Parts(shared.with_counts(counts).take(number), exact[number])
+
+
+def _reached(supports: Ints, caps: Ints, k: int) -> Ints:
+    """The highest level of each code that at least k people reach, int64[codes]."""
+    enough = np.concatenate([[0], np.cumsum(supports >= k)])
+    starts = item_offsets(caps)
+    return np.asarray(enough[starts[1:]] - enough[starts[:-1]], np.int64)
