@@ -66,9 +66,8 @@ def compare(path: Path, vocabulary: Classification) -> int:
     extra = sorted(c for c in every_category(vocabulary) if c not in listed)
     started_tree = time.perf_counter()
     tree = vocabulary.hierarchy([code for code in canonical if code])
-    print(
-        f"{vocabulary.name}: {dict(count)}; {sum(odd.values())} disagreements; not in the table: {extra or 'none'}"
-    )
+    print(f"{vocabulary.name}: {dict(count)}; {sum(odd.values())} disagreements")
+    print(f"  categories that the table lacks: {', '.join(extra) or 'none'}")
     print(
         f"  checked in {started_tree - started:.2f} s; {tree} in {time.perf_counter() - started_tree:.2f} s"
     )

@@ -62,7 +62,8 @@ def _number_nodes(
         if first != i:
             why = "again" if (pairs[first][1] or "") == (parent or "") else "with a second parent"
             raise BadInput(
-                f"{name}, row {row_of[i]}: node {node!r} of row {row_of[first]} appears {why}; a node has one row."
+                f"{name}, row {row_of[i]}: node {node!r} of row {row_of[first]} appears {why}; "
+                "a node has one row."
             )
     return number
 

@@ -332,7 +332,7 @@ PLACED = {
     "O9A": "O94-O9A",
     "Z3A": "Z30-Z39",
 }
-"""Sections of the categories whose last character is a letter: their spelling does not say where they stand."""
+"""Sections of the categories that end in a letter: their spelling does not say where they stand."""
 
 GAPS = expand(
     """

@@ -1,4 +1,4 @@
-"""Small text tables of a vocabulary: strict reading (every complaint names file and row) and plain writing."""
+"""Small text tables of a vocabulary: strict reading (complaints name file and row), plain writing."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,9 @@ class AgeTree:
             places = np.flatnonzero(~inside)
             shown = ", ".join(str(place + 1) for place in places[:10])
             raise BadInput(
-                f"{len(places):,} of {floored.size:,} ages are missing or outside {self.first}–{self.last} years "
-                f"(positions {shown}{', …' if len(places) > 10 else ''}); correct them or choose a wider age hierarchy."
+                f"{len(places):,} of {floored.size:,} ages are missing or outside {self.first}–{self.last} "
+                f"years (positions {shown}{', …' if len(places) > 10 else ''}); correct them or choose a "
+                "wider age hierarchy."
             )
         return self.leaf[(floored - self.first).astype(np.int64)]
 
@@ -73,7 +75,8 @@ def binary(first: int = FIRST, last: int = LAST) -> AgeTree:
     n = last - first + 1
     if first < 0 or n < 1 or n & (n - 1):
         raise BadInput(
-            f"ages {first}–{last}: a binary age hierarchy needs 1, 2, 4, 8 … ages from 0 or more (0–127, 1–128)."
+            f"ages {first}–{last}: a binary age hierarchy needs 1, 2, 4, 8 … ages, none negative "
+            "(0–127, 1–128)."
         )
     height = n.bit_length() - 1
     pairs: list[tuple[str, str | None]] = []
@@ -122,7 +125,6 @@ def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
     top = f"{HIPAA_TOP}+"
     pairs.append((top, spine))
     levels[top] = 0
-    # `setdefault` above kept the highest block of each name; its level is that of the widest block.
     hierarchy = Hierarchy.from_pairs(pairs, f"age {first}–89, 90+", levels, full.level_names)
     ages = [str(age) if age < HIPAA_TOP else top for age in range(first, last + 1)]
     return AgeTree(hierarchy, first, hierarchy.nodes_of(ages), binary=False)
@@ -136,27 +138,29 @@ def from_csv(path: str | Path) -> AgeTree:
     """
     hierarchy = Hierarchy.from_csv(path)
     spans = [_bounds(label, hierarchy.name) for label in hierarchy.labels]
-    covered: list[tuple[int, int, int]] = sorted(
-        (*spans[leaf], int(leaf)) for leaf in hierarchy.leaves.tolist()
-    )
-    for (_, before, _), (start, _, leaf) in zip(covered, covered[1:], strict=False):
+    covered = sorted((*spans[leaf], leaf) for leaf in hierarchy.leaves.tolist())
+    for (_, before, _), (start, _, node) in pairwise(covered):
         if start != before + 1:
             what = "repeats" if start <= before else "leaves out"
             raise BadInput(
-                f"{hierarchy.name}: the leaf {hierarchy.labels[leaf]!r} {what} ages next to the leaf before it; "
-                "leaves cover each age once."
+                f"{hierarchy.name}: the leaf {hierarchy.labels[node]!r} {what} ages next to the leaf "
+                "before it; leaves cover each age once."
             )
-    for node, (low, high) in enumerate(spans):
-        below = hierarchy.leaves[hierarchy.first_leaf[node] : hierarchy.last_leaf[node] + 1].tolist()
-        if (low, high) != (
-            min(spans[x][0] for x in below),
-            max(spans[x][1] for x in below),
-        ) or high - low + 1 != sum(spans[x][1] - spans[x][0] + 1 for x in below):
-            raise BadInput(
-                f"{hierarchy.name}: node {hierarchy.labels[node]!r} does not span exactly the leaves below it."
-            )
+    _check_spans(hierarchy, spans)
     leaf = np.concatenate([np.full(high - low + 1, node, np.int32) for low, high, node in covered])
     return AgeTree(hierarchy, covered[0][0], leaf, binary=False)
+
+
+def _check_spans(hierarchy: Hierarchy, spans: list[tuple[int, int]]) -> None:
+    for node, (low, high) in enumerate(spans):
+        leaves = hierarchy.leaves[hierarchy.first_leaf[node] : hierarchy.last_leaf[node] + 1]
+        below = [spans[leaf] for leaf in leaves]
+        years = sum(end - start + 1 for start, end in below)
+        if (low, high) != (min(below)[0], max(below)[1]) or years != high - low + 1:
+            raise BadInput(
+                f"{hierarchy.name}: node {hierarchy.labels[node]!r} does not span the leaves below it; "
+                "correct its label or its leaves."
+            )
 
 
 def block_label(age: int, level: int, first: int = FIRST) -> str:

@@ -113,7 +113,7 @@ class Classification:
         return canonical is not None and self._has_category(self.category_of(canonical))
 
     def category(self, code: str) -> str:
-        """The three-character category (`E812` for E codes of ICD-9-CM); the code itself where it has none."""
+        """The three-character category (`E812` for E codes of ICD-9-CM); the code itself if it has none."""
         canonical = self.normalise(code)
         return code if canonical is None else self.category_of(canonical)
 

@@ -4,7 +4,6 @@ tools, and OMOP `CONCEPT_ANCESTOR`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from leeward.errors import BadInput
-from leeward.vocabulary._text import TextTable, read_table, read_text
+from leeward.vocabulary import omop
+from leeward.vocabulary._text import read_text
 from leeward.vocabulary.classification import Normalised
 from leeward.vocabulary.groups import leaf_groups, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
 
 ANY = "*"
-"""The root's label in the line format, and of a forest of OMOP concepts."""
+"""The root's label in the line format."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def read(path: str | Path) -> Hierarchy:
     if ";" in first:
         return from_lines(path)
     if "ancestor_concept_id" in first.lower():
-        return from_concept_ancestor(path)
+        return omop.from_concept_ancestor(path)
     return Hierarchy.from_csv(path)
 
 
@@ -128,44 +128,3 @@ def from_lines(path: str | Path) -> Hierarchy:
                 )
             row_of.setdefault(node, row)
     return Hierarchy.from_pairs(parent.items(), path.name, rows=[row_of[node] for node in parent])
-
-
-def from_concept_ancestor(path: str | Path) -> Hierarchy:
-    """Read OMOP CONCEPT_ANCESTOR (CSV or the vocabulary site's tab-separated text); labels are concept ids.
-
-    Pairs with `min_levels_of_separation` 1 are (parent, child). A concept with several parents keeps the
-    one with the most descendants in the file (the more general view; it gives the larger subtrees), the
-    smallest id among equals. Concepts without a parent hang under one root, `*`. Every concept of the file
-    is a node. Raises BadInput.
-    """
-    path = Path(path)
-    table = _ancestor_table(path)
-    above = _whole_numbers(table, "ancestor_concept_id")
-    below = _whole_numbers(table, "descendant_concept_id")
-    apart = _whole_numbers(table, "min_levels_of_separation")
-    descendants = Counter(a for a, b in zip(above, below, strict=True) if a != b)
-    best: dict[int, int] = {}
-    for a, b, levels in zip(above, below, apart, strict=True):
-        if levels != 1 or a == b:
-            continue
-        known = best.get(b)
-        if known is None or (-descendants[a], a) < (-descendants[known], known):
-            best[b] = a
-    concepts = sorted({*above, *below})
-    pairs: list[tuple[str, str | None]] = [(ANY, None)]
-    pairs += [(str(concept), str(best.get(concept, ANY))) for concept in concepts]
-    return Hierarchy.from_pairs(pairs, path.name)
-
-
-def _ancestor_table(path: Path) -> TextTable:
-    header = read_text(path).partition("\n")[0]
-    return read_table(path, delimiter="\t" if "\t" in header else ",")
-
-
-def _whole_numbers(table: TextTable, name: str) -> list[int]:
-    numbers = []
-    for cell, row in zip(table.column(name), table.rows, strict=True):
-        if not cell.isdecimal():
-            raise BadInput(f"{table.path.name}, row {row}: the column {name!r} needs a whole number.")
-        numbers.append(int(cell))
-    return numbers

@@ -138,7 +138,8 @@ class Hierarchy:
         return hash(self.labels)
 
     def __repr__(self) -> str:
-        return f"Hierarchy({self.name}: {len(self):,} nodes, {self.n_leaves:,} leaves, depth {int(self.depth.max())})"
+        sizes = f"{len(self):,} nodes, {self.n_leaves:,} leaves, depth {int(self.depth.max())}"
+        return f"Hierarchy({self.name}: {sizes})"
 
     def is_leaf(self, node: ArrayLike) -> NDArray[np.bool_]:
         """Whether each node is a leaf."""
@@ -151,7 +152,7 @@ class Hierarchy:
         missing = int(np.count_nonzero(nodes < 0))
         if missing:
             raise BadInput(
-                f"{self.name}: {missing:,} of {len(nodes):,} codes are not in this hierarchy; add them to it, "
+                f"{self.name}: {missing:,} of {len(nodes):,} codes are not in this hierarchy; add them, "
                 "choose the vocabulary they belong to, or take them out of the input."
             )
         return nodes

@@ -152,7 +152,8 @@ def _vocabularies(table: TextTable, fixed: str | None) -> list[str]:
     for name, row in zip(given, table.rows, strict=True):
         if name.upper() not in VOCABULARY_OF:
             raise BadInput(
-                f"{table.path.name}, row {row}: vocabulary_id {name!r}; it is one of {', '.join(VOCABULARY_OF)}."
+                f"{table.path.name}, row {row}: vocabulary_id {name!r}; "
+                f"it is one of {', '.join(VOCABULARY_OF)}."
             )
     return [VOCABULARY_OF[name.upper()] for name in given]
 
