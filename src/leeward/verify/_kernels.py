@@ -1,0 +1,451 @@
+"""Kernels of the verifier of disassociation: flat arrays in, violation counts out (ALGORITHMS, sections 1.3 to 1.7).
+
+Written for the verifier alone; no method uses or shares them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+RECORD, SHARED, ITEM = 0, 1, 2
+UNLIMITED = np.int64(2**62)
+
+
+@njit(cache=True, nogil=True)
+def preorder(parent):
+    """Preorder of a forest: (position of each node, end of its subtree's range); positions -1 inside a cycle."""
+    n = len(parent)
+    head = np.full(n + 1, -1, np.int32)
+    following = np.full(n, -1, np.int32)
+    for v in range(n - 1, -1, -1):
+        p = parent[v] if parent[v] >= 0 else n
+        following[v] = head[p]
+        head[p] = v
+    position = np.full(n, -1, np.int32)
+    end = np.zeros(n, np.int32)
+    stack = np.empty(n + 1, np.int32)
+    at = 0
+    root = head[n]
+    while root != -1:
+        depth = 0
+        stack[0] = root
+        position[root] = at
+        at += 1
+        while depth >= 0:
+            v = stack[depth]
+            child = head[v]
+            if child == -1:
+                end[v] = at
+                depth -= 1
+            else:
+                head[v] = following[child]
+                depth += 1
+                stack[depth] = child
+                position[child] = at
+                at += 1
+        root = following[root]
+    return position, end
+
+
+@njit(cache=True, nogil=True)
+def chunk_codes(start, offsets, values, n_codes):
+    """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows with a double)."""
+    groups = len(start) - 1
+    bounds = np.zeros(groups + 1, np.int64)
+    codes = np.empty(len(values), np.int32)
+    supports = np.empty(len(values), np.int64)
+    filled_rows = np.zeros(groups, np.int64)
+    doubles = np.zeros(groups, np.int64)
+    slot = np.full(n_codes, -1, np.int64)
+    last_row = np.full(n_codes, -1, np.int64)
+    at = 0
+    for g in range(groups):
+        first = at
+        for row in range(start[g], start[g + 1]):
+            if offsets[row + 1] > offsets[row]:
+                filled_rows[g] += 1
+            for i in range(offsets[row], offsets[row + 1]):
+                c = values[i]
+                if slot[c] < first:
+                    slot[c] = at
+                    codes[at] = c
+                    supports[at] = 0
+                    at += 1
+                if last_row[c] == row:
+                    doubles[g] += 1
+                else:
+                    supports[slot[c]] += 1
+                last_row[c] = row
+        bounds[g + 1] = at
+    return bounds, codes[:at].copy(), supports[:at].copy(), filled_rows, doubles
+
+
+@njit(cache=True, nogil=True)
+def bad_numbers(start, number, rows_expected):
+    """Rows of each chunk whose subrecord number is not one of 0 … rows - 1, or is taken already."""
+    groups = len(start) - 1
+    bad = np.zeros(groups, np.int64)
+    taken = np.full(rows_expected.max() + 1 if groups else 1, -1, np.int64)
+    for g in range(groups):
+        for row in range(start[g], start[g + 1]):
+            s = number[row]
+            if s < 0 or s >= rows_expected[g] or taken[s] == g:
+                bad[g] += 1
+            else:
+                taken[s] = g
+    return bad
+
+
+@njit(cache=True, nogil=True)
+def _popcount(x):
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def _smallest_subset(bits, words, local, length, size, partial, chosen):
+    """Smallest support of the `size`-subsets of `local[:length]`; partial[d] holds the and of the first d bitmaps."""
+    smallest = UNLIMITED
+    depth = 0
+    chosen[0] = 0
+    while depth >= 0:
+        if chosen[depth] > length - (size - depth):
+            depth -= 1
+            if depth >= 0:
+                chosen[depth] += 1
+            continue
+        code = local[chosen[depth]]
+        count = np.int64(0)
+        for w in range(words):
+            word = bits[code * words + w]
+            if depth > 0:
+                word &= partial[(depth - 1) * words + w]
+            partial[depth * words + w] = word
+            count += _popcount(word)
+        if depth == size - 1:
+            smallest = min(smallest, count)
+            chosen[depth] += 1
+        else:
+            chosen[depth + 1] = chosen[depth] + 1
+            depth += 1
+    return smallest
+
+
+@njit(cache=True, nogil=True)
+def chunk_anonymity(start, offsets, values, bounds, codes, kind, m):
+    """Of each record or shared chunk: (smallest support of a code set of size up to m that occurs, smallest number of
+    times that a non-empty subrecord occurs). Supports are anti-monotone, so the subsets of size min(m, length) of
+    every subrecord suffice."""
+    groups = len(start) - 1
+    subset = np.full(groups, UNLIMITED, np.int64)
+    whole = np.full(groups, UNLIMITED, np.int64)
+    n_codes = codes.max() + 1 if len(codes) else 1
+    slot = np.zeros(n_codes, np.int64)
+    bits = np.zeros(64, np.uint64)
+    partial = np.zeros(64, np.uint64)
+    rows = np.zeros(64, np.int64)
+    done = np.zeros(64, np.bool_)
+    local = np.zeros(64, np.int64)
+    chosen = np.zeros(64, np.int64)
+    everything = np.zeros(1, np.uint64)
+    for g in range(groups):
+        if kind[g] == ITEM:
+            continue
+        width = bounds[g + 1] - bounds[g]
+        for i in range(width):
+            slot[codes[bounds[g] + i]] = i
+        filled = 0
+        longest = 0
+        if len(rows) < start[g + 1] - start[g]:
+            rows = np.zeros(2 * (start[g + 1] - start[g]), np.int64)
+            done = np.zeros(len(rows), np.bool_)
+        for row in range(start[g], start[g + 1]):
+            if offsets[row + 1] > offsets[row]:
+                rows[filled] = row
+                done[filled] = False
+                filled += 1
+                longest = max(longest, offsets[row + 1] - offsets[row])
+        if filled == 0:
+            continue
+        words = (filled + 63) // 64
+        size_bits = width * words
+        if len(bits) < size_bits:
+            bits = np.zeros(2 * size_bits, np.uint64)
+        bits[:size_bits] = np.uint64(0)
+        depth = min(m, longest)
+        if len(partial) < depth * words:
+            partial = np.zeros(2 * depth * words, np.uint64)
+        if len(local) < longest + 1:
+            local = np.zeros(2 * longest + 2, np.int64)
+            chosen = np.zeros(2 * longest + 2, np.int64)
+        if len(everything) < words:
+            everything = np.zeros(2 * words, np.uint64)
+        for i in range(filled):
+            row = rows[i]
+            for v in range(offsets[row], offsets[row + 1]):
+                bits[slot[values[v]] * words + i // 64] |= np.uint64(1) << np.uint64(i % 64)
+        for i in range(filled):
+            if done[i]:
+                continue
+            row = rows[i]
+            length = offsets[row + 1] - offsets[row]
+            for j in range(length):
+                local[j] = slot[values[offsets[row] + j]]
+            count = np.int64(0)
+            for w in range(words):
+                word = bits[local[0] * words + w]
+                for j in range(1, length):
+                    word &= bits[local[j] * words + w]
+                everything[w] = word
+                count += _popcount(word)
+            same = np.int64(0)
+            for w in range(words):
+                if everything[w] == np.uint64(0):
+                    continue
+                for b in range(min(64, filled - w * 64)):
+                    if (everything[w] >> np.uint64(b)) & np.uint64(1):
+                        other = w * 64 + b
+                        if offsets[rows[other] + 1] - offsets[rows[other]] == length:
+                            same += 1
+                            done[other] = True
+            whole[g] = min(whole[g], same)
+            if length > m:
+                count = _smallest_subset(bits, words, local, length, m, partial, chosen)
+            subset[g] = min(subset[g], count)
+    return subset, whole
+
+
+@njit(cache=True, nogil=True)
+def domains(order, end, leaf, node_groups, groups_of, kind, bounds, codes, n_codes):
+    """Walk the forest in preorder with the codes of the shared chunks above in view.
+
+    Returns (first node index, or -1, and number of nodes whose visible chunks share a code that they must not share;
+    bool[g]: shared chunks with a code that also lies in a record chunk or a lower shared chunk below)."""
+    n = len(order)
+    overlapping = 0
+    first_overlap = -1
+    strict = np.zeros(len(kind), np.bool_)
+    above = np.full(n_codes, -1, np.int64)
+    here = np.full(n_codes, -1, np.int64)
+    undo_code = np.empty(max(len(codes), 1), np.int32)
+    undo_value = np.empty(max(len(codes), 1), np.int64)
+    undone_at = 0
+    open_nodes = np.empty(n + 1, np.int64)
+    open_marks = np.empty(n + 1, np.int64)
+    depth = 0
+    for at in range(n):
+        v = order[at]
+        while depth > 0 and end[open_nodes[depth - 1]] <= at:
+            depth -= 1
+            while undone_at > open_marks[depth]:
+                undone_at -= 1
+                above[undo_code[undone_at]] = undo_value[undone_at]
+        clash = False
+        for q in range(node_groups[v], node_groups[v + 1]):
+            g = groups_of[q]
+            for i in range(bounds[g], bounds[g + 1]):
+                c = codes[i]
+                if here[c] == v:
+                    clash = True
+                here[c] = v
+                if above[c] >= 0:
+                    if kind[g] == ITEM:
+                        clash = True
+                    else:
+                        strict[above[c]] = True
+        if clash:
+            overlapping += 1
+            if first_overlap == -1:
+                first_overlap = v
+        if not leaf[v]:
+            open_nodes[depth] = v
+            open_marks[depth] = undone_at
+            depth += 1
+            for q in range(node_groups[v], node_groups[v + 1]):
+                g = groups_of[q]
+                if kind[g] != SHARED:
+                    continue
+                for i in range(bounds[g], bounds[g + 1]):
+                    c = codes[i]
+                    undo_code[undone_at] = c
+                    undo_value[undone_at] = above[c]
+                    undone_at += 1
+                    above[c] = g
+    return first_overlap, overlapping, strict
+
+
+@njit(cache=True, nogil=True)
+def _add(table, low, high, width, a, b, count):
+    """Add `count` candidates of the pair {a, b} if its smaller code is in this block of the table."""
+    x, y = min(a, b), max(a, b)
+    if low <= x < high:
+        table[(x - low) * width + y] += count
+
+
+@njit(cache=True, nogil=True)
+def pair_candidates(
+    order, end, leaf, records, node_groups, groups_of, kind, start, offsets, values, bounds, codes, supports, low, high, width
+):
+    """Upper bound, for every pair of codes, on the records that may hold both (section 1.7, `high`).
+
+    The table holds rows low … high - 1 (the smaller code of a pair) of the upper triangle, flat; singles lie on the
+    diagonal. Codes of one chunk count where they lie in one subrecord; codes of different chunks count up to the
+    rarer one; a code of a shared chunk meets what the whole joint cluster holds below it."""
+    n = len(order)
+    table = np.zeros((high - low) * width, np.int32)
+    below = np.zeros(width, np.int64)
+    touched = np.empty(width, np.int32)
+    for at in range(n):
+        v = order[at]
+        for q in range(node_groups[v], node_groups[v + 1]):
+            g = groups_of[q]
+            if kind[g] != ITEM:
+                for row in range(start[g], start[g + 1]):
+                    for i in range(offsets[row], offsets[row + 1]):
+                        for j in range(i + 1, offsets[row + 1]):
+                            _add(table, low, high, width, values[i], values[j], 1)
+            for i in range(bounds[g], bounds[g + 1]):
+                count = records[v] if kind[g] == ITEM else supports[i]
+                _add(table, low, high, width, codes[i], codes[i], count)
+                if kind[g] == ITEM:
+                    for j in range(i + 1, bounds[g + 1]):
+                        _add(table, low, high, width, codes[i], codes[j], count)
+                for q2 in range(q + 1, node_groups[v + 1]):
+                    h = groups_of[q2]
+                    for j in range(bounds[h], bounds[h + 1]):
+                        other = records[v] if kind[h] == ITEM else supports[j]
+                        _add(table, low, high, width, codes[i], codes[j], min(count, other))
+        if leaf[v]:
+            continue
+        n_touched = 0
+        for later in range(at + 1, end[v]):
+            u = order[later]
+            for q in range(node_groups[u], node_groups[u + 1]):
+                g = groups_of[q]
+                for i in range(bounds[g], bounds[g + 1]):
+                    c = codes[i]
+                    if below[c] == 0:
+                        touched[n_touched] = c
+                        n_touched += 1
+                    below[c] += records[u] if kind[g] == ITEM else supports[i]
+        for q in range(node_groups[v], node_groups[v + 1]):
+            g = groups_of[q]
+            for i in range(bounds[g], bounds[g + 1]):
+                for t in range(n_touched):
+                    if touched[t] != codes[i]:
+                        _add(table, low, high, width, codes[i], touched[t], min(below[touched[t]], supports[i]))
+        for t in range(n_touched):
+            below[touched[t]] = 0
+    return table
+
+
+@njit(cache=True, nogil=True)
+def summary(table, k):
+    """(pairs and codes that may occur, how many of them have fewer than k candidates, the smallest count)."""
+    occurring = 0
+    few = 0
+    smallest = UNLIMITED
+    for i in range(len(table)):
+        if table[i] > 0:
+            occurring += 1
+            smallest = min(smallest, table[i])
+            if table[i] < k:
+                few += 1
+    return occurring, few, smallest
+
+
+@njit(cache=True, nogil=True)
+def set_candidates(wanted, chain, node_groups, groups_of, kind, start, offsets, values, bounds, codes, records, stamp, hit):
+    """Records of one cluster's own chunks and of the shared chunks above (`chain`, the cluster first) that may hold
+    all of `wanted`; -1 when a code is not visible. `stamp` (int64 a code) and `hit` are scratch."""
+    smallest = UNLIMITED
+    found = 0
+    for c in wanted:
+        stamp[c] = 1
+    for step in range(len(chain)):
+        v = chain[step]
+        smallest = min(smallest, records[v])
+        for q in range(node_groups[v], node_groups[v + 1]):
+            g = groups_of[q]
+            inside = 0
+            for i in range(bounds[g], bounds[g + 1]):
+                if stamp[codes[i]] == 1:
+                    stamp[codes[i]] = 2
+                    hit[inside] = codes[i]
+                    inside += 1
+            found += inside
+            if inside > 0 and kind[g] != ITEM:
+                count = 0
+                for row in range(start[g], start[g + 1]):
+                    have = 0
+                    for i in range(offsets[row], offsets[row + 1]):
+                        if stamp[values[i]] == 2:
+                            have += 1
+                    if have == inside:
+                        count += 1
+                smallest = min(smallest, count)
+            for i in range(inside):
+                stamp[hit[i]] = 3
+    for c in wanted:
+        stamp[c] = 0
+    return smallest if found == len(wanted) else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _fits(record, leaf, parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp):
+    for c in record:
+        stamp[c] = 1
+    found = 0
+    good = True
+    v = leaf
+    while v >= 0:
+        for q in range(node_groups[v], node_groups[v + 1]):
+            g = groups_of[q]
+            inside = 0
+            for i in range(bounds[g], bounds[g + 1]):
+                if stamp[codes[i]] == 1:
+                    stamp[codes[i]] = 2
+                    inside += 1
+            found += inside
+            if kind[g] != ITEM and good:
+                match = False
+                for row in range(start[g], start[g + 1]):
+                    if offsets[row + 1] - offsets[row] != inside:
+                        continue
+                    have = 0
+                    for i in range(offsets[row], offsets[row + 1]):
+                        if stamp[values[i]] == 2:
+                            have += 1
+                    if have == inside:
+                        match = True
+                        break
+                good = match
+            if inside > 0:
+                for i in range(bounds[g], bounds[g + 1]):
+                    if stamp[codes[i]] == 2:
+                        stamp[codes[i]] = 3
+        if not good:
+            break
+        v = parent[v]
+    for c in record:
+        stamp[c] = 0
+    return good and found == len(record)
+
+
+@njit(cache=True, nogil=True)
+def fits_somewhere(
+    record, holders, order, position, end, leaf, parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp
+):
+    """True when a record is one that some cluster at or below one of `holders` may hold: each code visible, and what
+    the record leaves in each record or shared chunk is one of that chunk's subrecords. A code lies in the lowest
+    chunk that has it."""
+    for v in holders:
+        for at in range(position[v], end[v]):
+            if leaf[order[at]] and _fits(
+                record, order[at], parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp
+            ):
+                return True
+    return False

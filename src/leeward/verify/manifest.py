@@ -1,0 +1,110 @@
+"""The release folder as an outsider reads it, and the checks that every method's release must pass."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from leeward.errors import BadInput
+from leeward.verify.checks import Check, of_count
+
+REQUIRED_KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
+UNLISTED = frozenset({"release.json", "README.md"})
+"""Files of `share/` that the manifest does not list."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A shared folder and its manifest; nothing else of the release is read."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def method(self) -> str:
+        return str(self.manifest["method"])
+
+    def data(self, name: str) -> Path:
+        """Path of the data file `name`, for example `chunks.parquet`."""
+        return self.folder / "data" / name
+
+    def guarantee(self, key: str) -> int:
+        """An integer of the manifest's guarantee (`k`, `m`)."""
+        value = self.manifest["guarantee"].get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise BadInput(f"release.json: guarantee.{key} must be a whole number of at least 1.")
+        return value
+
+
+def open_share(path: str | Path) -> Share:
+    """The share of a release folder (`OUT` or `OUT/share`); BadInput when there is no readable manifest."""
+    folder = Path(path)
+    if (folder / "share" / "release.json").is_file():
+        folder = folder / "share"
+    file = folder / "release.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.") from None
+    except (ValueError, UnicodeDecodeError):
+        raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
+    missing = [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
+    if missing:
+        raise BadInput(f"release.json lacks {', '.join(missing)}.")
+    if not isinstance(manifest["guarantee"], dict) or not isinstance(manifest["files"], list):
+        raise BadInput("release.json: `guarantee` must be an object and `files` a list.")
+    return Share(folder, manifest)
+
+
+def manifest_checks(share: Share) -> list[Check]:
+    """The listed files exist, hold the bytes and rows stated, and no other file lies beside them."""
+    listed = {str(entry["path"]): entry for entry in share.manifest["files"]}
+    inside = {path: entry for path, entry in listed.items() if _is_inside(share.folder, path)}
+    present = {path: entry for path, entry in inside.items() if (share.folder / path).is_file()}
+    changed = sum(_sha256(share.folder / path) != entry["sha256"] for path, entry in present.items())
+    recount = sum(_rows(share.folder / path) != entry["rows"] for path, entry in present.items())
+    found = {p.relative_to(share.folder).as_posix() for p in share.folder.rglob("*") if not p.is_dir()}
+    links = sum(p.is_symlink() for p in share.folder.rglob("*"))
+    extra = found - set(listed) - UNLISTED
+    absent = len(listed) - len(present)
+    return [
+        of_count("files_present", absent, f"All {len(listed)} listed files are there.", "listed files are missing."),
+        of_count("file_hashes", changed, "Every file has the hash stated.", "files differ from the hash stated."),
+        of_count("file_rows", recount, "Every file has the rows stated.", "files have other row counts than stated."),
+        of_count(
+            "no_other_files",
+            len(extra) + links,
+            "Nothing lies beside the listed files.",
+            "files or links lie in the share that the manifest does not list.",
+        ),
+    ]
+
+
+def _is_inside(folder: Path, path: str) -> bool:
+    return (folder / path).resolve().is_relative_to(folder.resolve())
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _rows(file: Path) -> int | None:
+    """Rows of a data file: Parquet by its footer, CSV by its records; None when unreadable."""
+    if file.suffix == ".parquet":
+        try:
+            return int(pq.read_metadata(file).num_rows)
+        except (OSError, ValueError):
+            return None
+    import csv
+
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            return sum(1 for _ in csv.reader(stream)) - 1
+    except (UnicodeDecodeError, csv.Error):
+        return None

@@ -1,0 +1,87 @@
+"""COUNT(S) from a published disassociation: low, expected, high (ALGORITHMS, section 1.7), node by node."""
+
+from __future__ import annotations
+
+from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
+
+Triple = tuple[int, float, int]
+
+
+def item_count(size: int, k: int, prior: str) -> float:
+    """Expected number of a cluster's records that hold one code of its item chunk."""
+    top = max(1, min(k - 1, size))
+    if prior == "one":
+        return 1.0
+    weights = [1.0 if prior == "uniform" else n**-3.0 for n in range(1, top + 1)]
+    return sum(n * w for n, w in enumerate(weights, 1)) / sum(weights)
+
+
+def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: str) -> Triple:
+    """The bounds of a set whose codes all lie in the cluster's own chunks."""
+    n = leaf.size
+    parts: list[Triple] = []
+    for chunk in leaf.chunks:
+        part = codes & domain(chunk)
+        if part:
+            s = support(chunk, part)
+            parts.append((s, s, s))
+    parts += [(1, item_count(n, k, prior), n) for _ in codes & leaf.items]
+    low, expected, high = n, float(n), n
+    if parts:
+        low = max(0, sum(p[0] for p in parts) - (len(parts) - 1) * n)
+        high = min(p[2] for p in parts)
+    for p in parts:
+        expected *= p[1] / n
+    return low, expected, high
+
+
+def below(tree: Tree, codes: frozenset[str], k: int, prior: str) -> dict[frozenset[str], Triple]:
+    """For each set of codes that a node leaves to the shared chunks above it: the bounds of the rest of `codes`.
+
+    In a cluster a code is taken from the lowest chunk that has it."""
+    if isinstance(tree, Leaf):
+        own = codes & leaf_codes(tree)
+        return {codes - own: at_leaf(tree, own, k, prior)}
+    sums: dict[frozenset[str], Triple] = {}
+    for child in tree.children:
+        for left, t in below(child, codes, k, prior).items():
+            s = sums.get(left, (0, 0.0, 0))
+            sums[left] = (s[0] + t[0], s[1] + t[1], s[2] + t[2])
+    combined: dict[frozenset[str], Triple] = {}
+    for left, (low, expected, high) in sums.items():
+        rest = left
+        for chunk in tree.shared:
+            part = left & domain(chunk)
+            if part:
+                s = support(chunk, part)
+                low, expected, high = max(0, low + s - tree.size), expected * s / tree.size, min(high, s)
+                rest -= part
+        before = combined.get(rest, (0, 0.0, 0))
+        combined[rest] = (before[0] + low, before[1] + expected, before[2] + high)
+    return combined
+
+
+def leaf_codes(leaf: Leaf) -> set[str]:
+    return leaf.items.union(*map(domain, leaf.chunks))
+
+
+def estimate(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> Triple:
+    triples = [below(tree, codes, k, prior).get(frozenset(), (0, 0.0, 0)) for tree in forest]
+    return sum(t[0] for t in triples), sum(t[1] for t in triples), sum(t[2] for t in triples)
+
+
+def matching(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> float:
+    """Expected number of records with at least one of `codes`: N·(1 − Π(1 − n/N)) over the chunks that a record sees."""
+
+    def missing(tree: Tree) -> float:
+        if isinstance(tree, Leaf):
+            left = float(tree.size)
+            for chunk in tree.chunks:
+                left *= 1 - sum(bool(row & codes) for row in chunk) / tree.size
+            return left * (1 - item_count(tree.size, k, prior) / tree.size) ** len(codes & tree.items)
+        left = sum(map(missing, tree.children))
+        for chunk in tree.shared:
+            left *= 1 - sum(bool(row & codes) for row in chunk) / tree.size
+        return left
+
+    return sum(tree.size - missing(tree) for tree in forest)
