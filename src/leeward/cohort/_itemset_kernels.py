@@ -1,0 +1,182 @@
+"""Kernels of `cohort.itemsets`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def bitmaps(offsets, values, rank, count):
+    """Bitmap of each ranked code: uint64[count, ceil(n / 64)]."""
+    n = len(offsets) - 1
+    bits = np.zeros((count, (n + 63) // 64), np.uint64)
+    for r in range(n):
+        bit = np.uint64(1) << np.uint64(r & 63)
+        for i in range(offsets[r], offsets[r + 1]):
+            c = rank[values[i]]
+            if c >= 0:
+                bits[c, r >> 6] |= bit
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def pairs(offsets, values, rank, count):
+    """Support of each pair of ranked codes, upper triangle of int32[count, count]."""
+    table = np.zeros((count, count), np.int32)
+    longest = 0
+    for r in range(len(offsets) - 1):
+        longest = max(longest, offsets[r + 1] - offsets[r])
+    held = np.empty(longest, np.int32)
+    for r in range(len(offsets) - 1):
+        n = 0
+        for i in range(offsets[r], offsets[r + 1]):
+            c = rank[values[i]]
+            if c >= 0:
+                held[n] = c
+                n += 1
+        for i in range(n):
+            for j in range(i + 1, n):
+                table[held[i], held[j]] += 1
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _and_count(a, b, out):
+    """out = a & b; returns the number of bits set."""
+    total = np.int64(0)
+    for w in range(len(a)):
+        x = a[w] & b[w]
+        out[w] = x
+        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        total += np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _grown(array, needed):
+    if needed <= len(array):
+        return array
+    larger = np.empty(max(2 * len(array), needed), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def eclat(bits, supports, pair, least, size, limit):
+    """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
+
+    `pair` prunes: a set is tried only when its new code is frequent with every code before it."""
+    codes, words = bits.shape
+    out_offsets = np.zeros(1024, np.int64)
+    out_items = np.empty(4096, np.int32)
+    out_supports = np.empty(1024, np.int64)
+    found = 0
+    used = 0
+    depth_limit = min(size, codes)
+    partial = np.empty((depth_limit, words), np.uint64)
+    chosen = np.zeros(depth_limit + 1, np.int32)
+    depth = 0
+    while depth >= 0 and found <= limit:
+        c = chosen[depth]
+        if c >= codes:
+            depth -= 1
+            if depth >= 0:
+                chosen[depth] += 1
+            continue
+        promising = True
+        for d in range(depth):
+            if pair[chosen[d], c] < least:
+                promising = False
+                break
+        count = np.int64(0)
+        if promising:
+            if depth == 0:
+                count = supports[c]
+                partial[0] = bits[c]
+            elif depth == 1 and depth_limit == 2:
+                count = np.int64(pair[chosen[0], c])
+            else:
+                count = _and_count(partial[depth - 1], bits[c], partial[depth])
+        if count < least:
+            chosen[depth] += 1
+            continue
+        out_offsets = _grown(out_offsets, found + 2)
+        out_supports = _grown(out_supports, found + 1)
+        out_items = _grown(out_items, used + depth + 1)
+        for d in range(depth + 1):
+            out_items[used] = chosen[d]
+            used += 1
+        out_supports[found] = count
+        found += 1
+        out_offsets[found] = used
+        if depth + 1 < depth_limit:
+            chosen[depth + 1] = c + 1
+            depth += 1
+        else:
+            chosen[depth] += 1
+    return out_offsets[: found + 1].copy(), out_items[:used].copy(), out_supports[:found].copy()
+
+
+@njit(cache=True, nogil=True)
+def postings(offsets, values, codes):
+    """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
+    starts = np.zeros(codes + 1, np.int64)
+    for v in values:
+        starts[v + 1] += 1
+    for c in range(codes):
+        starts[c + 1] += starts[c]
+    fill = starts[:-1].copy()
+    records = np.empty(len(values), np.int32)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            records[fill[values[i]]] = r
+            fill[values[i]] += 1
+    return starts, records
+
+
+@njit(cache=True, nogil=True)
+def supports(starts, records, offsets, items, n):
+    """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by bisection."""
+    out = np.empty(len(offsets) - 1, np.int64)
+    held = np.empty(0, np.int32)
+    for q in range(len(offsets) - 1):
+        first, last = offsets[q], offsets[q + 1]
+        if first == last:
+            out[q] = n
+            continue
+        order = items[first:last].copy()
+        for i in range(1, len(order)):  # by rising support
+            j = i
+            while j > 0 and starts[order[j] + 1] - starts[order[j]] < starts[order[j - 1] + 1] - starts[order[j - 1]]:
+                order[j], order[j - 1] = order[j - 1], order[j]
+                j -= 1
+        count = starts[order[0] + 1] - starts[order[0]]
+        if len(held) < count:
+            held = np.empty(2 * count, np.int32)
+        held[:count] = records[starts[order[0]] : starts[order[0] + 1]]
+        for i in range(1, len(order)):
+            low, high = starts[order[i]], starts[order[i] + 1]
+            kept = 0
+            if count * 16 < high - low:
+                for h in range(count):
+                    low += np.searchsorted(records[low:high], held[h])
+                    if low == high:
+                        break
+                    if records[low] == held[h]:
+                        held[kept] = held[h]
+                        kept += 1
+            else:
+                h = np.int64(0)
+                while h < count and low < high:
+                    a, b = held[h], records[low]
+                    if a == b:
+                        held[kept] = a
+                        kept += 1
+                    h += np.int64(a <= b)
+                    low += np.int64(b <= a)
+            count = kept
+        out[q] = count
+    return out
