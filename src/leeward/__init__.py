@@ -18,12 +18,11 @@ from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, Verific
 from leeward.version import __version__
 
 if TYPE_CHECKING:
-    from leeward.cohort import Cohort, read, synth
-    from leeward.measure import measure
+    from leeward.cohort import Cohort, read
+    from leeward.cohort import synthetic as synth
     from leeward.protect.disassociation import Disassociation
     from leeward.release import Release
-    from leeward.verify import verify
-    from leeward.workflow import Result, protect, run
+    from leeward.workflow import Result, measure, protect, run, verify
 
 __all__ = [
     "BadInput",
@@ -48,12 +47,12 @@ _WHERE = {
     "Disassociation": "leeward.protect.disassociation:Disassociation",
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
-    "measure": "leeward.measure:measure",
+    "measure": "leeward.workflow:measure",
     "protect": "leeward.workflow:protect",
     "read": "leeward.cohort.readers:read",
     "run": "leeward.workflow:run",
-    "synth": "leeward.cohort.synth:",
-    "verify": "leeward.verify:verify",
+    "synth": "leeward.cohort.synthetic:",
+    "verify": "leeward.workflow:verify",
 }
 
 

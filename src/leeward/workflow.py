@@ -90,7 +90,7 @@ def protect(
     threads: int | None = None,
     seed: int | None = None,
     formats: Sequence[str] = ("parquet",),
-    measure: Sequence[Any] = (),
+    measures: Sequence[Any] = (),
     population: Cohort | None = None,
     source: SourceSpec | None = None,
     tell: Tell | None = None,
@@ -112,7 +112,7 @@ def protect(
         the operating system.
     formats : sequence of str
         `parquet` (always written), `csv`.
-    measure : sequence
+    measures : sequence
         What to measure, as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's
         report needs.
     population : Cohort, optional
@@ -131,7 +131,7 @@ def protect(
     from leeward.release import draft
 
     with watched(tell) as say, draft(out) as pending:
-        spec = spec_of(cohort, method, engine, seed, formats, measure, population, source)
+        spec = spec_of(cohort, method, engine, seed, formats, measures, population, source)
         runner = make(engine, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
@@ -141,12 +141,12 @@ def protect(
         verification = verified(pending.folder, cohort, population)
         pending.put_json("custody/verification.json", verification.to_json())
         say("Measuring what it cost")
-        measures = measured(pending.folder, cohort, measure, anonymized)
-        pending.put_json("custody/measures.json", measures)
+        figures = measured(pending.folder, cohort, measures, anonymized)
+        pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
         say("Writing the report")
         reported(pending.folder)
-    return opened(pending.out, verification, measures)
+    return opened(pending.out, verification, figures)
 
 
 def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell | None = None) -> Result:
@@ -173,7 +173,7 @@ def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell |
             threads=threads,
             seed=spec.seed,
             formats=spec.formats,
-            measure=spec.measure,
+            measures=spec.measure,
             population=population,
             source=spec.source,
             tell=say,
@@ -224,13 +224,39 @@ def read_source(source: SourceSpec) -> Cohort:
     )
 
 
+def verify(path: str | Path, source: Cohort | None = None, population: Cohort | None = None) -> Verification:
+    """Check the guarantee of a release from its files alone; with the source, also that it is all there.
+
+    Raises
+    ------
+    BadInput
+        `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
+    """
+    from leeward.verify import Source
+    from leeward.verify import verify as check
+
+    if source is None:
+        return check(path)
+    everyone = None if population is None else population.events
+    return check(path, Source(source.require_events(), source.patients, everyone))
+
+
+def measure(release: Release | str | Path, cohort: Cohort, wanted: Sequence[Any] = ()) -> dict[str, Any]:
+    """What a release lost, against its source, and the risk before: JSON-able figures, for the custodian
+    only.
+
+    `wanted` as in a spec's `measure:`; empty: all that apply to the method.
+    """
+    from leeward.measure import measure as figures_of
+    from leeward.release import Release
+
+    opened = release if isinstance(release, Release) else Release.open(release)
+    return figures_of(opened, cohort, list(wanted))
+
+
 def verified(folder: Path, cohort: Cohort, population: Cohort | None) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
-    from leeward.verify import verify
-
-    outcome = verify(
-        folder, source=cohort.events, population=None if population is None else population.events
-    )
+    outcome = verify(folder, cohort, population)
     if not outcome.passed:
         raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
     return outcome
@@ -246,14 +272,7 @@ def refusal(outcome: Verification) -> str:
 
 def measured(folder: Path, cohort: Cohort, wanted: Sequence[Any], anonymized: Anonymized) -> dict[str, Any]:
     """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
-    from leeward.measure import measure
-    from leeward.release import Release
-
-    release = Release.open(folder)
-    return {
-        **about(cohort, anonymized),
-        **measure(release, cohort, list(wanted)),
-    }
+    return {**about(cohort, anonymized), **measure(folder, cohort, wanted)}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:

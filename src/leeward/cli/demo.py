@@ -26,15 +26,15 @@ def demo(out: str, as_json: bool) -> None:
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
-    from leeward.cohort import synth
     from leeward.cohort.readers import read
+    from leeward.cohort.synthetic import write_codes
     from leeward.release.folder import check_out
     from leeward.workflow import method_of, protect
 
     check_out(Path(out))
     with TemporaryDirectory() as folder:
         events = Path(folder) / "made-up-cohort.csv"
-        synth.codes(events, patients=PATIENTS, seed=COHORT_SEED)
+        write_codes(events, PATIENTS, seed=COHORT_SEED)
         cohort = read(events)
     method = method_of(
         {"name": "disassociation", "k": 5, "m": 2, "utility": {"policy": "hierarchy", "level": 1}}

@@ -26,8 +26,8 @@ def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> No
       leeward measure release --source events.csv --patient pid --code icd
       leeward measure release --source events.csv --patient pid --code icd --measure are --json
     """
-    from leeward.measure import measure as figures_of
     from leeward.release import Release
+    from leeward.workflow import measure as figures_of
     from leeward.workflow import read_source, watched
 
     release = Release.open(out)
@@ -35,7 +35,7 @@ def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> No
         say("Reading the source")
         cohort = read_source(source)
         say("Measuring")
-        figures = figures_of(release, cohort, list(wanted))
+        figures = figures_of(release, cohort, wanted)
     if as_json:
         print_json(figures)
     else:

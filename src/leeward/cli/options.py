@@ -57,7 +57,7 @@ input_options: Callable[[F], F] = _stack(
     ),
     click.option("--lines", is_flag=True, help="One record a line, codes separated by blanks or commas."),
 )
-"""How to read a cohort: `--patient`, `--code`, `--age`, `--visit`, `--date`, `--vocabulary`, `--missing`, `--lines`."""
+"""How to read a cohort, as the keyword arguments named in `INPUT`."""
 
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout."

@@ -32,8 +32,8 @@ def verify(out: str, source: Any, as_json: bool) -> None:
     """
     from leeward.errors import VerificationFailed
     from leeward.release import Release
-    from leeward.verify import verify as check
     from leeward.workflow import read_source, refusal, watched
+    from leeward.workflow import verify as check
 
     release = Release.open(out)
     if source is None:
@@ -42,7 +42,7 @@ def verify(out: str, source: Any, as_json: bool) -> None:
         say("Reading the source")
         cohort = None if source is None else read_source(source)
         say("Checking")
-        outcome = check(out, source=None if cohort is None else cohort.events)
+        outcome = check(out, cohort)
     if as_json:
         print_json(outcome.to_json())
     else:
@@ -56,7 +56,7 @@ def verify(out: str, source: Any, as_json: bool) -> None:
 
 
 def _named_source(release: Any) -> Any:
-    """The source that `custody/spec.yaml` names, if it is still there; says which it is, or why there is none."""
+    """The source that `custody/spec.yaml` names, if it is still there; says which, or why there is none."""
     from pathlib import Path
 
     from leeward.release.spec import load

@@ -198,7 +198,7 @@ def _at(source: SourceSpec, folder: Path) -> SourceSpec:
 
 
 def _policy_at(value: Any, folder: Path) -> Any:
-    """A method's parameter; the file of a utility policy (`{policy: file, path: …}`) gets an absolute path."""
+    """A parameter; the file of a utility policy (`{policy: file, path: …}`) gets an absolute path."""
     if isinstance(value, Mapping) and value.get("policy") == "file" and isinstance(value.get("path"), str):
         return {**value, "path": _path_at(value["path"], folder)}
     return value

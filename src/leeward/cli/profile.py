@@ -1,0 +1,75 @@
+"""`leeward profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from leeward.cli.options import json_option, print_json, print_lines, with_source
+
+CODES_SHOWN = 10
+
+
+@click.command()
+@click.argument("path", metavar="COHORT")
+@with_source
+@click.option(
+    "--k", type=click.IntRange(min=2), default=5, show_default=True, help="Fewer than k alike is a risk."
+)
+@json_option
+def profile(source: Any, k: int, as_json: bool) -> None:
+    """Say what is in COHORT, what is odd in it (with row numbers), and how risky it would be to release as
+    it is.
+
+    \b
+    Examples:
+      leeward profile events.csv --patient pid --code icd
+      leeward profile diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?'
+      --json
+    """
+    from leeward.workflow import profile as figures_of
+    from leeward.workflow import read_source, watched
+
+    with watched(None) as say:
+        say("Reading")
+        cohort = read_source(source)
+        say("Counting how many patients share what")
+        figures = figures_of(cohort, k=k)
+    if as_json:
+        print_json(figures)
+    else:
+        print_lines(*profile_lines(figures))
+
+
+def profile_lines(figures: Mapping[str, Any]) -> list[str]:
+    """The profile for a person."""
+    source, codes = figures["source"], figures["codes"]
+    lines = [
+        f"{source['name']}: {source['patients']:,} patients, {source['events']:,} events, "
+        f"{source['codes']:,} distinct codes"
+        + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
+        f"Codes a patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
+        "",
+        "Notices" if figures["notices"] else "Notices: none",
+        *(f"  {notice['text']}" for notice in figures["notices"]),
+        "",
+        (
+            f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} are had by fewer than "
+            f"{figures['k']} "
+            "patients)"
+        ),
+        *(
+            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}"
+            for row in codes["frequent"][:CODES_SHOWN]
+        ),
+        "",
+        f"Risk, if released as it is: patients that fewer than {figures['k']} share some m codes with",
+        *(
+            f"  m = {row['m']}  {row['below_k']:>10,}  {row['below_k_share']:6.1%}   alone with them: "
+            f"{row['unique']:,} ({row['unique_share']:.1%})"
+            for row in figures["risk"]
+        ),
+    ]
+    return lines

@@ -1,0 +1,60 @@
+"""`leeward synth KIND`."""
+
+from __future__ import annotations
+
+import click
+
+from leeward.cli.main import LazyGroup
+
+KINDS = {"codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM.")}
+"""Each kind of made-up data. A new kind adds a row."""
+
+
+@click.group(cls=LazyGroup, table=KINDS)
+def synth() -> None:
+    """Write made-up data: no patient behind it, but the shape of real data.
+
+    \b
+    Example:
+      leeward synth codes --patients 25000 -o events.parquet
+    """
+
+
+@click.command()
+@click.option(
+    "--patients", type=click.IntRange(min=1), required=True, metavar="N", help="Number of patients."
+)
+@click.option("-o", "--out", required=True, metavar="FILE", help="A .parquet, .csv or .csv.gz file.")
+@click.option(
+    "--codes", "distinct", type=int, default=631, show_default=True, help="Number of distinct codes."
+)
+@click.option("--mean", type=float, default=5.1, show_default=True, help="Mean number of codes a patient.")
+@click.option("--seed", type=int, metavar="N", help="The same seed gives the same file.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None, threads: int | None) -> None:
+    """Write patients with correlated ICD-9-CM codes, as a file with the columns patient and code.
+
+    \b
+    Examples:
+      leeward synth codes --patients 25000 -o events.parquet
+      leeward synth codes --patients 1000 --codes 200 --mean 12 --seed 1 -o events.csv.gz
+    """
+    from pathlib import Path
+
+    from leeward.cohort.synthetic import write_codes
+    from leeward.errors import BadInput
+    from leeward.workflow import watched
+
+    if Path(out).exists():
+        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    with watched(None) as say:
+        rows = write_codes(
+            out,
+            patients,
+            distinct,
+            mean,
+            seed,
+            threads=threads,
+            progress=lambda done: say(f"{done:,} of {patients:,} patients"),
+        )
+    click.echo(f"{out}: {patients:,} patients, {rows:,} rows")

@@ -1,0 +1,92 @@
+"""What a report is made of: sections of text, figures in tiles, tables, charts and notes.
+
+Texts are plain; the page escapes them. `**bold**` and `` `code` `` are the only marks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure that a reader should see first. `tone` is `good`, `warn` or `plain`."""
+
+    value: str
+    label: str
+    note: str = ""
+    tone: str = "plain"
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Figures side by side."""
+
+    tiles: tuple[Tile, ...]
+    kind: str = "tiles"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; columns after the first are set to the right when `numbers`."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: bool = True
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: an SVG with a title, what it shows in one sentence (`alt`, for who cannot see it), and a caption."""
+
+    title: str
+    alt: str
+    svg: str
+    caption: str = ""
+    kind: str = "chart"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of short texts."""
+
+    items: tuple[str, ...]
+    kind: str = "notes"
+
+
+Part = str | Tiles | Table | Chart | Notes
+"""A paragraph or one of the above."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report under its own heading."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+    @property
+    def anchor(self) -> str:
+        """The section's name in links."""
+        return "".join(c if c.isalnum() else "-" for c in self.title.lower()).strip("-")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as per cent; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def number(value: Any) -> str:
+    """A figure as people write it; a dash where there is none."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return str(value)

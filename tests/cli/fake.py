@@ -1,0 +1,90 @@
+"""A method small enough to be seen through, so that the command line is tested apart from any real one.
+
+It releases how many patients have each code that at least k patients have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+
+import leeward.measure
+import leeward.protect
+import leeward.verify
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.randomness import Randomness
+from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
+from leeward.verify import Check
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts of frequent codes.
+
+    Attributes
+    ----------
+    k : int
+        Smallest count.
+    policy : str, optional
+        Not used.
+    broken : bool
+        Release what must not be released.
+    """
+
+    name: ClassVar[str] = "counting"
+    k: int
+    policy: Any = None
+    broken: bool = False
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise BadInput(f"`k` must be at least 2; got {self.k}.")
+
+    def protect(
+        self, cohort: Any, engine: Any = None, *, randomness: Randomness | None = None, population: Any = None
+    ) -> Anonymized:
+        sets = cohort.code_sets()
+        if len(sets) < self.k:
+            raise GuaranteeUnreachable(f"`k` is {self.k}, but the cohort has {len(sets)} patients; lower k.")
+        supports = sets.supports()
+        shown = [i for i, s in enumerate(supports) if self.broken or s >= self.k]
+        frame = pl.DataFrame(
+            {"code": [sets.codes[i] for i in shown], "count": [int(supports[i]) for i in shown]}
+        )
+        source = randomness or Randomness.of(None)
+        order = source.stream("rows").permutation(frame.height)
+        return Anonymized(
+            method=self.name,
+            parameters={"k": self.k},
+            guarantee=Guarantee("k-counts", "knows a code", ("sums",), k=self.k),
+            records=frame.height,
+            tables=(ReleaseTable.of("counts.parquet", frame[order].to_arrow()),),
+            readme="Read `counts.parquet`.",
+            custody={"left out": len(supports) - len(shown)},
+            notices=("a notice of the method",),
+            seeded=source.seeded,
+        )
+
+
+def check(share: Any, source: Any) -> list[Check]:
+    counts = pl.read_parquet(share.folder / "data" / "counts.parquet")["count"]
+    below = int((counts < share.manifest["guarantee"]["k"]).sum())
+    return [Check("counts_of_at_least_k", below == 0, f"{below} counts below k.", {"below": below})]
+
+
+def figures(release: Release, cohort: Any, options: Any) -> Mapping[str, Any]:
+    return {"share": release.table("counts.parquet").collect().height / len(cohort.code_sets().codes)}
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the method into the registries."""
+    for registry, target in (
+        (leeward.protect.METHODS, "Counting"),
+        (leeward.verify.CHECKERS, "check"),
+        (leeward.measure.MEASURES, "figures"),
+    ):
+        monkeypatch.setitem(registry, "counting", f"{__name__}:{target}")
