@@ -128,7 +128,7 @@ class Classification:
         return self.category(code) if part is None else self._chapter_of[part.label].label
 
     def level(self, code: str, n: int) -> str:
-        """The code at a policy level: 0 the code itself, 1 category, 2 section, 3 chapter. Raises BadInput."""
+        """The code at a policy level: 0 the code, 1 category, 2 section, 3 chapter. Raises BadInput."""
         if n == 0:
             return self.normalise(code) or code
         return (self.category, self.section, self.chapter)[self._checked_level(n) - 1](code)

@@ -70,7 +70,7 @@ class CustomVocabulary:
         return self.tree.restrict(codes)
 
     def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
-        """The codes under each node of policy level `n`, in the file's order; disjoint, every code covered."""
+        """The codes under each node of policy level `n`, in the file's order; disjoint, all codes covered."""
         return leaf_groups(sorted(set(codes), key=self._order), lambda code: self.level(code, n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Hierarchies from the OMOP vocabulary: `CONCEPT_ANCESTOR`, complete or an extract; labels are concept ids."""
+"""Hierarchies from OMOP `CONCEPT_ANCESTOR`, complete or an extract; labels are concept ids."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def from_concept_ancestor(path: str | Path) -> Hierarchy:
     The parent of a concept is its nearest ancestor in the file: one level up where the file is complete,
     more where it is an extract. Among several nearest ancestors the one with the most descendants in the
     file is kept, the smallest id among equals. Extracts drop the rows of inner concepts; a concept with
-    descendants but without an ancestor therefore goes under the concept with the fewest descendants among
-    those that have all of its descendants and more (or as many, from further up). What is left hangs under
-    one root, `*`. Every concept of the file is a node. Raises BadInput with file and row.
+    descendants but without an ancestor therefore goes under the concept of the same kind with the fewest
+    descendants among those that have all of its descendants and more. What is left hangs under one root,
+    `*`. Every concept of the file is a node. Raises BadInput with file and row.
     """
     path = Path(path)
     rows = _rows(path)
@@ -35,11 +35,7 @@ def from_concept_ancestor(path: str | Path) -> Hierarchy:
             below.setdefault(ancestor, set()).add(descendant)
             above.setdefault(descendant, {})[ancestor] = levels
     parent = {c: _nearest(found, below) for c, found in above.items()}
-    for concept in below:
-        if concept not in parent:
-            inferred = _smallest_cover(concept, below, above)
-            if inferred is not None:
-                parent[concept] = inferred
+    parent |= _covers({c: frozenset(found) for c, found in below.items() if c not in parent}, above)
     concepts = sorted({c for row in rows for c in row[:2]})
     pairs: list[tuple[str, str | None]] = [(ROOT, None)]
     pairs += [(str(c), str(parent.get(c, ROOT))) for c in concepts]
@@ -50,22 +46,28 @@ def _nearest(found: dict[int, int], below: dict[int, set[int]]) -> int:
     return min(found, key=lambda a: (found[a], -len(below[a]), a))
 
 
-def _smallest_cover(concept: int, below: dict[int, set[int]], above: dict[int, dict[int, int]]) -> int | None:
-    """The concept with the next larger set of descendants around those of `concept`; None if there is none."""
-    own = below[concept]
-    first = min(own)
-    candidates = set(above[first])
-    for descendant in own:
-        candidates &= above[descendant].keys()
-        if candidates == {concept}:
-            return None
+def _covers(below: dict[int, frozenset[int]], above: dict[int, dict[int, int]]) -> dict[int, int]:
+    """For each concept of `below` the one with the next larger set of descendants around its own, if there
+    is one.
 
-    def rank(c: int) -> tuple[int, int, int]:
-        return len(below[c]), above[first][c], c
-
-    # Ranks rise along every inferred step, so the steps never run in a circle.
-    higher = [c for c in candidates if rank(c) > rank(concept) and c not in own]
-    return min(higher, key=rank, default=None)
+    Concepts with equal sets (thousands in real extracts) are searched once, and one of them stands for all:
+    the one with the fewest levels above the smallest descendant, then the smallest id.
+    """
+    alike: dict[frozenset[int], list[int]] = {}
+    for concept, own in below.items():
+        alike.setdefault(own, []).append(concept)
+    chosen = {own: min(found, key=lambda c: (above[min(own)][c], c)) for own, found in alike.items()}
+    around: dict[int, set[int]] = {}
+    for own, concept in chosen.items():
+        for descendant in own:
+            around.setdefault(descendant, set()).add(concept)
+    covers: dict[int, int] = {}
+    for own, concepts in alike.items():
+        larger = set.intersection(*(around[d] for d in own)) - {chosen[own]}
+        if larger:
+            best = min(larger, key=lambda c: (len(below[c]), c))
+            covers |= dict.fromkeys(concepts, best)
+    return covers
 
 
 def _rows(path: Path) -> Sequence[Row]:

@@ -42,7 +42,8 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
             if other != target:
                 other.unlink(missing_ok=True)
     except OSError as problem:
-        aside.unlink(missing_ok=True)
+        if aside.exists():
+            aside.unlink()
         raise BadInput(
             f"the vocabulary cannot be stored ({problem.strerror or problem}); "
             "set LEEWARD_HOME to a folder that can be written."
