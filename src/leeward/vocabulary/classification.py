@@ -89,7 +89,7 @@ class Classification:
     placed: Mapping[str, str] = field(default_factory=dict)
     digits: tuple[str, ...] = ("5-digit", "4-digit", "3-digit")
 
-    # -- codes ------------------------------------------------------------------------------------------
+    # -- codes ----
 
     def normalise(self, code: str) -> str | None:
         """The canonical form (dotted, upper case, no blanks), or None if the text does not have a code's
@@ -139,7 +139,7 @@ class Classification:
         """
         return self._titles.get(node, node)
 
-    # -- hierarchies ------------------------------------------------------------------------------------
+    # -- hierarchies ----
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ class Classification:
         part = self._section_of(self.category(code))
         return (len(self.sections) if part is None else self._section_number[part.label], code)
 
-    # -- inside -----------------------------------------------------------------------------------------
+    # -- inside ----
 
     def _checked_level(self, n: int) -> int:
         if n not in (1, 2, 3):

@@ -60,7 +60,7 @@ class Hierarchy:
     level_names: tuple[str, ...]
     index: Mapping[str, int] = field(repr=False)
 
-    # -- making -----------------------------------------------------------------------------------------
+    # -- making ----
 
     @classmethod
     def from_pairs(
@@ -111,7 +111,7 @@ class Hierarchy:
             index={label: node for node, label in enumerate(shape.labels)},
         )
 
-    # -- reading ----------------------------------------------------------------------------------------
+    # -- reading ----
 
     @property
     def root(self) -> int:
@@ -190,7 +190,7 @@ class Hierarchy:
                 return nodes.reshape(np.shape(node))
             nodes = np.where(climb, above, nodes).astype(np.int32)
 
-    # -- loss -------------------------------------------------------------------------------------------
+    # -- loss ----
 
     @property
     def deltas(self) -> Nodes:
@@ -246,7 +246,7 @@ class Hierarchy:
         """
         return np.asarray(self.losses[self.lca_table(nodes)], np.float64)
 
-    # -- parts and files --------------------------------------------------------------------------------
+    # -- parts and files ----
 
     def restrict(self, codes: Iterable[str], name: str | None = None) -> Hierarchy:
         """The hierarchy whose leaves are exactly `codes`, with the inner nodes above them; levels stay.
