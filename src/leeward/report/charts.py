@@ -132,7 +132,7 @@ def _frame(rows: Rows) -> pl.DataFrame:
 
 
 def _svg(chart: Any, width: int, height: int) -> str:
-    """The chart as SVG that scales with the page; its labels stay text, so that it can be searched and read out."""
+    """The chart as SVG that scales with the page; its labels stay text, to be searched and read out."""
     import vl_convert
 
     styled = (

@@ -1,4 +1,4 @@
-"""The report on a disassociated release: risk before and after, what it cost, where codes sit, what is left open."""
+"""The report on a disassociated release: risk, what it cost, where codes sit, what is left open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
 RECORD, SHARED, ITEM = "record chunk", "shared chunk", "item chunk"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE}
@@ -54,3 +54,270 @@ def glance(release: Release, measures: Figures, verification: Figures) -> Sectio
     if first:
         tiles.append(Tile(percent(first["are"]), "mean relative error of counts", workload(first), "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
+
+
+def risk(release: Release, measures: Figures) -> Section | None:
+    """How many patients could be singled out by m of their codes, before; and what the release leaves."""
+    rows = measures.get("risk", {}).get("by_m", ())
+    if not rows:
+        return None
+    k, m = release.guarantee["k"], release.guarantee["m"]
+    before, after = "Original data", "This release, by its guarantee"
+    bars: list[dict[str, Any]] = []
+    for row in rows:
+        known = f"{row['m']} code{'s' if row['m'] > 1 else ''}"
+        bars.append({"known": known, "share": row["below_k_share"], "data": before})
+        if row["m"] <= m:
+            bars.append({"known": known, "share": 0.0, "data": after})
+    worst = next(row for row in reversed(rows) if row["m"] <= m)
+    chart = Chart(
+        f"Patients whom fewer than {k} patients resemble in some codes that an attacker may know",
+        f"Bars by number of codes known. In the original data {percent(worst['below_k_share'])} of the "
+        f"patients are "
+        f"at risk with {worst['m']} codes known; in the release none with up to {m}.",
+        charts.grouped_bars(
+            bars,
+            x="known",
+            y="share",
+            group="data",
+            x_title="codes of a patient that the attacker knows",
+            y_title="patients at risk",
+            colors={before: charts.VERMILION, after: charts.BLUE},
+        ),
+        f"A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
+        f"than {k} "
+        f"patients. Beyond {m} codes the guarantee says nothing, so no bar is drawn there for the release.",
+    )
+    table = Table(
+        "The same in numbers (original data)",
+        ("codes known", "patients with so many codes", f"fewer than {k} alike", "share", "unique", "share"),
+        tuple(
+            (
+                str(row["m"]),
+                number(row["patients"]),
+                number(row["below_k"]),
+                percent(row["below_k_share"]),
+                number(row["unique"]),
+                percent(row["unique_share"]),
+            )
+            for row in rows
+        ),
+    )
+    return Section("Risk before and after", (chart, table))
+
+
+def loss(measures: Figures) -> Section | None:
+    """How far counts estimated from the release are from the true ones."""
+    are = measures.get("are")
+    if not are or not are["workloads"]:
+        return None
+    rows = tuple(
+        (workload(each), number(each["queries"]), percent(each["are"], 2), number(each["skipped"]))
+        for each in are["workloads"]
+    )
+    table = Table(
+        "Average relative error (ARE) of estimated counts",
+        ("code sets asked for", "queries", "ARE", "left out, true count 0"),
+        rows,
+    )
+    return Section(
+        "What it cost: counts of code sets",
+        (
+            (
+                "A recipient estimates how many patients have a set of codes together. Here the "
+                "estimates are compared "
+                "with the true counts: an ARE of 2 % means that an estimate is off by 2 % of the true "
+                "count on average."
+            ),
+            table,
+            (
+                f"How often a code of an item chunk occurs is not released; the estimates assume the prior "
+                f"`{are['prior']}`."
+            ),
+        ),
+    )
+
+
+def placement(measures: Figures) -> Section | None:
+    """Which codes sit in which kind of chunk."""
+    places = measures.get("placement")
+    if not places:
+        return None
+    total = max(1, places["occurrences"]["total"])
+    kinds = {RECORD: "record", SHARED: "shared", ITEM: "item"}
+    shares = {name: places["occurrences"][key] / total for name, key in kinds.items()}
+    overall = Chart(
+        "All code occurrences",
+        "Of all code occurrences, "
+        + ", ".join(f"{percent(s)} in {name}s" for name, s in shares.items())
+        + ".",
+        charts.stacked(
+            [{"what": "all codes", "share": s, "kind": name} for name, s in shares.items()],
+            y="what",
+            x="share",
+            part="kind",
+            x_title="share of code occurrences",
+            colors=COLORS,
+            share=True,
+        ),
+        "; ".join(f"{percent(share)} in {name}s" for name, share in shares.items()) + ".",
+    )
+    top = places["codes"][:CODES_SHOWN]
+    bars = [
+        {"code": row["code"], "count": row[key], "kind": name}
+        for row in top
+        for name, key in kinds.items()
+        if row[key]
+    ]
+    by_code = Chart(
+        f"The {len(top)} most frequent codes",
+        "Lying bars, one a code, split by the kind of chunk in which its occurrences lie.",
+        charts.stacked(
+            bars, y="code", x="count", part="kind", x_title="patients with the code", colors=COLORS
+        ),
+        "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
+        "the other "
+        "codes of their chunk. Rare ones move to item chunks.",
+    )
+    return Section(
+        "Which codes sit in which kind of chunk",
+        (
+            (
+                "Patients are put into small clusters, and the codes of a cluster into chunks. In a "
+                "**record chunk** and "
+                "a **shared chunk** it is known which codes go together in a patient, and how often. In "
+                "an **item chunk** "
+                "only the presence of a code in the cluster is known."
+            ),
+            overall,
+            by_code,
+        ),
+    )
+
+
+def policy(measures: Figures) -> Section | None:
+    """How well the code groups of the utility policy are kept."""
+    mre = measures.get("mre")
+    if not mre or not mre["constraints"]:
+        return None
+    constraints = mre["constraints"]
+    within = sum(1 for each in constraints if abs(each["mre"]) <= 0.05) / len(constraints)
+    chart = Chart(
+        "Error of each code group of the policy",
+        f"Histogram of the relative error of {len(constraints)} code groups; {percent(within)} lie "
+        f"within ±5 %.",
+        charts.histogram(
+            mre["intervals"],
+            low="low",
+            high="high",
+            count="count",
+            x_title="relative error, (true − estimate) / true",
+            y_title="code groups",
+            mark=(-0.05, 0.05),
+        ),
+        f"{percent(within)} of the groups are estimated within ±5 % (shaded). Below zero the release "
+        f"overestimates.",
+    )
+    worst = sorted(constraints, key=lambda each: -abs(each["mre"]))[:CONSTRAINTS_SHOWN]
+    table = Table(
+        f"The {len(worst)} code groups with the largest error",
+        ("code group", "patients, true", "estimated", "error"),
+        tuple(
+            (
+                each["name"],
+                number(each["true"]),
+                number(float(each["estimate"])),
+                f"{100 * each['mre']:+.1f} %",
+            )
+            for each in worst
+        ),
+    )
+    return Section(f"The utility policy, {mre['policy']}", (chart, table))
+
+
+def unusable(release: Release, measures: Figures) -> Section | None:
+    """Patients of whom nothing can be analysed."""
+    places = measures.get("placement", {})
+    if "item_only_records" not in places:
+        return None
+    count = places["item_only_records"]
+    share = percent(count / max(1, release.records))
+    return Section(
+        "Patients whose whole record lies in an item chunk",
+        (
+            (
+                f"**{count:,} of {release.records:,} patients** ({share}) have all their codes in the "
+                f"item chunk "
+                "of their cluster. The model allows it, yet nothing of them can be analysed, and an "
+                "attacker who "
+                "guesses does better against them than the guarantee suggests."
+            ),
+            (
+                "Where that is too many, release again with another partitioning, or with the option "
+                "that cuts "
+                "such clusters anew (`leeward disassociate --help`)."
+            ),
+        ),
+    )
+
+
+def plain_words(release: Release) -> Section:
+    """The guarantee and its limits for people who do not read proofs (conventions, 1.9)."""
+    k, m = release.guarantee["k"], release.guarantee["m"]
+    return Section(
+        "In plain words",
+        (
+            (
+                f"Somebody knows up to **{m} diagnosis codes** of a patient and holds this release. "
+                f"Among all data sets "
+                f"that the release could stand for, there is at least one in which **{k} or more "
+                f"patients** have these "
+                "codes: the patient cannot be told from the others. No code was taken out or made "
+                "coarser; what is "
+                "hidden is which rare codes go together."
+            ),
+            "What a board should know before it signs:",
+            Notes(
+                (
+                    (
+                        "**The promise is about what the files could mean, not about how they were "
+                        "made.** Who knows the "
+                        f"algorithm knows that a code of an item chunk is had by fewer than {k} patients "
+                        f"of its cluster, "
+                        "which rules some of those data sets out. Only attackers who know codes are covered."
+                    ),
+                    (
+                        "**One code may give away another.** Where all patients of a chunk with code x "
+                        "also have code "
+                        "y, who knows x learns y (the cover problem). The option `safe` separates such "
+                        "codes; it costs "
+                        "utility, and no theorem is claimed for it."
+                    ),
+                    (
+                        f"**More than {m} codes.** Nothing is promised against somebody who knows more "
+                        f"than {m} codes "
+                        "of a patient."
+                    ),
+                    (
+                        "**Presence is visible.** Every code of the data is in the release, so a code "
+                        "that only one "
+                        "patient in the region has tells that the patient is in the data."
+                    ),
+                    (
+                        "**Together is not covered.** Two releases of the same patients, knowledge about "
+                        "several of "
+                        "them at once, or patients who put their knowledge together may undo the protection."
+                    ),
+                )
+            ),
+        ),
+    )
+
+
+def workload(each: Figures) -> str:
+    """What a workload asks for."""
+    if each.get("label"):
+        return str(each["label"])
+    if each.get("min_support"):
+        return f"sets that at least {percent(each['min_support'], 2)} of the patients have"
+    return str(each.get("name", "code sets"))
