@@ -64,7 +64,9 @@ def code_counts_of(events: pl.DataFrame) -> CodeCounts:
     visit is null count each. The order of the rows has no influence.
     """
     mentions = once_a_visit(events)
-    categories = tuple(events["code"].cat.get_categories().to_list())
+    kind = events.schema["code"]
+    assert isinstance(kind, pl.Enum)  # the cohort's contract
+    categories = tuple(kind.categories.to_list())
     numbers, patients = patient_numbers(mentions["patient"])
     width = np.int64(max(len(categories), 1))
     keys = numbers * width + mentions["code"].to_physical().to_numpy()
