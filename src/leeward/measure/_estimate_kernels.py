@@ -1,0 +1,442 @@
+"""Kernels of `measure.published` and `measure.estimates` (ALGORITHMS, section 1.7).
+
+Nodes are numbered so that all nodes below a node come right before it; code sets of a query are bit masks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+RECORD, SHARED, ITEM = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def bottom_up(parent: Array) -> Any:
+    """(new number of each node, first number of its subtree): children before parents, subtrees contiguous."""
+    n = len(parent)
+    head = np.full(n + 1, -1, np.int64)
+    following = np.full(n, -1, np.int64)
+    for v in range(n):
+        p = parent[v] if parent[v] >= 0 else n
+        following[v] = head[p]
+        head[p] = v
+    number = np.full(n, -1, np.int64)
+    first = np.zeros(n, np.int64)
+    stack = np.empty(n + 1, np.int64)
+    at = 0
+    root = head[n]
+    while root != -1:
+        depth = 0
+        stack[0] = root
+        first[root] = at
+        while depth >= 0:
+            v = stack[depth]
+            child = head[v]
+            if child == -1:
+                number[v] = at
+                at += 1
+                depth -= 1
+            else:
+                head[v] = following[child]
+                depth += 1
+                stack[depth] = child
+                first[child] = at
+        root = following[root]
+    return number, first
+
+
+@njit(cache=True, nogil=True)
+def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
+    """(distinct codes of each chunk, its 64-bit words a code): only non-empty subrecords take a bit."""
+    groups = len(start) - 1
+    distinct = np.zeros(groups, np.int64)
+    words = np.zeros(groups, np.int64)
+    seen = np.full(n_codes, -1, np.int64)
+    for g in range(groups):
+        filled = 0
+        for row in range(start[g], start[g + 1]):
+            filled += np.int64(offsets[row + 1] > offsets[row])
+            for i in range(offsets[row], offsets[row + 1]):
+                if seen[values[i]] != g:
+                    seen[values[i]] = g
+                    distinct[g] += 1
+        words[g] = (filled + 63) // 64
+    return distinct, words
+
+
+@njit(cache=True, nogil=True)
+def fill_entries(start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array) -> Any:
+    """One entry a chunk and code: (code, chunk, where its bitmap starts) and the bitmaps."""
+    total = first[-1]
+    code = np.empty(total, np.int32)
+    group = np.empty(total, np.int32)
+    place = np.empty(total, np.int64)
+    bits = np.zeros(at_bits[-1], np.uint64)
+    slot = np.full(n_codes, -1, np.int64)
+    for g in range(len(start) - 1):
+        used = first[g]
+        filled = 0
+        for row in range(start[g], start[g + 1]):
+            for i in range(offsets[row], offsets[row + 1]):
+                c = values[i]
+                if slot[c] < first[g]:
+                    slot[c] = used
+                    code[used] = c
+                    group[used] = g
+                    place[used] = at_bits[g] + (used - first[g]) * words[g]
+                    used += 1
+                bits[place[slot[c]] + filled // 64] |= np.uint64(1) << np.uint64(filled % 64)
+            filled += np.int64(offsets[row + 1] > offsets[row])
+    return code, group, place, bits
+
+
+@njit(cache=True, nogil=True)
+def _ones(x: Any) -> Any:
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
+    """Subrecords that hold every code of `mask`; `place[j]` is where code j's bitmap starts."""
+    total = np.int64(0)
+    for w in range(words):
+        together = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for j in range(len(place)):
+            if (mask >> np.uint64(j)) & np.uint64(1):
+                together &= bits[place[j] + w]
+        total += _ones(together)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
+    """Subrecords that hold at least one of the first `n` codes of `any_of`."""
+    total = np.int64(0)
+    for w in range(words):
+        together = np.uint64(0)
+        for j in range(n):
+            together |= bits[any_of[j] + w]
+        total += _ones(together)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def answer(
+    query_at: Array,
+    query_codes: Array,
+    post_at: Array,
+    post_node: Array,
+    post_group: Array,
+    post_place: Array,
+    kind: Array,
+    words: Array,
+    bits: Array,
+    parent: Array,
+    root: Array,
+    leaf: Array,
+    records: Array,
+    item_mean: Array,
+) -> Any:
+    """(low, expected, high) of each query.
+
+    Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked bottom up with
+    a stack of their ancestors. Each open node keeps, for every set of codes still wanted from shared chunks above
+    (`left`), the sums of (low, expected, high) below it; what no entry touches wants all codes from above."""
+    queries = len(query_at) - 1
+    out_low = np.zeros(queries, np.int64)
+    out_expected = np.zeros(queries, np.float64)
+    out_high = np.zeros(queries, np.int64)
+    most = 1
+    for q in range(queries):
+        most = max(most, query_at[q + 1] - query_at[q])
+    at = np.zeros(most, np.int64)
+    stop = np.zeros(most, np.int64)
+    tree_stop = np.zeros(most, np.int64)
+    place = np.zeros(most, np.int64)
+    part_group = np.zeros(most, np.int64)
+    part_mask = np.zeros(most, np.uint64)
+    open_node = np.zeros(64, np.int64)
+    open_first = np.zeros(64, np.int64)
+    open_sum = np.zeros(64, np.int64)
+    left = np.zeros(256, np.uint64)
+    low = np.zeros(256, np.int64)
+    expected = np.zeros(256, np.float64)
+    high = np.zeros(256, np.int64)
+    for q in range(queries):
+        size = query_at[q + 1] - query_at[q]
+        full = np.uint64(0)
+        for j in range(size):
+            c = query_codes[query_at[q] + j]
+            at[j] = post_at[c]
+            stop[j] = post_at[c + 1]
+            full |= np.uint64(1) << np.uint64(j)
+        rarest = 0
+        for j in range(size):
+            if stop[j] - at[j] < stop[rarest] - at[rarest]:
+                rarest = j
+        while True:
+            # The next tree that holds every code.
+            target = np.int64(-1)
+            if at[rarest] < stop[rarest]:
+                target = root[post_node[at[rarest]]]
+            if target < 0:
+                break
+            whole = True
+            beyond = False
+            shared = np.uint64(0)
+            for j in range(size):
+                if j != rarest:
+                    # leap to the tree
+                    step = np.int64(1)
+                    while at[j] + step < stop[j] and root[post_node[at[j] + step]] < target:
+                        step *= 2
+                    lo = at[j] + step // 2
+                    hi = min(at[j] + step, stop[j])
+                    if at[j] < stop[j] and root[post_node[at[j]]] >= target:
+                        hi = at[j]
+                        lo = at[j]
+                    while lo < hi:
+                        mid = (lo + hi) // 2
+                        if root[post_node[mid]] < target:
+                            lo = mid + 1
+                        else:
+                            hi = mid
+                    at[j] = lo
+                if at[j] >= stop[j]:
+                    beyond = True
+                    break
+                if root[post_node[at[j]]] != target:
+                    whole = False
+                    break
+            if beyond:
+                break
+            if not whole:
+                while at[rarest] < stop[rarest] and root[post_node[at[rarest]]] == target:
+                    at[rarest] += 1
+                continue
+            for j in range(size):
+                t = at[j]
+                while t < stop[j] and post_node[t] <= target:
+                    if kind[post_group[t]] == SHARED:
+                        shared |= np.uint64(1) << np.uint64(j)
+                    t += 1
+                tree_stop[j] = t
+            depth = 0
+            n_keys = 0
+            while True:
+                x = np.int64(-1)
+                for j in range(size):
+                    if at[j] < tree_stop[j] and (x < 0 or post_node[at[j]] < x):
+                        x = post_node[at[j]]
+                parts = 0
+                held = np.uint64(0)
+                if depth > 0 and (x < 0 or open_node[depth - 1] < x):
+                    x = open_node[depth - 1]  # complete: nothing below it is left, and it has no code itself
+                elif x < 0:
+                    break
+                else:
+                    if depth == 0 or open_node[depth - 1] != x:
+                        if depth == len(open_node):
+                            open_node = np.append(open_node, np.zeros(depth, np.int64))
+                            open_first = np.append(open_first, np.zeros(depth, np.int64))
+                            open_sum = np.append(open_sum, np.zeros(depth, np.int64))
+                        open_node[depth] = x
+                        open_first[depth] = n_keys
+                        open_sum[depth] = 0
+                        depth += 1
+                    for j in range(size):
+                        bit = np.uint64(1) << np.uint64(j)
+                        while at[j] < tree_stop[j] and post_node[at[j]] == x:
+                            g = post_group[at[j]]
+                            if not (held & bit):
+                                held |= bit
+                                place[j] = post_place[at[j]]
+                                mine = parts
+                                if kind[g] != ITEM:
+                                    for i in range(parts):
+                                        if part_group[i] == g:
+                                            mine = i
+                                if mine == parts:
+                                    part_group[parts] = g
+                                    part_mask[parts] = np.uint64(0)
+                                    parts += 1
+                                part_mask[mine] |= bit
+                            at[j] += 1
+                if n_keys + 2 >= len(left):
+                    left = np.append(left, np.zeros(len(left), np.uint64))
+                    low = np.append(low, np.zeros(len(low), np.int64))
+                    expected = np.append(expected, np.zeros(len(expected), np.float64))
+                    high = np.append(high, np.zeros(len(high), np.int64))
+                base = open_first[depth - 1]
+                n = records[x]
+                if leaf[x]:
+                    wanted = full & ~held
+                    if (wanted & ~shared) == np.uint64(0):
+                        below = n
+                        mean = np.float64(n)
+                        above = n
+                        for i in range(parts):
+                            if kind[part_group[i]] == ITEM:
+                                below += 1 - n
+                                mean *= item_mean[x] / n
+                            else:
+                                s = _support(part_mask[i], place[:size], words[part_group[i]], bits)
+                                below += s - n
+                                mean *= s / n
+                                above = min(above, s)
+                        if above > 0:
+                            left[n_keys] = wanted
+                            low[n_keys] = max(below, 0)
+                            expected[n_keys] = mean
+                            high[n_keys] = above
+                            n_keys += 1
+                else:
+                    rest = n - open_sum[depth - 1]
+                    if rest > 0 and (full & ~shared) == np.uint64(0):
+                        known = False
+                        for i in range(base, n_keys):
+                            if left[i] == full:
+                                low[i] += rest
+                                expected[i] += rest
+                                high[i] += rest
+                                known = True
+                                break
+                        if not known:
+                            left[n_keys] = full
+                            low[n_keys] = rest
+                            expected[n_keys] = rest
+                            high[n_keys] = rest
+                            n_keys += 1
+                    for i in range(base, n_keys):
+                        for p in range(parts):
+                            taken = left[i] & part_mask[p]
+                            if taken != np.uint64(0):
+                                s = _support(taken, place[:size], words[part_group[p]], bits)
+                                low[i] = max(low[i] + s - n, 0)
+                                expected[i] *= s / n
+                                high[i] = min(high[i], s)
+                                left[i] &= ~taken
+                depth -= 1
+                up = parent[x]
+                if up < 0:
+                    for i in range(base, n_keys):
+                        if left[i] == np.uint64(0):
+                            out_low[q] += low[i]
+                            out_expected[q] += expected[i]
+                            out_high[q] += high[i]
+                    n_keys = base
+                    continue
+                if depth == 0 or open_node[depth - 1] != up:
+                    open_node[depth] = up
+                    open_first[depth] = base
+                    open_sum[depth] = 0
+                    depth += 1
+                open_sum[depth - 1] += n
+                # Add what x leaves to what its parent has, one sum for each set still wanted.
+                start = open_first[depth - 1]
+                kept = base
+                for i in range(base, n_keys):
+                    if high[i] == 0:
+                        continue
+                    known = False
+                    for t in range(start, kept):
+                        if left[t] == left[i]:
+                            low[t] += low[i]
+                            expected[t] += expected[i]
+                            high[t] += high[i]
+                            known = True
+                            break
+                    if not known:
+                        left[kept] = left[i]
+                        low[kept] = low[i]
+                        expected[kept] = expected[i]
+                        high[kept] = high[i]
+                        kept += 1
+                n_keys = kept
+        if size == 0:
+            for x in range(len(parent)):
+                if parent[x] < 0:
+                    out_low[q] += records[x]
+                    out_expected[q] += records[x]
+                    out_high[q] += records[x]
+    return out_low, out_expected, out_high
+
+
+@njit(cache=True, nogil=True)
+def matching(
+    nodes: Array,
+    groups: Array,
+    places: Array,
+    kind: Array,
+    words: Array,
+    bits: Array,
+    parent: Array,
+    leaf: Array,
+    records: Array,
+    item_mean: Array,
+) -> Any:
+    """Expected records with at least one of the codes whose entries are given, sorted by node, then chunk."""
+    total = 0.0
+    open_node = np.zeros(64, np.int64)
+    open_hit = np.zeros(64, np.float64)
+    depth = 0
+    at = 0
+    while at < len(nodes) or depth > 0:
+        if depth > 0 and (at >= len(nodes) or open_node[depth - 1] < nodes[at]):
+            x = open_node[depth - 1]
+        else:
+            x = nodes[at]
+            if depth == 0 or open_node[depth - 1] != x:
+                if depth + 1 >= len(open_node):
+                    open_node = np.append(open_node, np.zeros(len(open_node), np.int64))
+                    open_hit = np.append(open_hit, np.zeros(len(open_hit), np.float64))
+                open_node[depth] = x
+                open_hit[depth] = 0.0
+                depth += 1
+        n = records[x]
+        missing = n - open_hit[depth - 1]
+        while at < len(nodes) and nodes[at] == x:
+            g = groups[at]
+            same = at
+            while same < len(nodes) and groups[same] == g:
+                same += 1
+            if kind[g] == ITEM:
+                missing *= (1.0 - item_mean[x] / n) ** (same - at)
+            else:
+                missing *= 1.0 - _touched(places[at:same], words[g], bits, same - at) / n
+            at = same
+        hit = n - missing
+        depth -= 1
+        up = parent[x]
+        if up < 0:
+            total += hit
+            continue
+        if depth == 0 or open_node[depth - 1] != up:
+            if depth + 1 >= len(open_node):
+                open_node = np.append(open_node, np.zeros(len(open_node), np.int64))
+                open_hit = np.append(open_hit, np.zeros(len(open_hit), np.float64))
+            open_node[depth] = up
+            open_hit[depth] = 0.0
+            depth += 1
+        open_hit[depth - 1] += hit
+    return total
+
+
+@njit(cache=True, nogil=True)
+def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: Array) -> Any:
+    """Subrecords behind each entry; 0 for item chunks."""
+    out = np.zeros(len(chunk), np.int64)
+    for e in range(len(chunk)):
+        if kind[chunk[e]] != ITEM:
+            for w in range(words[chunk[e]]):
+                out[e] += _ones(bits[place[e] + w])
+    return out

@@ -1,0 +1,147 @@
+"""COUNT(S) from a disassociated release: low, expected, high (ALGORITHMS, section 1.7).
+
+The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every figure
+names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n) given by the
+prior on 1 … min(k - 1, N).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.measure.published import Array, Published, read
+from leeward.release import Release
+
+PRIORS = ("cubic", "uniform", "one")
+"""P(n) ∝ n⁻³ (default), P(n) equal, n = 1."""
+
+LARGEST_SET = 62
+"""Codes of a query are bits of a word."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bounds and expectation of a number of records."""
+
+    low: int
+    expected: float
+    high: int
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The same for a workload, one element a query: int64, float64, int64."""
+
+    low: NDArray[np.int64]
+    expected: NDArray[np.float64]
+    high: NDArray[np.int64]
+    prior: str
+
+
+def check_prior(prior: str) -> str:
+    """The prior, or BadInput naming the known ones."""
+    if prior not in PRIORS:
+        raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
+    return prior
+
+
+def item_mean(k: int, size: int, prior: str) -> float:
+    """Expected number of a cluster's `size` records that hold one code of its item chunk."""
+    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
+    weight = {"uniform": np.ones_like(n), "one": (n == 1).astype(np.float64), "cubic": n**-3.0}[check_prior(prior)]
+    return float((n * weight).sum() / weight.sum())
+
+
+def item_means(published: Published, prior: str) -> NDArray[np.float64]:
+    """`item_mean` of each node."""
+    capped = np.minimum(published.records, published.k)
+    by_size = np.array([item_mean(published.k, size, prior) for size in range(published.k + 1)])
+    return by_size[capped]
+
+
+def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = "cubic") -> Estimates:
+    """Estimate every query of a workload; a code that the release lacks gives 0, 0, 0."""
+    number = published.number
+    listed = [sorted(set(query)) for query in queries]
+    known = np.array([all(code in number for code in query) for query in listed], np.bool_)
+    numbered = [np.array([number[code] for code in query], np.int32) for query, k in zip(listed, known, strict=True) if k]
+    found = estimates_of_numbers(published, numbered, prior)
+    full = Estimates(*(np.zeros(len(listed), each.dtype) for each in (found.low, found.expected, found.high)), prior)
+    full.low[known], full.expected[known], full.high[known] = found.low, found.expected, found.high
+    return full
+
+
+def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: str = "cubic") -> Estimates:
+    """`estimates` of queries that are arrays of distinct indices into `published.codes`."""
+    from leeward.measure import _estimate_kernels as kernels
+
+    check_prior(prior)
+    sizes = np.array([len(query) for query in queries], np.int64)
+    if len(sizes) and sizes.max() > LARGEST_SET:
+        raise BadInput(f"A query has {sizes.max()} codes; counts are estimated for up to {LARGEST_SET}.")
+    at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
+    p = published
+    low, expected, high = kernels.answer(
+        at, codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words, p.bits,
+        p.parent, p.root, p.leaf, p.records, item_means(p, prior),
+    )  # fmt: skip
+    return Estimates(low, expected, high, prior)
+
+
+def matching(published: Published, constraint: Iterable[str], prior: str = "cubic") -> float:
+    """Expected number of records with at least one code of `constraint` (section 1.7, for MRE)."""
+    from leeward.measure import _estimate_kernels as kernels
+
+    p = published
+    number = p.number
+    wanted = [number[code] for code in sorted(set(constraint)) if code in number]
+    if not wanted:
+        return 0.0
+    entries = np.concatenate([np.arange(p.at[c], p.at[c + 1]) for c in wanted])
+    order = entries[np.lexsort((p.entry_chunk[entries], p.entry_node[entries]))]
+    return float(
+        kernels.matching(
+            p.entry_node[order], p.entry_chunk[order], p.entry_place[order], p.kind, p.words, p.bits,
+            p.parent, p.leaf, p.records, item_means(p, prior),
+        )
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def _read(path: str, stamp: tuple[int, ...]) -> Published:
+    return read(path)
+
+
+def _cached(path: Release | str | Path) -> Published:
+    """The index of a release, kept while its manifest stays the same."""
+    release = path if isinstance(path, Release) else Release.open(path)
+    status = (release.share / "release.json").stat()
+    return _read(str(release.share), (status.st_mtime_ns, status.st_size))
+
+
+def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "cubic") -> Estimate:
+    """How many records of a disassociated release hold all of `codes`: bounds and expected number.
+
+    Parameters
+    ----------
+    release : Release or path
+        The folder that the recipient got (`share/`), or the one that holds it.
+    codes : iterable of str
+    prior : {"cubic", "uniform", "one"}
+        On the count of a code that is published without one (in an item chunk).
+
+    Examples
+    --------
+    >>> estimate("OUT/share", ["250.00", "401.9"])  # doctest: +SKIP
+    Estimate(low=5120, expected=5300.2, high=6011)
+    """
+    found = estimates(_cached(release), [list(codes)], prior)
+    return Estimate(int(found.low[0]), float(found.expected[0]), int(found.high[0]))
