@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from leeward.protect.disassociation.horpart import gather, split_all, split_chain
 from leeward.protect.disassociation.refine import Clusters, SharedChunks, leaf_items, refine
+from leeward.protect.disassociation.settle import BLOCK, count_supports, recut, settle_block
 from leeward.protect.disassociation.verpart import place_leaves
 
 BLOCKS_A_THREAD = 8
@@ -99,6 +100,8 @@ class Rules:
     nested: bool = False
     safe: bool = False
     refine: bool = True
+    settle: bool = False
+    recut: bool = False
 
 
 def gathered(
@@ -158,6 +161,42 @@ def pool_small(partition: Partition, k: int) -> Partition:
     at = bounds[int(np.argmin(sizes[~small])) + 1]
     order = np.concatenate([proper[:at], pooled, proper[at:]])
     return Partition(order, bounds + np.where(bounds >= at, len(pooled), 0))
+
+
+def settled(
+    offsets: NDArray[np.int64], values: NDArray[np.int32], partition: Partition, rules: Rules, pool: Pool
+) -> Partition:
+    """Let records choose a better cluster (`settle`), and re-cut clusters of stranded records (`recut`)."""
+    cap = 2 * rules.max_cluster
+    n_codes = len(rules.constraint_of)
+    if rules.settle:
+        near = gathered(offsets, values, partition.order, pool)
+        leaves = len(partition.leaf_offsets) - 1
+        leaf_of = np.empty(len(partition.order), np.int32)
+        starts = range(0, leaves, BLOCK)
+
+        def run(first: int) -> Callable[[], object]:
+            return lambda: settle_block(
+                *near, partition.leaf_offsets, first, min(first + BLOCK, leaves), rules.k, cap, n_codes,
+                rules.sensitive, leaf_of,
+            )  # fmt: skip
+
+        pool.tasks([run(first) for first in starts])
+        partition = regrouped(partition, leaf_of)
+    if rules.recut:
+        near = gathered(offsets, values, partition.order, pool)
+        leaf_of = rows_to_leaves(partition.leaf_offsets)
+        supports = count_supports(*near, partition.leaf_offsets, n_codes)
+        recut(*near, partition.leaf_offsets, *supports, rules.k, cap, rules.sensitive, leaf_of)
+        partition = regrouped(partition, leaf_of)
+    return partition
+
+
+def regrouped(partition: Partition, leaf_of: NDArray[np.int32]) -> Partition:
+    """The partition after records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
+    by_leaf = np.argsort(leaf_of, kind="stable")
+    sizes = np.bincount(leaf_of, minlength=len(partition.leaf_offsets) - 1)
+    return Partition(partition.order[by_leaf], np.concatenate([[0], np.cumsum(sizes[sizes > 0])]))
 
 
 @njit(cache=True, nogil=True)
