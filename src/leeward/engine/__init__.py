@@ -18,14 +18,15 @@ NAMES = ("local", "spark")
 def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None) -> Engine:
     """The engine of a spec: 'local', 'spark' or `{spark: {master: 'local[2]', memory: 4g, config: {…}}}`.
 
-    `threads` bounds the local kernels; None uses every core that this process may use. An engine passes through.
+    `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes.
     """
     if threads is not None and threads < 1:
         raise BadInput(f"`threads` must be at least 1; got {threads}.")
     if spec is None or spec == "local":
         return LocalEngine(threads or available_threads())
+    settings: Mapping[str, Any] = {}
     if isinstance(spec, str):
-        name, settings = spec, {}
+        name = spec
     elif isinstance(spec, Mapping):
         name, settings = _only_entry(spec)
     else:

@@ -19,8 +19,9 @@ Frame = nw.LazyFrame[Any]
 class Engine(Protocol):
     """Relational steps as Narwhals lazy frames, and kernels over groups.
 
-    Frames hold plain types whatever the engine: categories become text and unsigned whole numbers become Int64,
-    because not every engine has them. The order of rows in a frame means nothing; sort what you collect.
+    Frames hold plain types whatever the engine: categories become text and unsigned whole numbers become
+    Int64, because not every engine has them. The order of rows in a frame means nothing: sort what you
+    collect.
     """
 
     @property
@@ -42,14 +43,19 @@ class Engine(Protocol):
         ...
 
     def map_groups(
-        self, frame: Frame | pl.DataFrame, by: str, kernel: Kernel, schema: pa.Schema, order: Sequence[str] | None = None
+        self,
+        frame: Frame | pl.DataFrame,
+        by: str,
+        kernel: Kernel,
+        schema: pa.Schema,
+        order: Sequence[str] | None = None,
     ) -> pa.Table:
         """`kernel` on the rows of each value of `by`; results joined in ascending order of `by`.
 
-        The rows of a group come to the kernel sorted by `order`; None sorts by all columns from left to right, so
-        that a kernel gives the same on every engine; an empty sequence promises that the kernel does not mind.
-        Text arrives as `pa.string()`. What the kernel returns must have `schema`. Raises ValueError for a null in
-        `by` and for a result of another schema.
+        The rows of a group come to the kernel sorted by `order`; None sorts by all columns from left to
+        right, so that a kernel gives the same on every engine; an empty sequence promises that the kernel
+        does not mind. Text arrives as `pa.string()`. What the kernel returns must have `schema`. Raises
+        ValueError for a null in `by` and for a result with other columns.
         """
         ...
 

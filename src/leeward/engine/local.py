@@ -17,7 +17,7 @@ from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
 
 BLOCK_ROWS = 20_000
-"""Small groups are handed to a thread in blocks of about this many rows, so that the hand-over costs little."""
+"""Small groups go to a thread in blocks of about this many rows, so that the hand-over costs little."""
 
 
 def available_threads() -> int:
@@ -43,7 +43,12 @@ class LocalEngine:
         return plain_frame(native).collect()
 
     def map_groups(
-        self, frame: Frame | pl.DataFrame, by: str, kernel: Kernel, schema: pa.Schema, order: Sequence[str] | None = None
+        self,
+        frame: Frame | pl.DataFrame,
+        by: str,
+        kernel: Kernel,
+        schema: pa.Schema,
+        order: Sequence[str] | None = None,
     ) -> pa.Table:
         """`kernel` on the rows of each value of `by`; see `Engine.map_groups`."""
         native: pl.LazyFrame = frame.lazy() if isinstance(frame, pl.DataFrame) else frame.to_native()
@@ -58,7 +63,8 @@ class LocalEngine:
         def run(block: tuple[int, int]) -> list[pa.Table]:
             first, last = block
             return [
-                checked(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema) for g in range(first, last)
+                checked(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema)
+                for g in range(first, last)
             ]
 
         with ThreadPoolExecutor(self.threads) as pool:

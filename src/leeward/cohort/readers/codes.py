@@ -27,7 +27,15 @@ VOCABULARY_NAMES = {
     name: vocabulary
     for vocabulary, names in {
         "icd9": ("icd9", "icd-9", "icd9cm", "icd-9-cm", "9", "09", "9.0", "http://hl7.org/fhir/sid/icd-9-cm"),
-        "icd10": ("icd10", "icd-10", "icd10cm", "icd-10-cm", "10", "10.0", "http://hl7.org/fhir/sid/icd-10-cm"),
+        "icd10": (
+            "icd10",
+            "icd-10",
+            "icd10cm",
+            "icd-10-cm",
+            "10",
+            "10.0",
+            "http://hl7.org/fhir/sid/icd-10-cm",
+        ),
     }.items()
     for name in names
 }
@@ -53,6 +61,7 @@ class CodeNumbers:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values = _as_texts(column.dictionary, name, title)
+        _refuse_line_breaks(values, name, title)
         table = np.array([*map(self._number, values), NO_CODE], np.int32)
         indices = column.indices
         if indices.null_count:
@@ -69,10 +78,19 @@ class CodeNumbers:
         return number
 
 
+def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None:
+    """A value over several lines is what a quote that is never closed makes of the rows after it."""
+    if any(value is not None and "\n" in value for value in values):
+        raise BadInput(
+            f"{name}: a value in column '{title}' goes over several lines; "
+            f"look for a quote that is not closed."
+        )
+
+
 def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
-        return values.to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
+        return values.to_pylist()
     if pa.types.is_integer(kind):
         return [None if v is None else str(v) for v in values.to_pylist()]
     if pa.types.is_null(kind):
@@ -82,7 +100,8 @@ def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
         if all(v is None or v.is_integer() for v in numbers):
             return [None if v is None else str(int(v)) for v in numbers]
         raise BadInput(
-            f"{name}: column '{title}' holds codes as decimal numbers, where 250.1 and 250.10 are the same; store them as text."
+            f"{name}: column '{title}' holds codes as decimal numbers, where 250.1 and 250.10 are the same; "
+            f"store them as text."
         )
     raise BadInput(f"{name}: column '{title}' holds {kind}, not codes; codes are text or whole numbers.")
 
@@ -113,11 +132,15 @@ def rules_of(vocabulary: str) -> Rules:
 
         return Rules(name, ICD10CM.name, ICD10CM.clean, ICD10CM.is_known)
     if not Path(vocabulary).suffix:
-        raise BadInput(f"No vocabulary '{vocabulary}': give icd9, icd10 or a file of the form node,parent (CSV).")
+        raise BadInput(
+            f"No vocabulary '{vocabulary}': give icd9, icd10 or a file of the form node,parent (CSV)."
+        )
     from leeward.vocabulary import Hierarchy
 
     leaves = frozenset(Hierarchy.from_csv(vocabulary).leaf_labels())
-    return Rules(vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), leaves.__contains__)
+    return Rules(
+        vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), leaves.__contains__
+    )
 
 
 def as_written(text: str) -> str:
@@ -158,7 +181,11 @@ class Normalised:
         names = {rule.name for rule in rules}
         only = rules[0] if len(names) == 1 else None
         return Normalised(
-            tuple(codes), unknown, restored, only.name if only else None, only.title if only else "their vocabularies"
+            tuple(codes),
+            unknown,
+            restored,
+            only.name if only else None,
+            only.title if only else "their vocabularies",
         )
 
     def as_enum(self, numbers: NDArray[np.int32]) -> pl.Series:
@@ -170,7 +197,11 @@ class Normalised:
         """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text."""
         found = [self.guess] if self.guess else []
         for kind, mask, what in (
-            ("restored leading zeros", self.restored, "had lost leading zeros, which were put back (8 became 008)"),
+            (
+                "restored leading zeros",
+                self.restored,
+                "had lost leading zeros, which were put back (8 became 008)",
+            ),
             ("unknown code", self.unknown, f"are not of {self.title}: kept as written"),
         ):
             if mask.any():
@@ -188,11 +219,11 @@ SHARE_INTACT = 0.75
 """… and at least this share without putting leading zeros back."""
 
 SHARE_TELLING = 0.02
-"""… and at least this share has four or more characters or a letter: plain numbers such as 1 … 999 tell nothing."""
+"""… and at least this share has four or more characters or a letter: numbers such as 1 … 999 tell nothing."""
 
 
 def normalise(texts: Sequence[str], vocabulary: str | None) -> Normalised:
-    """Codes in the standard writing of `vocabulary`: 'icd9', 'icd10', a hierarchy file, or None to recognise."""
+    """Codes in the standard writing of 'icd9', 'icd10' or a hierarchy file; None recognises the first two."""
     if vocabulary is not None:
         return Normalised.by(rules_of(vocabulary), texts)
     for name in ("icd9", "icd10"):
@@ -206,8 +237,8 @@ def normalise(texts: Sequence[str], vocabulary: str | None) -> Normalised:
             and (known & telling & ~tried.restored).mean() >= SHARE_TELLING
         ):
             message = (
-                f"{int(known.sum()):,} of {len(texts):,} distinct codes are of {rules.title}, so all are read as such "
-                f"(name the vocabulary to be sure)"
+                f"{int(known.sum()):,} of {len(texts):,} distinct codes are of {rules.title}, "
+                f"so all are read as such (name the vocabulary to be sure)"
             )
             return replace(tried, guess=Notice("vocabulary recognised", message, len(texts)))
     return Normalised.by(AS_WRITTEN, texts)

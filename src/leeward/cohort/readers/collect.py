@@ -1,12 +1,13 @@
 """From a stream of Arrow batches to a cohort: what every tabular reader shares.
 
-Only the distinct codes are ever normalised; a row keeps a 32-bit number. So ten million patients fit in a few GB.
+Only the distinct codes are ever normalised; a row keeps a 32-bit number. So ten million patients fit in a
+few GB.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import polars as pl
@@ -46,6 +47,8 @@ class Collector:
     date_format: str | None = None
     unit: str = "row"
     last_row: int = 0
+    _file: str = field(init=False)
+    _rows_before: int = 0
     codes: CodeNumbers = field(init=False)
     vocabularies: CodeNumbers = field(init=False)
     _patients: list[pl.Series] = field(default_factory=list)
@@ -57,12 +60,17 @@ class Collector:
     _rows_without_code: list[pl.DataFrame] = field(default_factory=list)
     _rows_with_gap: list[Rows] = field(default_factory=list)
     _gaps: int = 0
-    _rows_without_patient: list[Rows] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._file = self.name
         self.codes = CodeNumbers(self.missing)
         self.vocabularies = CodeNumbers(self.missing)
         self._optional = {role: [] for role in self.columns.optional() if role != "vocabulary"}
+
+    def begin(self, file: str) -> None:
+        """The next batches come from `file`: errors name it and count its own rows."""
+        self._file = file
+        self._rows_before = self.last_row
 
     def add(self, batch: pa.RecordBatch, row: NDArray[np.uint32] | None = None) -> None:
         """Take the next rows of the source; `row` numbers them where they are not simply the next ones."""
@@ -71,18 +79,23 @@ class Collector:
         if row is None:
             row = np.arange(self.last_row + 1, self.last_row + 1 + batch.num_rows, dtype=np.uint32)
         self.last_row = int(row[-1])
-        patient = identifiers(batch.column(self.columns.patient), self.name, self.columns.patient)
+        patient = identifiers(batch.column(self.columns.patient), self._file, self.columns.patient)
         no_patient = is_missing(patient, self.missing)
         if no_patient.any():
-            self._rows_without_patient.append(row[no_patient].astype(np.int64))
-            return
+            self._refuse(row[no_patient])
         numbers = np.stack(
-            [self.codes.number(batch.column(c), self.name, c) for c in self.columns.code], axis=1
+            [self.codes.number(batch.column(c), self._file, c) for c in self.columns.code], axis=1
         )  # rows by code columns
         self._add_events(batch, patient, row, numbers)
         if self.columns.patients:
             attributes = {c: pl.Series(pl.from_arrow(batch.column(c))) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
+
+    def _refuse(self, rows: NDArray[np.uint32]) -> NoReturn:
+        raise BadInput(
+            f"{self._file}: column '{self.columns.patient}' names no patient in "
+            f"{row_text(rows.astype(np.int64) - self._rows_before)}; every row needs one."
+        )
 
     def _add_events(
         self, batch: pa.RecordBatch, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]
@@ -100,18 +113,21 @@ class Collector:
         self._code_numbers.append(numbers.ravel()[kept] if source is not None else numbers.ravel())
         self._patients.append(of_events(patient))
         self._event_rows.append(row if source is None else row[source])
+        first_row = int(row[0]) - self._rows_before
         for role, name in self.columns.optional().items():
             column = batch.column(name)
             if role == "vocabulary":
-                of_rows = self.vocabularies.number(column, self.name, name)
+                of_rows = self.vocabularies.number(column, self._file, name)
                 self._vocabulary_numbers.append(of_rows if source is None else of_rows[source])
             elif role == "visit":
-                self._optional[role].append(of_events(identifiers(column, self.name, name)))
+                self._optional[role].append(of_events(identifiers(column, self._file, name)))
             elif role == "date":
-                parsed = dates(column, self.name, name, self.missing, self.date_format, int(row[0]))
+                parsed = dates(column, self._file, name, self.missing, self.date_format, first_row)
                 self._optional[role].append(of_events(parsed))
             else:
-                self._optional[role].append(of_events(years(column, self.name, name, self.missing, int(row[0]))))
+                self._optional[role].append(
+                    of_events(years(column, self._file, name, self.missing, first_row))
+                )
 
     def _note_gaps(self, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]) -> None:
         gaps = numbers == NO_CODE
@@ -125,16 +141,12 @@ class Collector:
 
     def cohort(self, vocabulary: str | None) -> Cohort:
         """The cohort of all that was added."""
-        if self._rows_without_patient:
-            rows = np.concatenate(self._rows_without_patient)
-            raise BadInput(
-                f"{self.name}: column '{self.columns.patient}' has no patient in {len(rows):,} "
-                f"row{'s' if len(rows) > 1 else ''} ({row_text(rows)}); every row needs one."
-            )
         if self.last_row == 0:
             raise BadInput(f"{self.name}: the file has a header but no rows.")
         if not sum(map(len, self._code_numbers)):
-            raise BadInput(f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect.")
+            raise BadInput(
+                f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect."
+            )
         return self._assemble(vocabulary)
 
     def _assemble(self, vocabulary: str | None) -> Cohort:
@@ -166,11 +178,14 @@ class Collector:
     def _normalise_by_vocabulary(
         self, numbers: NDArray[np.int32], named: list[str]
     ) -> tuple[Normalised, NDArray[np.int32]]:
-        """Codes whose row names the vocabulary: each pair (code, vocabulary) is normalised by its own rules."""
+        """Codes whose row names the vocabulary: each pair (code, vocabulary) by its own rules."""
         of_rows = np.concatenate(self._vocabulary_numbers).astype(np.int64) + 1
         pairs, renumbered = np.unique(numbers * np.int64(len(named) + 1) + of_rows, return_inverse=True)
         texts = [self.codes.texts[pair // (len(named) + 1)] for pair in pairs]
-        of_name = [AS_WRITTEN, *(rules_of(name) if name in ("icd9", "icd10") else AS_WRITTEN for name in named)]
+        of_name = [
+            AS_WRITTEN,
+            *(rules_of(name) if name in ("icd9", "icd10") else AS_WRITTEN for name in named),
+        ]
         normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
         return normalised, renumbered.astype(np.int32)
 
@@ -185,11 +200,16 @@ class Collector:
         if self._rows_without_code:
             parts = self._rows_without_code
             without = pl.DataFrame(
-                {"patient": same_type([p["patient"] for p in parts]), "row": pl.concat([p["row"] for p in parts])}
+                {
+                    "patient": same_type([p["patient"] for p in parts]),
+                    "row": pl.concat([p["row"] for p in parts]),
+                }
             )
             both = same_type([without["patient"], patient])
             without = without.with_columns(both.head(without.height).alias("patient"))
-            lost = without.join(pl.DataFrame({"patient": both.slice(without.height)}), on="patient", how="anti")
+            lost = without.join(
+                pl.DataFrame({"patient": both.slice(without.height)}), on="patient", how="anti"
+            )
             if lost.height:
                 people = lost["patient"].n_unique()
                 who = "patient" if self.unit == "row" else "line"

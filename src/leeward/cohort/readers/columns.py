@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leeward.errors import BadInput
 
@@ -21,8 +22,8 @@ ROLES = ("patient", "code", *OPTIONAL, "patients")
 class ColumnMap:
     """Which source column plays which role.
 
-    `code` names one column (long form) or several (wide form); `patients` names payload columns that go into the
-    `patients` frame; a role that is `None` is absent.
+    `code` names one column (long form) or several (wide form); `patients` names payload columns that go into
+    the `patients` frame; a role that is `None` is absent.
     """
 
     patient: str = "patient"
@@ -35,17 +36,22 @@ class ColumnMap:
 
     @staticmethod
     def of(columns: ColumnNames | None, available: Sequence[str]) -> ColumnMap:
-        """The map that `columns` describes; without one, the cohort's own names as far as the file has them."""
+        """The map that `columns` describes; without one, the cohort's own names as far as they are there."""
         if columns is None:
-            found = {role: role for role in OPTIONAL if role in available}
-            return ColumnMap(**found)
+            own: dict[str, Any] = {role: role for role in OPTIONAL if role in available}
+            return ColumnMap(**own)
         for role in columns:
             if role not in ROLES:
                 raise BadInput(
-                    f"The column map has no role '{role}'.{did_you_mean(role, ROLES)} Roles: {', '.join(ROLES)}."
+                    f"The column map has no role '{role}'.{did_you_mean(role, ROLES)} "
+                    f"Roles: {', '.join(ROLES)}."
                 )
-        single = {role: _one(role, columns[role]) for role in ("patient", *OPTIONAL) if columns.get(role)}
-        several = {role: _several(columns[role]) for role in ("code", "patients") if columns.get(role)}
+        single: dict[str, Any] = {
+            role: _one(role, columns[role]) for role in ("patient", *OPTIONAL) if columns.get(role)
+        }
+        several: dict[str, Any] = {
+            role: _several(columns[role]) for role in ("code", "patients") if columns.get(role)
+        }
         return ColumnMap(**single, **several)
 
     def optional(self) -> dict[str, str]:
@@ -84,8 +90,8 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) -> None:
     """Every needed column is there once, or an error that names the file and the nearest column.
 
-    The file's columns are listed only when one of the asked columns was found: what stands in the first row of a
-    file without a header is a patient's record.
+    The file's columns are listed only when one of the asked columns was found: what stands in the first row
+    of a file without a header is a patient's record.
     """
     found = [column for column in needed if column in available]
     for column in needed:
@@ -95,4 +101,6 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
             check = "" if hint or found else " Check that its first row holds the column names."
             raise BadInput(f"{name}: no column '{column}'.{hint}{listed}{check}")
         if available.count(column) > 1:
-            raise BadInput(f"{name}: {available.count(column)} columns are named '{column}'; rename all but one.")
+            raise BadInput(
+                f"{name}: {available.count(column)} columns are named '{column}'; rename all but one."
+            )

@@ -1,7 +1,7 @@
 """CSV, TSV and other delimited text as a stream of Arrow batches, strict about every row.
 
-pyarrow reads: unlike more lenient readers it refuses a row with too few fields instead of filling it up. When it
-refuses, the file is walked again slowly to name the row.
+pyarrow reads: unlike more lenient readers it refuses a row with too few fields instead of filling it up. When
+it refuses, the file is walked again slowly to name the row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import io
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -46,7 +47,7 @@ def _header(file: Path) -> tuple[list[str], str]:
 
 
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """The asked columns as text, a block of rows at a time; those in `dictionary` arrive dictionary-encoded."""
+    """The asked columns as text, a block of rows at a time; those in `dictionary` dictionary-encoded."""
     _, separator = _header(file)
     encoded = pa.dictionary(pa.int32(), pa.string())
     try:
@@ -88,13 +89,16 @@ def _explain(file: Path, separator: str) -> BadInput:
             return damaged_gzip(file)
         except csv.Error:
             return BadInput(f"{file.name}: row {row + 1} cannot be read as delimited text.")
-    return BadInput(f"{file.name}: the file cannot be read as delimited text; check its quotes and separators.")
+    return BadInput(
+        f"{file.name}: the file cannot be read as delimited text; check its quotes and separators."
+    )
 
 
 def text_of(file: Path) -> io.TextIOWrapper:
     """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named."""
-    raw = gzip.open(file, "rb") if is_gzip(file) else file.open("rb")
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")  # type: ignore[arg-type]  # GzipFile reads like a raw stream
+    # The wrapper closes what is opened here.
+    raw = cast("IO[bytes]", gzip.GzipFile(file, "rb") if is_gzip(file) else file.open("rb"))
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _undecodable(text: str) -> bool:

@@ -33,7 +33,8 @@ def find_files(path: str | Path, readable: tuple[str, ...] = READABLE) -> list[P
     if given.exists():
         return [given]
     if any(sign in str(path) for sign in "*?["):
-        matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True) if Path(match).is_file())
+        found = glob.glob(str(path), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute pattern
+        matches = sorted(Path(match) for match in found if Path(match).is_file())
         if not matches:
             raise BadInput(f"{given.name}: no file matches this pattern.")
         return matches
@@ -47,8 +48,12 @@ def _files_of_folder(folder: Path, readable: tuple[str, ...]) -> list[Path]:
         if file.is_file() and not file.name.startswith((".", "_")) and suffix(file) in readable
     )
     if not files:
-        raise BadInput(f"{folder.name}: the folder has no file that can be read ({', '.join(readable)}, each also .gz).")
+        raise BadInput(
+            f"{folder.name}: the folder has no file that can be read ({', '.join(readable)}, each also .gz)."
+        )
     kinds = {suffix(file) in PARQUET for file in files}
     if len(kinds) > 1:
-        raise BadInput(f"{folder.name}: the folder mixes Parquet and text files; give one kind, for example '*.parquet'.")
+        raise BadInput(
+            f"{folder.name}: the folder mixes Parquet and text files; give one kind, for example '*.parquet'."
+        )
     return files

@@ -22,7 +22,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
-    """The (line, code) pairs: `patient` is the line's number, counted from `before` + 1; a blank line has a null code."""
+    """(line, code) pairs: `patient` is the line's number, from `before` + 1; a blank line has a null code."""
     if file.stat().st_size == 0:
         raise BadInput(f"{file.name}: the file is empty.")
     first = before + 1
@@ -34,7 +34,9 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
             raise not_utf8(file, f"line {line}") from None
         frame = pl.DataFrame({"patient": np.arange(first, first + len(lines)), "code": lines})
         first += len(lines)
-        yield from frame.with_columns(pl.col("code").str.extract_all(CODE)).explode("code").to_arrow().to_batches()
+        yield from (
+            frame.with_columns(pl.col("code").str.extract_all(CODE)).explode("code").to_arrow().to_batches()
+        )
 
 
 def _blocks(file: Path) -> Iterator[bytes]:

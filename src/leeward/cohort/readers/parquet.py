@@ -19,12 +19,14 @@ def header(file: Path) -> list[str]:
 
 
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """The asked columns, up to 2**20 rows at a time; text columns named in `dictionary` arrive dictionary-encoded."""
+    """The asked columns, up to 2**20 rows at a time; text columns in `dictionary` dictionary-encoded."""
     opened = _open(file, dictionary)
     try:
         yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
     except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{file.name}: a part of this Parquet file cannot be read; it seems damaged.") from error
+        raise BadInput(
+            f"{file.name}: a part of this Parquet file cannot be read; it seems damaged."
+        ) from error
 
 
 def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:
@@ -33,4 +35,6 @@ def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(file, read_dictionary=list(dictionary))
     except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{file.name}: this is not a readable Parquet file (damaged, or another format).") from error
+        raise BadInput(
+            f"{file.name}: this is not a readable Parquet file (damaged, or another format)."
+        ) from error

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import polars as pl
 
 from leeward.cohort.cohort import Notice
 from leeward.cohort.readers.values import same_type
-from leeward.errors import BadInput
 
 WHOLE_NUMBER = r"^-?(0|[1-9]\d{0,17})$"
 DECIMAL_NUMBER = r"^-?\d+(\.\d+)?$"
@@ -34,12 +30,18 @@ def one_row_each(
         if count:
             people = f"{count:,} patient{'s' if count > 1 else ''}"
             notices.append(
-                Notice("conflicting attribute", f"{people} with several values of '{name}': the first is kept", count)
+                Notice(
+                    "conflicting attribute",
+                    f"{people} with several values of '{name}': the first is kept",
+                    count,
+                )
             )
     frame, absent = _of_events(frame.select("patient", *names), patient)
     if absent:
         people = f"{absent:,} patient{'s' if absent > 1 else ''}"
-        notices.append(Notice("patient without attributes", f"{people} of the events without attributes", absent))
+        notices.append(
+            Notice("patient without attributes", f"{people} of the events without attributes", absent)
+        )
     return frame, notices
 
 

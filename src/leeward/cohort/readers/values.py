@@ -27,16 +27,24 @@ def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
     """
     series = plain(column)
     if series.dtype.is_integer():
-        return series.cast(pl.Int64, strict=False) if series.dtype != pl.UInt64 else _from_text(series.cast(pl.String))
+        return (
+            series.cast(pl.Int64, strict=False)
+            if series.dtype != pl.UInt64
+            else _from_text(series.cast(pl.String))
+        )
     if series.dtype.is_float():
         whole = series.cast(pl.Int64, strict=False)
         if (whole.cast(pl.Float64) == series.cast(pl.Float64)).all():
             return whole
-        raise BadInput(f"{name}: column '{title}' holds fractions; identifiers must be whole numbers or text.")
+        raise BadInput(
+            f"{name}: column '{title}' holds fractions; identifiers must be whole numbers or text."
+        )
     if series.dtype != pl.String:
         if isinstance(series.dtype, (pl.Enum, pl.Categorical)):
             return _from_text(series.cast(pl.String))
-        raise BadInput(f"{name}: column '{title}' holds {series.dtype}; identifiers must be whole numbers or text.")
+        raise BadInput(
+            f"{name}: column '{title}' holds {series.dtype}; identifiers must be whole numbers or text."
+        )
     return _from_text(series)
 
 
@@ -75,7 +83,11 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
     if series.dtype == pl.String:
         series = _blank_as_null(series, missing)
     read = series.cast(pl.Float64, strict=False).fill_nan(None)
-    bad = (series.is_not_null() & read.is_null()) | (read < 0).fill_null(False) | (read > OLDEST_YEARS).fill_null(False)
+    bad = (
+        (series.is_not_null() & read.is_null())
+        | (read < 0).fill_null(False)
+        | (read > OLDEST_YEARS).fill_null(False)
+    )
     if bad.any():
         raise _unreadable(name, title, f"is no age between 0 and {OLDEST_YEARS} years", bad, first_row)
     return read

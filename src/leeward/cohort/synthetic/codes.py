@@ -1,9 +1,9 @@
 """Synthetic diagnosis codes: Zipf frequencies, comorbidity, the structure of ICD-9-CM; any size, streaming.
 
 The shape follows the UCI diabetes data (130 US hospitals): the frequency of the code of rank r falls like
-1 / (r + 2), faster in the tail (exp(-4 r / codes)), so that rare codes are many. Every patient has one to three
-latent conditions; a condition draws its codes from a few categories in related and unrelated chapters, which
-makes frequent pairs and triples. A mixed draw leaves each code's share of the draws at the wanted frequency.
+1 / (r + 2), faster in the tail (exp(-4 r / codes)), so that rare codes are many. Every patient has one to
+three latent conditions; a condition draws its codes from a few categories of any chapter, which makes
+frequent pairs and triples. Each code's share of the draws is at the wanted frequency whatever the conditions.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> 
     if not 1 <= codes <= MAX_CODES:
         raise BadInput(f"`codes` must be between 1 and {MAX_CODES}; got {codes}.")
     if not 1 <= mean <= min(codes, MAX_LENGTH) / 2 + 0.5:
-        raise BadInput(f"`mean` must be between 1 and half of `codes`, and at most {MAX_LENGTH / 2}; got {mean}.")
+        raise BadInput(
+            f"`mean` must be between 1 and half of `codes`, and at most {MAX_LENGTH / 2}; got {mean}."
+        )
     if chunk < 1:
         raise BadInput(f"`chunk` must be at least 1; got {chunk}.")
     if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
@@ -128,7 +130,11 @@ class _Model:
         first = np.concatenate(([0], np.cumsum([len(m) for m in members]))).astype(np.int64)
         member_tables = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
         conditions = _alias(np.array([weight[m].sum() for m in members]), 0)
-        planted = np.arange(codes, dtype=np.int64) * patients // codes if patients >= codes else np.empty(0, np.int64)
+        planted = (
+            np.arange(codes, dtype=np.int64) * patients // codes
+            if patients >= codes
+            else np.empty(0, np.int64)
+        )
         return _Model(
             key,
             (
@@ -163,7 +169,7 @@ def code_weights(codes: int) -> NDArray[np.float64]:
 
 
 def _popularity(codes: int) -> NDArray[np.int64]:
-    """The codes from the most to the least frequent: a few categories are common, and in them one code leads."""
+    """The codes from the most to the least frequent: some categories are common, and in them a few codes."""
     draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
     score = draws.normal(size=categories.max() + 1)[categories] + 1.3 * draws.normal(size=codes)
@@ -215,8 +221,8 @@ def _alias(weight: NDArray[np.float64], offset: int) -> tuple[NDArray[np.uint64]
 
 
 def code_catalogue(codes: int) -> list[str]:
-    """`codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of them
-    with several codes of four or five digits, so that the levels of the hierarchy differ.
+    """`codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of
+    them with several codes of four or five digits, so that the levels of the hierarchy differ.
     """
     draws = Randomness.of(0).stream("synthetic codes", "catalogue", codes)
     everywhere = _categories()
@@ -227,9 +233,13 @@ def code_catalogue(codes: int) -> list[str]:
     while sizes.sum() < codes:
         appeal = np.where(sizes < room, sizes + 1.0, 0.0)
         lacking = int(codes - sizes.sum())
-        extra = np.bincount(draws.choice(wanted, size=(lacking + 1) // 2, p=appeal / appeal.sum()), minlength=wanted)
+        extra = np.bincount(
+            draws.choice(wanted, size=(lacking + 1) // 2, p=appeal / appeal.sum()), minlength=wanted
+        )
         sizes = np.minimum(sizes + extra, room)
-    return sorted(code for c, size in zip(chosen, sizes, strict=True) for code in _subdivisions(c, int(size), draws))
+    return sorted(
+        code for c, size in zip(chosen, sizes, strict=True) for code in _subdivisions(c, int(size), draws)
+    )
 
 
 def _categories() -> list[str]:
@@ -258,7 +268,7 @@ def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[
 def _sink(
     target: Path, catalogue: list[str]
 ) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
-    """A function that appends rows (patient numbers, code indices) to `target`, which appears when all is written."""
+    """A function that appends rows (patient numbers, code indices); `target` appears when all is written."""
     aside = target.with_name(f".{target.name}.part")
     opened = _parquet_sink if target.suffix == ".parquet" else _csv_sink
     try:
@@ -286,12 +296,16 @@ def _parquet_sink(
 
 
 @contextmanager
-def _csv_sink(file: Path, catalogue: list[str]) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+def _csv_sink(
+    file: Path, catalogue: list[str]
+) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
     import pyarrow.csv as pacsv
 
     names = pa.array(catalogue, pa.string())
     schema = pa.schema([("patient", pa.int64()), ("code", pa.string())])
-    opened = gzip.GzipFile(file, "wb", compresslevel=4, mtime=0) if ".gz" in file.suffixes else file.open("wb")
+    opened = (
+        gzip.GzipFile(file, "wb", compresslevel=4, mtime=0) if ".gz" in file.suffixes else file.open("wb")
+    )
     options = pacsv.WriteOptions(quoting_style="none")
     with opened as stream, pacsv.CSVWriter(stream, schema, write_options=options) as writer:
 

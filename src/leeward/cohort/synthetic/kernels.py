@@ -1,9 +1,18 @@
-"""The kernel that draws code sets: every patient from numbers of its own, so that chunks and threads change nothing."""
+"""The kernel that draws code sets: each patient from numbers of its own, so that chunks change nothing."""
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Bits: TypeAlias = Any
+"""A uint64; typed loosely, because plain Python and Numba disagree on what shifting one gives."""
+
+Thresholds: TypeAlias = NDArray[np.uint64]
+Indices: TypeAlias = NDArray[np.int32]
 
 MAX_TRIES = 400
 """Draws of one patient that meet a code already held, before the next free code is taken instead."""
@@ -12,7 +21,7 @@ MAX_CONDITIONS = 3
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _mix(x):
+def _mix(x: Bits) -> Bits:
     """The finalizer of splitmix64: a bijection of 64 bits without visible structure."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -20,7 +29,7 @@ def _mix(x):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw(u, first, size, threshold, alias):
+def _draw(u: Bits, first: int, size: int, threshold: Thresholds, alias: Indices) -> Any:
     """One draw from the alias table at `first` … `first + size`, from the 64 random bits `u`."""
     cell = first + np.int64(((u >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     return cell if (u & np.uint64(0xFFFFFFFF)) < threshold[cell] else np.int64(alias[cell])
@@ -28,27 +37,27 @@ def _draw(u, first, size, threshold, alias):
 
 @njit(cache=True, nogil=True)
 def draw_code_sets(
-    key,
-    first_patient,
-    n,
-    length_upto,
-    conditions_upto,
-    condition_share,
-    condition_threshold,
-    condition_alias,
-    condition_first,
-    member_threshold,
-    member_alias,
-    code_of_member,
-    code_threshold,
-    code_alias,
-    planted_patient,
-):
+    key: Bits,
+    first_patient: int,
+    n: int,
+    length_upto: Thresholds,
+    conditions_upto: Thresholds,
+    condition_share: Bits,
+    condition_threshold: Thresholds,
+    condition_alias: Indices,
+    condition_first: NDArray[np.int64],
+    member_threshold: Thresholds,
+    member_alias: Indices,
+    code_of_member: Indices,
+    code_threshold: Thresholds,
+    code_alias: Indices,
+    planted_patient: NDArray[np.int64],
+) -> tuple[Indices, Indices]:
     """The code sets of `n` patients from number `first_patient` (0-based) on.
 
     key, condition_share, *_threshold : uint64; shares and thresholds are fractions of 2**32.
-    length_upto, conditions_upto : uint64, cumulative distributions (of 2**32) of the length and of the number of
-        conditions, both from 1.
+    length_upto, conditions_upto : uint64, cumulative distributions (of 2**32) of the length and of the number
+        of conditions, both from 1.
     condition_* : alias table of the latent conditions; members of condition g are cells
         condition_first[g] … condition_first[g + 1] of the member table, `code_of_member` names their codes.
     planted_patient : int64[codes] ascending, the patient that holds code c whatever is drawn (-1: none).

@@ -1,0 +1,121 @@
+"""Tables of events: delimited text, Parquet, or a frame in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+import pyarrow as pa
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers import delimited, parquet
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
+from leeward.cohort.readers.files import DELIMITED, PARQUET, find_files, suffix
+from leeward.cohort.readers.patients import one_row_each
+from leeward.cohort.readers.values import identifiers, plain, same_type
+from leeward.errors import BadInput
+
+
+class _Reader(Protocol):
+    """What a module for a tabular format offers."""
+
+    def header(self, file: Path) -> list[str]: ...
+
+    def batches(
+        self, file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]: ...
+
+
+def read_tables(
+    path: str | Path,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    date_format: str | None,
+    attributes: str | Path | None,
+) -> Cohort:
+    """A cohort from delimited or Parquet files; the parameters are those of `read`."""
+    files = find_files(path)
+    headers = [reader_of(file).header(file) for file in files]
+    mapped = ColumnMap.of(columns, headers[0])
+    payload = mapped.patients
+    if attributes is not None:
+        mapped = replace(mapped, patients=())
+    needed = mapped.needed()
+    require_columns(files[0].name, needed, headers[0])
+    for file, header in zip(files[1:], headers[1:], strict=True):
+        _require_same_columns(files[0], headers[0], file, header)
+    collector = Collector(Path(path).name, mapped, missing, date_format)
+    for file in files:
+        collector.begin(file.name)
+        for batch in reader_of(file).batches(file, needed, mapped.encoded()):
+            collector.add(batch)
+    cohort = collector.cohort(vocabulary)
+    if attributes is None:
+        return cohort
+    return _with_attributes(cohort, attributes, mapped.patient, payload, missing)
+
+
+def _with_attributes(
+    cohort: Cohort, path: str | Path, patient: str, payload: Sequence[str], missing: frozenset[str]
+) -> Cohort:
+    """The cohort with the patients frame of a further table; without `payload`, all its columns."""
+    tables = []
+    for file in find_files(path):
+        header = reader_of(file).header(file)
+        names = list(payload) or [name for name in header if name != patient]
+        require_columns(file.name, [patient, *names], header)
+        for batch in reader_of(file).batches(file, [patient, *names]):
+            series = {name: plain(batch.column(name)) for name in names}
+            tables.append(
+                pl.DataFrame({"patient": identifiers(batch.column(patient), file.name, patient), **series})
+            )
+    if not tables:
+        raise BadInput(f"{Path(path).name}: the file has a header but no rows.")
+    gathered = pl.DataFrame({name: same_type([t[name] for t in tables]) for name in tables[0].columns})
+    patients, notices = one_row_each(gathered, cohort.require_events()["patient"], missing)
+    return replace(cohort, patients=patients).with_notices(*notices)
+
+
+def _require_same_columns(first: Path, expected: list[str], file: Path, header: list[str]) -> None:
+    lacking = [column for column in expected if column not in header]
+    further = [column for column in header if column not in expected]
+    if lacking or further:
+        parts = [f"lacks {len(lacking)} of them"] if lacking else []
+        parts += [f"has {len(further)} others"] if further else []
+        raise BadInput(
+            f"{file.name}: its columns differ from those of {first.name} ({' and '.join(parts)}); "
+            f"files that are read together must have the same columns."
+        )
+
+
+def reader_of(file: Path) -> _Reader:
+    """The module that reads this kind of file."""
+    if suffix(file) in PARQUET:
+        return parquet
+    if suffix(file) in DELIMITED:
+        return delimited
+    raise BadInput(
+        f"{file.name}: this ending is not known; files end in {', '.join(DELIMITED + PARQUET)}, "
+        f"text also in .gz."
+    )
+
+
+def read_frame(
+    frame: pl.DataFrame,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    name: str,
+) -> Cohort:
+    """A cohort from a frame in memory."""
+    mapped = ColumnMap.of(columns, frame.columns)
+    require_columns(name, mapped.needed(), frame.columns)
+    collector = Collector(name, mapped, missing)
+    for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
+        collector.add(batch)
+    return collector.cohort(vocabulary)

@@ -1,0 +1,208 @@
+"""The Spark engine: the same relational steps on PySpark, kernels through `applyInArrow`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import polars as pl
+import pyarrow as pa
+
+from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
+from leeward.engine.engine import Frame, Kernel
+from leeward.engine.local import available_threads
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OLDEST_JAVA = 17
+KEY = "__key__"
+PLACE = "__place__"
+
+QUIET_AND_SMALL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Settings that a local run needs; the spec's `config` goes over them."""
+
+
+ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""A local session talks to itself only, whatever the machine's name resolves to."""
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """The spec's `engine: {spark: {…}}`."""
+
+    master: str | None = None
+    """Where Spark runs, for example `local[2]` or `spark://host:7077`; None: `local[cores]`."""
+    memory: str = "2g"
+    """Heap of the driver, as Java writes it (`512m`, `4g`)."""
+    partitions: int | None = None
+    """Partitions after a shuffle; None: as many as cores."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Further Spark settings, by their own names."""
+
+    def __post_init__(self) -> None:
+        if self.partitions is not None and self.partitions < 1:
+            raise BadInput(f"`partitions` must be at least 1; got {self.partitions}.")
+
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> SparkSettings:
+        """Settings from the spec; an unknown key is an error that names the nearest."""
+        known = [f.name for f in fields(SparkSettings)]
+        for key in settings:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f" Did you mean '{near[0]}'?" if near else ""
+                raise BadInput(
+                    f"The Spark engine has no setting '{key}'.{hint} Settings: {', '.join(known)}."
+                )
+        return SparkSettings(**settings)
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Work on a Spark session."""
+
+    session: SparkSession
+    threads: int
+    name: str = "spark"
+
+    @staticmethod
+    def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
+        """Start a session, or join the one that runs in this process."""
+        _require_java()
+        try:
+            from pyspark.errors import PySparkException
+            from pyspark.sql import SparkSession
+        except ImportError as error:
+            raise BadInput(
+                "Spark is not installed; install it with: pip install 'leeward[spark]'."
+            ) from error
+        cores = threads or available_threads()
+        # Workers must be the Python that has this package; on Unix the daemon reads it from the environment.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        master = settings.master or f"local[{cores}]"
+        builder = SparkSession.builder.master(master).appName("leeward")
+        defaults = {
+            **QUIET_AND_SMALL,
+            **(ON_THIS_MACHINE if master.startswith("local") else {}),
+            "spark.driver.memory": settings.memory,
+            "spark.sql.shuffle.partitions": str(settings.partitions or cores),
+            **{key: str(value) for key, value in settings.config.items()},
+        }
+        for key, value in defaults.items():
+            builder = builder.config(key, value)
+        try:
+            session = builder.getOrCreate()
+        except PySparkException as error:
+            raise BadInput(
+                f"Spark did not start ({type(error).__name__}); check Java and the engine's settings."
+            ) from error
+        session.sparkContext.setLogLevel("ERROR")
+        return SparkEngine(session, cores)
+
+    def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
+        """A lazy frame over a Polars frame or a Parquet path."""
+        if isinstance(source, (str, Path)):
+            native = self.session.read.parquet(Path(source).resolve().as_uri())
+        else:
+            native = self._spark_frame(plain_frame(source.lazy()).collect())
+        return nw.from_native(native)
+
+    def collect(self, frame: Frame) -> pl.DataFrame:
+        """The rows of a lazy frame, in no particular order."""
+        native: DataFrame = frame.to_native()
+        collected = pl.from_arrow(native.toArrow())
+        if not isinstance(collected, pl.DataFrame):
+            raise TypeError("Spark returned no table")
+        return plain_frame(collected.lazy()).collect()
+
+    def map_groups(
+        self,
+        frame: Frame | pl.DataFrame,
+        by: str,
+        kernel: Kernel,
+        schema: pa.Schema,
+        order: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """`kernel` on the rows of each value of `by`; see `Engine.map_groups`."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        native: DataFrame = (
+            self.frame(frame).to_native() if isinstance(frame, pl.DataFrame) else frame.to_native()
+        )
+        if native.filter(native[by].isNull()).limit(1).count():
+            raise ValueError(f"the grouping column '{by}' has nulls")
+        key = pa.field(KEY, plain_table(native.limit(0).toArrow()).schema.field(by).type)
+        placed = pa.schema([key, pa.field(PLACE, pa.int64()), *schema])
+        sorting = order_of(native.columns, by, order)
+        grouped = native.groupBy(by).applyInArrow(
+            _with_place(kernel, schema, placed, by, sorting), from_arrow_schema(placed)
+        )
+        result = grouped.orderBy(KEY, PLACE).toArrow()
+        return plain_table(result).drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
+
+    def close(self) -> None:
+        """Stop the session."""
+        self.session.stop()
+
+    def _spark_frame(self, frame: pl.DataFrame) -> DataFrame:
+        return self.session.createDataFrame(plain_table(frame.to_arrow()))
+
+
+def _with_place(
+    kernel: Kernel, schema: pa.Schema, placed: pa.Schema, by: str, sorting: Sequence[str]
+) -> Kernel:
+    """The kernel with its rows sorted, and its result with the group's key and each row's place."""
+
+    def run(group: pa.Table) -> pa.Table:
+        # Polars sorts on every engine, so that ties and text order are the same.
+        rows = pl.DataFrame(pl.from_arrow(group))
+        group = plain_table(rows.sort(*sorting, maintain_order=True).to_arrow() if sorting else group)
+        result = checked(kernel(group), schema)
+        key = pa.repeat(group.column(by)[0], result.num_rows)
+        place = pa.array(range(result.num_rows), pa.int64())
+        return pa.table([key, place, *result.columns], schema=placed)
+
+    return run
+
+
+def _require_java() -> None:
+    """Java of a fit version is there, or an error that says what to install."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if java is None:
+        raise BadInput(
+            f"Spark needs Java {OLDEST_JAVA} or newer and none was found; install a JRE or set JAVA_HOME."
+        )
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = _java_version(answer.stderr + answer.stdout)
+    if version is not None and version < OLDEST_JAVA:
+        raise BadInput(
+            f"Spark needs Java {OLDEST_JAVA} or newer; this is Java {version}. Set JAVA_HOME to a newer one."
+        )
+
+
+def _java_version(text: str) -> int | None:
+    """The major version in the answer to `java -version` ('17.0.15' is 17, '1.8.0' is 8)."""
+    _, quote, rest = text.partition('"')
+    if not quote:
+        return None
+    parts = rest.split(".")
+    major = parts[1] if parts[0] == "1" and len(parts) > 1 else parts[0]
+    digits = "".join(sign for sign in major if sign.isdigit())
+    return int(digits) if digits else None
