@@ -56,7 +56,9 @@ class State:
         return share * self.weight(cluster) * Fraction(self.support([cluster]), len(self.records))
 
     def next_unsatisfied(self, constraints: Sequence[frozenset[str]], k: int) -> frozenset[str] | None:
-        """The unsatisfied constraint of largest image support; ties: fewer clusters, then their smallest codes."""
+        """The unsatisfied constraint of largest image support; ties: fewer clusters, then their smallest
+        codes.
+        """
         open_ = [p for p in constraints if not self.satisfied(p, k)]
         if not open_:
             return None
@@ -115,7 +117,9 @@ def ugaclip(
     k: int,
     weight: Callable[[Cluster], Fraction] = lambda cluster: Fraction(1),
 ) -> set[Cluster]:
-    """UGACLIP (and COAT): generalize the least supported cluster of the constraint; stay until it is satisfied."""
+    """UGACLIP (and COAT): generalize the least supported cluster of the constraint; stay until it is
+    satisfied.
+    """
     state = State(records, {frozenset([c]) for c in set().union(*records)}, weight)
     while (p := state.next_unsatisfied(constraints, k)) is not None:
         p = frozenset(min(cluster) for cluster in state.image(p))
@@ -130,7 +134,8 @@ def ugaclip(
     return state.clusters
 
 
-# -- Apriori k^m --------------------------------------------------------------------------------------------------
+# -- Apriori k^m
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -173,7 +178,7 @@ def apriori(records: Records, tree: Tree, k: int, m: int) -> dict[str, str]:
     def raised(nodes: Iterable[str]) -> dict[str, str]:
         mapping = dict(cut)
         for node in sorted(nodes, key=lambda n: len(tree.ancestors_or_self(n)), reverse=True):
-            mapping.update({leaf: node for leaf in below[node] & every})
+            mapping.update(dict.fromkeys(below[node] & every, node))
         return mapping
 
     changed = True
@@ -196,7 +201,8 @@ def apriori(records: Records, tree: Tree, k: int, m: int) -> dict[str, str]:
                         after = image(now, mapping)
                         if support(after) >= k:
                             added = sum(
-                                (occurrences[c] * (loss(mapping[c]) - loss(cut[c])) for c in every), Fraction(0)
+                                (occurrences[c] * (loss(mapping[c]) - loss(cut[c])) for c in every),
+                                Fraction(0),
                             )
                             candidates.append((added, sorted(after)))
                     _, nodes = min(candidates)

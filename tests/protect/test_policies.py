@@ -129,8 +129,6 @@ def test_a_custom_hierarchy_counts_levels_from_its_leaves(tmp_path: Path) -> Non
     assert level_1 == {"A1": ("a", "b"), "A2": ("c", "d"), "B": ("e", "f")}
     level_2 = groups(constraints("hierarchy:2", sets_of([codes]), tree), codes)
     assert level_2 == {"A": ("a", "b", "c", "d"), "B": ("e", "f")}
-    with pytest.raises(BadInput, match="levels below its root are 1 to 2"):
-        constraints("hierarchy:3", sets_of([codes]), tree)
 
 
 def test_siblings_of_a_custom_hierarchy(tmp_path: Path) -> None:
@@ -143,7 +141,7 @@ def test_hierarchy_and_similarity_need_a_vocabulary() -> None:
     for policy in ("hierarchy:1", "similarity:5"):
         with pytest.raises(BadInput, match="needs a vocabulary"):
             constraints(policy, sets_of([CODES]))
-    with pytest.raises(BadInput, match="nearest is 'icd9'"):
+    with pytest.raises(BadInput, match="neither built in"):
         constraints("hierarchy:1", sets_of([CODES]), "icd99")
 
 

@@ -5,7 +5,7 @@ The kinds follow Loukides et al. (2014), Section 6.1:
 
 hierarchy:L
     codes under a common ancestor: L = 1 the 3-digit category, 2 the section, 3 the chapter of ICD; for a
-    custom hierarchy the ancestor L steps above the lowest leaves (`Hierarchy.level`).
+    custom hierarchy the L-th node above the code, never the root.
 similarity:N
     groups of N codes that are siblings in the hierarchy (`Classification.sibling_groups`: inside a category
     first, what is left inside the section, then inside the chapter, where the last group may be smaller).
@@ -33,9 +33,7 @@ from numpy.typing import NDArray
 
 from leeward.cohort.lenses import CodeSets
 from leeward.errors import BadInput
-from leeward.vocabulary.classification import Classification
-from leeward.vocabulary.groups import sibling_runs
-from leeward.vocabulary.hierarchy import Hierarchy
+from leeward.vocabulary import Vocabulary, load
 
 NONE = -1
 """`Constraints.of_code` of a code in no constraint."""
@@ -237,69 +235,20 @@ def _keys(mapping: Mapping[str, Any]) -> str:
 
 
 def _of_hierarchy(level: int, codes: Sequence[str], vocabulary: str | None) -> Constraints:
-    known = _require_vocabulary("hierarchy", vocabulary)
-    classification = classification_of(known)
-    if classification is not None:
-        return _of_groups(classification.level_groups(codes, level), codes)
-    hierarchy = Hierarchy.from_csv(known)
-    top = int(hierarchy.level[hierarchy.root])
-    if level >= top:
-        raise BadInput(
-            f"{hierarchy.name}: policy level {level}; the levels below its root are 1 to {top - 1}."
-        )
-    above = hierarchy.at_level(hierarchy.nodes_of(codes), level)
-    groups: dict[str, list[str]] = {}
-    for node, code in zip(above.tolist(), codes, strict=True):
-        groups.setdefault(hierarchy.labels[node], []).append(code)
-    return _of_groups(groups, codes)
+    return _of_groups(_vocabulary("hierarchy", vocabulary).level_groups(codes, level), codes)
 
 
 def _of_similarity(size: int, codes: Sequence[str], vocabulary: str | None) -> Constraints:
-    known = _require_vocabulary("similarity", vocabulary)
-    classification = classification_of(known)
-    runs = (
-        classification.sibling_groups(codes, size)
-        if classification is not None
-        else _siblings(Hierarchy.from_csv(known), codes, size)
-    )
+    runs = _vocabulary("similarity", vocabulary).sibling_groups(codes, size)
     return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, codes)
 
 
-def _siblings(hierarchy: Hierarchy, codes: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Runs of `size` codes under the lowest common node, never across children of the root."""
-    nodes = hierarchy.nodes_of(codes)
-    order = np.argsort(nodes, kind="stable")
-    top = int(hierarchy.level[hierarchy.root])
-    steps = [hierarchy.at_level(nodes, level) for level in range(1, max(top, 2))]
-    paths = [tuple(hierarchy.labels[int(step[i])] for step in steps) for i in order]
-    return sibling_runs([codes[i] for i in order], paths, size)
-
-
-def classification_of(vocabulary: str) -> Classification | None:
-    """The classification that a vocabulary's name stands for; None for the path of a hierarchy file."""
-    name = vocabulary.lower().replace("-", "").replace("_", "")
-    if name in ("icd9", "icd9cm"):
-        from leeward.vocabulary.icd9cm import ICD9CM
-
-        return ICD9CM
-    if name in ("icd10", "icd10cm"):
-        from leeward.vocabulary.icd10cm import ICD10CM
-
-        return ICD10CM
-    if not Path(vocabulary).suffix:
-        near = difflib.get_close_matches(name, ("icd9", "icd10"), n=1, cutoff=0.0)
-        raise BadInput(
-            f"unknown vocabulary {vocabulary!r}: the nearest is {near[0]!r}; or give a file (`node,parent`)."
-        )
-    return None
-
-
-def _require_vocabulary(kind: str, vocabulary: str | None) -> str:
+def _vocabulary(kind: str, vocabulary: str | None) -> Vocabulary:
     if vocabulary is None:
         raise BadInput(
             f"policy `{kind}` needs a vocabulary: `icd9`, `icd10` or a hierarchy file (CSV `node,parent`)."
         )
-    return vocabulary
+    return load(vocabulary)
 
 
 def _of_groups(groups: Mapping[str, Sequence[str]], codes: Sequence[str]) -> Constraints:

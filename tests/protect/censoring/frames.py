@@ -23,7 +23,9 @@ SAMPLE = [["250"], ["272", "272", "724"], ["250", "250", "272"]]
 CAPS = {"250": 2, "272": 2, "401": 0, "724": 1}
 
 
-def cohort(records: Sequence[Sequence[str]], name: str = "cohort", first: int = 1, **columns: pl.Series) -> Cohort:
+def cohort(
+    records: Sequence[Sequence[str]], name: str = "cohort", first: int = 1, **columns: pl.Series
+) -> Cohort:
     """A cohort whose patients are numbered from `first` in the order of the records."""
     rows = [(first + number, code) for number, record in enumerate(records) for code in record]
     codes = [code for _, code in rows]

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles import censoring as oracle
+from tests.protect.censoring.frames import cohort, released, table
 
 from leeward.engine import LocalEngine
 from leeward.protect.censoring import Censoring
 from leeward.randomness import Randomness
-from tests.oracles import censoring as oracle
-from tests.protect.censoring.frames import cohort, released, table
 
 record = st.lists(st.sampled_from(["250", "250.1", "272", "401", "724", "V10"]), min_size=1, max_size=8)
 
@@ -24,7 +24,9 @@ def problems(draw):  # type: ignore[no-untyped-def]
     population = draw(st.lists(record, min_size=2, max_size=16))
     owners = draw(st.lists(st.sampled_from(range(len(population))), min_size=1, max_size=6))
     sample = [population[owner][: draw(st.integers(1, len(population[owner])))] for owner in owners]
-    caps = draw(st.dictionaries(st.sampled_from(["250", "250.1", "272", "401", "724", "V10"]), st.integers(0, 4)))
+    caps = draw(
+        st.dictionaries(st.sampled_from(["250", "250.1", "272", "401", "724", "V10"]), st.integers(0, 4))
+    )
     rest = draw(st.none() | st.integers(1, 4))
     if not caps and rest is None:
         rest = 8
@@ -40,7 +42,9 @@ def protect(problem, scope: str, engine=None, seed: int = 5):  # type: ignore[no
     population, sample, k, caps, rest = problem
     method = Censoring(k=k, caps=caps or None, cap=rest, scope=scope)  # type: ignore[arg-type]
     everyone = cohort(population, "population") if not isinstance(population, str) else population
-    return method.protect(cohort(sample, "sample"), engine, randomness=Randomness.of(seed), population=everyone)
+    return method.protect(
+        cohort(sample, "sample"), engine, randomness=Randomness.of(seed), population=everyone
+    )
 
 
 @given(problems())
@@ -77,7 +81,9 @@ def test_every_record_is_part_of_its_original_and_of_k_people(problem, scope) ->
 def test_threads_and_row_order_change_nothing(problem, scope) -> None:  # type: ignore[no-untyped-def]
     population, sample, k, caps, rest = problem
     first = protect(problem, scope, LocalEngine(1))
-    again = protect(([list(reversed(each)) for each in population], sample, k, caps, rest), scope, LocalEngine(3))
+    again = protect(
+        ([list(reversed(each)) for each in population], sample, k, caps, rest), scope, LocalEngine(3)
+    )
     assert table(first.tables[0]).equals(table(again.tables[0]))
 
 
@@ -108,7 +114,10 @@ def large_problem(people: int = 400, codes: int = 9) -> tuple[list[list[str]], l
     """A population of skewed multisets, and every tenth of its people."""
     draws = Randomness.of(3).stream("population")
     population = [
-        [f"c{int(code)}" for code in draws.integers(0, draws.integers(1, codes + 1), size=draws.integers(1, 9))]
+        [
+            f"c{int(code)}"
+            for code in draws.integers(0, draws.integers(1, codes + 1), size=draws.integers(1, 9))
+        ]
         for _ in range(people)
     ]
     return population, population[::10]

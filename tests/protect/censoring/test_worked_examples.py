@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.oracles import censoring as oracle
+from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released
 
 from leeward.errors import GuaranteeUnreachable
 from leeward.protect.censoring import Censoring
 from leeward.randomness import Randomness
-from tests.oracles import censoring as oracle
-from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released
 
 CASES = [
     # k, released, picks, distinguishability, CUL

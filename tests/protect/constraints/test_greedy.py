@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import constraints as oracle
 
 from leeward.cohort.lenses import CodeSets
 from leeward.protect.constraints import greedy
@@ -17,7 +18,6 @@ from leeward.protect.constraints.clusters import GONE, Clusters
 from leeward.protect.constraints.privacy import AllSets, Listed, Privacy
 from leeward.protect.constraints.weighted import weigh
 from leeward.protect.policies import Constraints
-from tests.oracles import constraints as oracle
 
 SIX = ["abc", "ab", "ac", "bd", "cd", "abd"]
 SIX_UTILITY = ["ab", "cd"]
@@ -138,7 +138,11 @@ def test_cba_generalizes_u1_fully_in_the_running_example(listed: list[tuple[str,
 def test_ugaclip_keeps_two_codes_intact_in_the_running_example(listed: list[tuple[str, str]] | None) -> None:
     records = running()
     released = solve(records, RUNNING_UTILITY, "ugaclip", 3, 2, listed)
-    assert {frozenset(["296.00"]), frozenset(["296.02"]), frozenset(["294.10", "295.04", "296.01", "296.03"])} <= released
+    assert {
+        frozenset(["296.00"]),
+        frozenset(["296.02"]),
+        frozenset(["294.10", "295.04", "296.01", "296.03"]),
+    } <= released
     assert len(released) == 4
     supports = [support(records, c) for c in sorted(released, key=min)]
     assert sorted(supports) == [4, 5, 5, 9]
@@ -176,4 +180,7 @@ def test_fast_equals_oracle_for_listed_constraints(
     wanted = [p & codes for p in listed if p & codes]
     rows = [frozenset(r) for r in records]
     expected = getattr(oracle, algorithm)(rows, [frozenset(p) for p in wanted], utility, k)
-    assert solve([sorted(r) for r in records], named, algorithm, k, None, [sorted(p) for p in wanted]) == expected
+    assert (
+        solve([sorted(r) for r in records], named, algorithm, k, None, [sorted(p) for p in wanted])
+        == expected
+    )

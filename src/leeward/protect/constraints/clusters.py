@@ -1,4 +1,6 @@
-"""The clusters of the moment: merging, suppressing, supports, and the exact loss that decides between merges."""
+"""The clusters of the moment: merging, suppressing, supports, and the exact loss that decides between
+merges.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ GONE = -1
 
 
 class Clusters:
-    """A partition of the codes, refined into by merges and suppressions; a cluster is named by its smallest code.
+    """A partition of the codes, refined into by merges and suppressions; a cluster is named by its smallest
+    code.
 
-    `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves; without one
-    every weight is 1 (ALGORITHMS §2).
+    `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves;
+    without one every weight is 1 (ALGORITHMS §2).
     """
 
-    def __init__(self, sets: WeightedSets, utility: Constraints, k: int, hierarchy: Hierarchy | None = None) -> None:
+    def __init__(
+        self, sets: WeightedSets, utility: Constraints, k: int, hierarchy: Hierarchy | None = None
+    ) -> None:
         n_codes = len(sets.codes)
         self.k = k
         self.of_code: NDArray[np.int32] = np.arange(n_codes, dtype=np.int32)
@@ -77,7 +82,9 @@ class Clusters:
         return any(self.largest_violation(d, 0, allowed) is not None for d in range(3, len(image) + 1))
 
     def smallest_violation(self, m: int) -> tuple[int, tuple[int, ...]] | None:
-        """(support, clusters) of the violating set of at most two clusters that comes first; None if none is left."""
+        """(support, clusters) of the violating set of at most two clusters that comes first; None if none
+        is left.
+        """
         support, i, j = kernels.next_small(self.k, m, self.pair, self._best, self._partner)
         if support == 0:
             return None
@@ -86,13 +93,39 @@ class Clusters:
     def largest_violation(
         self, d: int, floor: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[int, tuple[int, ...]] | None:
-        """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above `floor`."""
+        """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above
+        `floor`.
+        """
         found = np.empty(d, np.int32)
         inside = np.ones(len(self), np.bool_) if allowed is None else allowed
         support = kernels.search(
-            d, self.k, floor, inside, *self._records(), self._at, self._postings, self._after, self.pair, found
+            d,
+            self.k,
+            floor,
+            inside,
+            *self._records(),
+            self._at,
+            self._postings,
+            self._after,
+            self.pair,
+            found,
         )
         return (int(support), tuple(found.tolist())) if support > 0 else None
+
+    def violating_sets(self, d: int) -> NDArray[np.int32]:
+        """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 those whose parts do not
+        violate.
+        """
+        if d == 1:
+            supports = self.pair.diagonal()
+            return np.flatnonzero((supports > 0) & (supports < self.k)).astype(np.int32)[:, None]
+        if d == 2:
+            violating = np.triu((self.pair > 0) & (self.pair < self.k), 1)
+            return np.argwhere(violating).astype(np.int32)
+        found = kernels.violating_sets(
+            d, self.k, *self._records(), self._at, self._postings, self._after, self.pair
+        )
+        return np.asarray(found, np.int32)
 
     def longest(self) -> int:
         """Clusters in the longest record."""
@@ -109,9 +142,7 @@ class Clusters:
     def merge(self, a: int, b: int) -> None:
         """Make one cluster of two; it keeps the smaller name."""
         g, h = min(a, b), max(a, b)
-        kernels.merge(
-            g, h, *self._records(), self._at, self._postings, self._tail, self._after, self.pair
-        )
+        kernels.merge(g, h, *self._records(), self._at, self._postings, self._tail, self._after, self.pair)
         self.of_code[self.of_code == h] = g
         self.size[g] += self.size[h]
         if self._node is not None and self._hierarchy is not None:
@@ -138,8 +169,9 @@ class Clusters:
     def union_losses(self, cluster: int, others: NDArray[np.int32]) -> list[tuple[int, int]]:
         """(exact loss of `cluster` ∪ other, other), only where it or its increase can be the least.
 
-        An increase UL(g ∪ h) - UL(g) - UL(h) lies between a quarter of the union's leading term and all of it, so
-        whatever is more than four times the least leading term cannot win; very long numbers are then few.
+        An increase UL(g ∪ h) - UL(g) - UL(h) lies between a quarter of the union's leading term and all of
+        it, so whatever is more than four times the least leading term cannot win; very long numbers are
+        then few.
         """
         supports = self.pair[cluster, cluster] + self.pair[others, others] - self.pair[cluster, others]
         sizes = self.size[cluster] + self.size[others]

@@ -1,8 +1,9 @@
 """CBA, UGACLIP and COAT: merge or suppress until every privacy constraint holds (ALGORITHMS §2).
 
-Sources: CBA: Loukides & Gkoulalas-Divanis (2013); UGACLIP: Loukides et al. (2010); COAT: Loukides et al. (2011).
-Conventions of this implementation: among unsatisfied constraints the largest image support comes first; ties: fewer
-clusters in the image, then their smallest codes in order. Merges of equal loss: the smallest codes of the two.
+Sources: CBA: Loukides & Gkoulalas-Divanis (2013); UGACLIP: Loukides et al. (2010); COAT: Loukides et al.
+(2011). Conventions of this implementation: among unsatisfied constraints the largest image support comes
+first; ties: fewer clusters in the image, then their smallest codes in order. Merges of equal loss: the
+smallest codes of the two.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def run(clusters: Clusters, privacy: Privacy, algorithm: str) -> int:
 
 
 def cheapest_merge(clusters: Clusters, privacy: Privacy, image: tuple[int, ...]) -> None:
-    """CBA: the merge, of any cluster of the image with another of its constraint, that adds the least loss."""
+    """CBA: the merge, of any cluster of the image with another of its constraint, that adds the least
+    loss.
+    """
     best: tuple[int, int, int] | None = None
     for cluster in image:
         others = clusters.partners(cluster)

@@ -1,9 +1,10 @@
-"""Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to date.
+"""Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to
+date.
 
-A cluster is named by its smallest code, so that comparing names breaks ties as the conventions ask. Records are
-distinct code sets with a weight (how many patients hold them). When cluster h is merged into g, only the records
-that hold h are touched: each is rewritten in place, and pair supports follow by inclusion and exclusion,
-s(g ∪ h, v) = s(g, v) + s(h, v) - s(g, h, v).
+A cluster is named by its smallest code, so that comparing names breaks ties as the conventions ask. Records
+are distinct code sets with a weight (how many patients hold them). When cluster h is merged into g, only
+the records that hold h are touched: each is rewritten in place, and pair supports follow by inclusion and
+exclusion, s(g ∪ h, v) = s(g, v) + s(h, v) - s(g, h, v).
 
 Arrays shared by the kernels (C codes, R distinct records):
 
@@ -125,13 +126,15 @@ def suppress(
 
 @njit(cache=True, nogil=True)
 def refresh_row(i: int, k: int, pair: Int64, best: Int64, partner: Int32) -> None:
-    """The violating pair (i, j), j > i, of largest support, and the smallest such j; support 0 if there is none."""
+    """The violating pair (i, j), j > i, of largest support, and the smallest such j; support 0 if there is
+    none.
+    """
     row = pair[i]
-    top, where = np.int64(0), np.int32(-1)
+    top, where = 0, -1
     for j in range(i + 1, len(pair)):
         s = row[j]
         if s < k and s > top:
-            top, where = s, np.int32(j)
+            top, where = s, j
     best[i], partner[i] = top, where
 
 
@@ -153,8 +156,10 @@ def refresh_rows(g: int, h: int, k: int, pair: Int64, best: Int64, partner: Int3
 
 @njit(cache=True, nogil=True)
 def next_small(k: int, m: int, pair: Int64, best: Int64, partner: Int32) -> tuple[int, int, int]:
-    """(support, i, j) of the violating set of at most two clusters to treat next; j = -1: i alone; support 0: none."""
-    top, first, second = np.int64(0), -1, -1
+    """(support, i, j) of the violating set of at most two clusters to treat next; j = -1: i alone; support
+    0: none.
+    """
+    top, first, second = 0, -1, -1
     for i in range(len(pair)):
         s = pair[i, i]
         if s < k and s > top:
@@ -163,7 +168,7 @@ def next_small(k: int, m: int, pair: Int64, best: Int64, partner: Int32) -> tupl
         for i in range(len(pair)):
             if best[i] > top:
                 top, first, second = best[i], i, partner[i]
-    return top, first, second
+    return int(top), first, second
 
 
 @njit(cache=True, nogil=True)
@@ -217,11 +222,12 @@ def search(
     d: int, k: int, floor: int, allowed: Bool, values: Int32, start: Int64, length: Int32, weight: Int64,
     posting_at: Int64, postings: Int32, after: Int32, pair: Int64, found: Int32,
 ) -> int:  # fmt: skip
-    """The violating set of exactly d ≥ 2 clusters with the largest support above `floor`; ties: the smallest names.
+    """The violating set of exactly d ≥ 2 clusters with the largest support above `floor`; ties: the
+    smallest names.
 
-    Depth first over sets whose beginnings all have support ≥ k: a set that is left out this way holds a smaller
-    violating set of at least its support, which the caller prefers. Writes the set to `found`, returns its support
-    (0: none).
+    Depth first over sets whose beginnings all have support ≥ k: a set that is left out this way holds a
+    smaller violating set of at least its support, which the caller prefers. Writes the set to `found`,
+    returns its support (0: none).
     """
     n_codes = len(pair)
     widest = 0
@@ -236,7 +242,7 @@ def search(
     at = np.zeros(d - 1, np.int64)
     stamp = np.full(len(start), -1, np.int32)
     prefix = np.empty(d, np.int32)
-    top = np.int64(0)
+    top = 0
     bar = floor
     for i in range(n_codes):
         if not allowed[i] or pair[i, i] < k:
@@ -269,7 +275,7 @@ def search(
                     counts[level, touched[level, x]] = 0
                 level -= 1
                 if top == k - 1:
-                    return top
+                    return int(top)
                 continue
             v = touched[level, at[level]]
             at[level] += 1
@@ -286,7 +292,120 @@ def search(
                 rows[level], below, v, allowed, values, start, length, weight, counts[level], touched[level]
             )
             at[level] = -1
-    return top
+    return int(top)
+
+
+@njit(cache=True, nogil=True)
+def violating_sets(
+    d: int, k: int, values: Int32, start: Int64, length: Int32, weight: Int64,
+    posting_at: Int64, postings: Int32, after: Int32, pair: Int64,
+) -> Int32:  # fmt: skip
+    """int32[n, d]: every violating set of exactly d ≥ 3 clusters whose smaller parts all have support ≥ k."""
+    n_codes = len(pair)
+    allowed = np.zeros(n_codes, np.bool_)
+    widest = 1
+    for c in range(n_codes):
+        if pair[c, c] > 0:
+            allowed[c] = True
+            widest = max(widest, posting_length(c, posting_at, after))
+    rows = np.empty((d - 1, widest), np.int32)
+    size = np.zeros(d - 1, np.int64)
+    counts = np.zeros((d - 1, n_codes), np.int64)
+    touched = np.empty((d - 1, n_codes), np.int32)
+    met = np.zeros(d - 1, np.int64)
+    at = np.zeros(d - 1, np.int64)
+    stamp = np.full(len(start), -1, np.int32)
+    prefix = np.empty(d, np.int32)
+    found = np.empty((1024, d), np.int32)
+    n = 0
+    for i in range(n_codes):
+        if pair[i, i] < k:
+            continue
+        prefix[0] = i
+        size[0] = _rows_of(i, posting_at, postings, after, stamp, rows[0])
+        met[0] = _count(rows[0], size[0], i, allowed, values, start, length, weight, counts[0], touched[0])
+        at[0] = 0
+        level = 0
+        while level >= 0:
+            if at[level] == met[level]:
+                for x in range(met[level]):
+                    counts[level, touched[level, x]] = 0
+                level -= 1
+                continue
+            v = touched[level, at[level]]
+            at[level] += 1
+            if level == d - 2:
+                if counts[level, v] < k:
+                    if n == len(found):
+                        longer = np.empty((2 * n, d), np.int32)
+                        longer[:n] = found
+                        found = longer
+                    found[n, : d - 1] = prefix[: d - 1]
+                    found[n, d - 1] = v
+                    n += 1
+                continue
+            if counts[level, v] < k:
+                continue
+            below = 0
+            for x in range(size[level]):
+                r = rows[level, x]
+                if _place(values, start[r], length[r], v) >= 0:
+                    rows[level + 1, below] = r
+                    below += 1
+            level += 1
+            prefix[level] = v
+            size[level] = below
+            met[level] = _count(
+                rows[level], below, v, allowed, values, start, length, weight, counts[level], touched[level]
+            )
+            at[level] = 0
+    return found[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def next_violating_pair(pairs: Int32, begin: int, k: int, of_code: Int32, pair: Int64) -> int:
+    """The first row of `pairs`, from `begin`, whose clusters of today have a support above 0 and below k."""
+    for x in range(begin, len(pairs)):
+        s = pair[of_code[pairs[x, 0]], of_code[pairs[x, 1]]]
+        if 0 < s < k:
+            return x
+    return len(pairs)
+
+
+@njit(cache=True, nogil=True)
+def support_of_intervals(
+    first: Int64,
+    last: Int64,
+    leaves: Int32,
+    offsets: Int64,
+    weight: Int64,
+    posting_at: Int64,
+    postings: Int32,
+) -> int:
+    """The weight of the records that hold a leaf of every interval first…last (give the rarest first).
+
+    `leaves` are the records' leaf numbers; a record counts at the first of its entries that lies in the
+    interval.
+    """
+    total = 0
+    for p in range(posting_at[first[0]], posting_at[last[0] + 1]):
+        r = postings[p]
+        own = -1
+        inside = True
+        for q in range(len(first)):
+            hit = False
+            for i in range(offsets[r], offsets[r + 1]):
+                if first[q] <= leaves[i] <= last[q]:
+                    hit = True
+                    if q == 0:
+                        own = leaves[i]
+                    break
+            if not hit:
+                inside = False
+                break
+        if inside and posting_at[own] <= p < posting_at[own + 1]:
+            total += weight[r]
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -297,13 +416,11 @@ def posting_length(cluster: int, posting_at: Int64, after: Int32) -> int:
     while code >= 0:
         total += posting_at[code + 1] - posting_at[code]
         code = after[code]
-    return total
+    return int(total)
 
 
 @njit(cache=True, nogil=True)
-def _rows_of(
-    cluster: int, posting_at: Int64, postings: Int32, after: Int32, stamp: Int32, out: Int32
-) -> int:
+def _rows_of(cluster: int, posting_at: Int64, postings: Int32, after: Int32, stamp: Int32, out: Int32) -> int:
     """The records of a cluster, each once."""
     n = 0
     code = cluster
@@ -320,7 +437,9 @@ def _rows_of(
 
 @njit(cache=True, nogil=True)
 def relabel(offsets: Int64, values: Int32, label_of: Int32, n_labels: int) -> tuple[Int64, Int32]:
-    """Records with every code replaced by its label (-1: left out), distinct and ascending inside a record."""
+    """Records with every code replaced by its label (-1: left out), distinct and ascending inside a
+    record.
+    """
     n = len(offsets) - 1
     out_at = np.zeros(n + 1, np.int64)
     out = np.empty(len(values), np.int32)

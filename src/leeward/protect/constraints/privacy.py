@@ -1,5 +1,5 @@
-"""Privacy constraints: the code sets an attacker may know. A constraint holds if every non-empty subset of its image
-has a support of 0 or at least k.
+"""Privacy constraints: the code sets an attacker may know. A constraint holds if every non-empty subset of
+its image has a support of 0 or at least k.
 """
 
 from __future__ import annotations

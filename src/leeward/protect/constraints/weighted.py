@@ -1,7 +1,7 @@
 """Distinct code sets with the number of patients that hold each: all that these methods need of a cohort.
 
-Real cohorts repeat their short code sets (two thirds of the patients of an ordinary hospital table share theirs),
-so counting them first is both the relational step that an engine runs and most of the speed.
+Real cohorts repeat their short code sets, so counting them first is both the relational step that an engine
+runs and some of the speed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from leeward.cohort.lenses import CodeSets
 
 @dataclass(frozen=True)
 class WeightedSets:
-    """Distinct records: as `CodeSets`, without patients, with `weight` int64[R] ≥ 1, shortest records first."""
+    """Distinct records: as `CodeSets`, without patients, with `weight` int64[R] ≥ 1, shortest records
+    first.
+    """
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -56,9 +58,7 @@ def _distinct_rows(
     return table[first], np.add.reduceat(weight, np.flatnonzero(first))
 
 
-def _joined(
-    parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]], codes: tuple[str, ...]
-) -> WeightedSets:
+def _joined(parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]], codes: tuple[str, ...]) -> WeightedSets:
     lengths = np.concatenate([np.full(len(table), table.shape[1], np.int64) for table, _ in parts])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     values = np.concatenate([table.ravel() for table, _ in parts]).astype(np.int32)
