@@ -1,1 +1,8 @@
+"""Methods: each a frozen parameter class with `.protect(cohort, engine)`, and its kernels."""
 
+from __future__ import annotations
+
+METHODS: dict[str, str] = {
+    "disassociation": "leeward.protect.disassociation:Disassociation",
+}
+"""Method of the spec -> "module:class". A new method adds a row."""
