@@ -20,6 +20,7 @@ from leeward.version import __version__
 if TYPE_CHECKING:
     from leeward.cohort import Cohort, read
     from leeward.cohort import synthetic as synth
+    from leeward.measure.estimates import estimate
     from leeward.protect.disassociation import Disassociation
     from leeward.release import Release
     from leeward.workflow import Result, measure, protect, run, verify
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "VerificationFailed",
     "__version__",
+    "estimate",
     "measure",
     "protect",
     "read",
@@ -47,6 +49,7 @@ _WHERE = {
     "Disassociation": "leeward.protect.disassociation:Disassociation",
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
+    "estimate": "leeward.measure.estimates:estimate",
     "measure": "leeward.workflow:measure",
     "protect": "leeward.workflow:protect",
     "read": "leeward.cohort.readers:read",

@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
-from leeward.cli.methods import method_options
-from leeward.cli.options import run_options, with_source
+from leeward.cli.options import policy_option, run_options, with_source
 from leeward.cli.running import run_and_tell
 
 
 @click.command()
 @click.argument("path", metavar="EVENTS")
-@method_options("disassociation")
+@click.option("--k", type=int, required=True, help="Fewest candidate records.")
+@click.option("--m", type=int, required=True, help="Most codes of a patient that an attacker knows.")
+@policy_option
 @with_source
 @run_options
-def disassociate(source: Any, parameters: dict[str, Any], **how: Any) -> None:
+def disassociate(source: Any, **flags: Any) -> None:
     """Release the diagnosis codes in EVENTS by disassociation.
 
     Whoever knows any M codes of a patient cannot narrow that patient down to fewer than K candidate
@@ -33,4 +34,4 @@ def disassociate(source: Any, parameters: dict[str, Any], **how: Any) -> None:
     EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the
     guarantee cannot be met on this data; 4 verification failed. In the last three cases nothing is written.
     """
-    run_and_tell(source, parameters, **how)
+    run_and_tell("disassociation", source, **flags)

@@ -92,6 +92,13 @@ run_options: Callable[[F], F] = _stack(
 """How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--json`."""
 
 
+policy_option: Callable[[F], F] = click.option(
+    "--policy",
+    metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
+    help="Groups of codes whose analysis is to survive.",
+)
+
+
 def with_source(function: F) -> F:
     """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file)."""
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def run_and_tell(
+    method: str,
     source: Any,
-    parameters: dict[str, Any],
     *,
     out: str,
     engine: str,
@@ -21,14 +21,20 @@ def run_and_tell(
     formats: tuple[str, ...],
     measure: tuple[str, ...],
     as_json: bool,
+    **parameters: Any,
 ) -> None:
-    """Run a shortcut's flags as the spec that they stand for."""
+    """Run a shortcut's flags as the spec that they stand for; what is no run option is the method's
+    parameter.
+
+    A flag left out is not in the spec, so that defaults stand in one place, the parameter class.
+    """
     from leeward.release.spec import Spec
     from leeward.workflow import run
 
+    given = {key: value for key, value in parameters.items() if value not in (None, ())}
     spec = Spec(
         source=source,
-        method=parameters,
+        method={"name": method, **given},
         engine=engine,
         seed=seed,
         formats=tuple(dict.fromkeys(("parquet", *formats))),

@@ -12,32 +12,12 @@ import polars as pl
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8F98"
 INK, LINE = "#1d2733", "#d9dee5"
-FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+WIDTH = 760
+"""Pixels of the drawing inside the axes: with them, the width of a page's text."""
+
+FONT = "system-ui, Segoe UI, Helvetica, Arial, sans-serif"
 
 Rows = Sequence[dict[str, Any]]
-
-
-def bars(
-    rows: Rows,
-    *,
-    x: str,
-    y: str,
-    x_title: str,
-    y_title: str,
-    percent: bool = False,
-    color: str = BLUE,
-    height: int = 220,
-) -> str:
-    """Upright bars, one a row, with their values above."""
-    import altair as alt
-
-    form = ".1%" if percent else ",.4~g"
-    base = alt.Chart(_frame(rows)).encode(
-        x=alt.X(f"{x}:N", title=x_title, sort=None, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(f"{y}:Q", title=y_title, axis=alt.Axis(format="%" if percent else ",~s", tickCount=5)),
-    )
-    text = base.mark_text(dy=-7, fontSize=12, color=INK).encode(text=alt.Text(f"{y}:Q", format=form))
-    return _svg(alt.layer(base.mark_bar(color=color, size=46), text), 600, height)
 
 
 def grouped_bars(
@@ -56,10 +36,10 @@ def grouped_bars(
         title=None,
         sort=list(colors),
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=400),
+        legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24),
     )
     text = base.mark_text(dy=-7, fontSize=11, color=INK).encode(text=alt.Text(f"{y}:Q", format=".1%"))
-    return _svg(alt.layer(base.mark_bar().encode(color=fill), text), 620, 240)
+    return _svg(alt.layer(base.mark_bar().encode(color=fill), text), WIDTH, 240)
 
 
 def stacked(
@@ -87,12 +67,12 @@ def stacked(
                 title=None,
                 sort=list(colors),
                 scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-                legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=300),
+                legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24),
             ),
             order=alt.Order("order:Q"),
         )
     )
-    return _svg(chart, 560, max(60, 21 * len(names)))
+    return _svg(chart, WIDTH - 60, max(60, 21 * len(names)))
 
 
 def histogram(
@@ -112,19 +92,19 @@ def histogram(
         alt.Chart(_frame(rows))
         .mark_bar(color=BLUE, stroke="white", strokeWidth=1)
         .encode(
-            x=alt.X(f"{low}:Q", title=x_title, axis=alt.Axis(format="+.0%", tickCount=9)),
+            x=alt.X(f"{low}:Q", bin="binned", title=x_title, axis=alt.Axis(format="+.0%", tickCount=9)),
             x2=f"{high}:Q",
             y=alt.Y(f"{count}:Q", title=y_title, axis=alt.Axis(tickCount=5)),
         )
     )
     if mark is None:
-        return _svg(base, 620, 220)
+        return _svg(base, WIDTH, 220)
     span = (
         alt.Chart(_frame([{"from": mark[0], "to": mark[1]}]))
         .mark_rect(color=ORANGE, opacity=0.25)
         .encode(x="from:Q", x2="to:Q")
     )
-    return _svg(alt.layer(span, base), 620, 220)
+    return _svg(alt.layer(span, base), WIDTH, 220)
 
 
 def _frame(rows: Rows) -> pl.DataFrame:

@@ -319,5 +319,5 @@ def workload(each: Figures) -> str:
     if each.get("label"):
         return str(each["label"])
     if each.get("min_support"):
-        return f"sets that at least {percent(each['min_support'], 2)} of the patients have"
+        return f"sets that at least {100 * each['min_support']:g} % of the patients have"
     return str(each.get("name", "code sets"))
