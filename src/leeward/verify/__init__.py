@@ -16,6 +16,7 @@ from leeward.verify.manifest import Share, manifest_checks, open_share
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
 CHECKERS: dict[str, str] = {
+    "censoring": "leeward.verify.censoring:check",
     "disassociation": "leeward.verify.disassociation:check",
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""

@@ -28,7 +28,9 @@ def states(records: Multisets, order: Ints) -> Multisets:
     """The parts of every record after 0, 1, …, all of its mentions are dropped, record after record."""
     sizes = records.sizes()
     room = int((np.diff(records.offsets) * (sizes + 1)).sum())
-    return Multisets(*kernels.chain_states(records.offsets, records.values, records.counts, sizes, order, room))
+    return Multisets(
+        *kernels.chain_states(records.offsets, records.values, records.counts, sizes, order, room)
+    )
 
 
 def drops_needed(population: Population, records: Multisets, order: Ints, k: int) -> Ints:

@@ -95,7 +95,9 @@ class Index:
         """See `Population`. Few codes: looked up in the grid; else lists and bit words are intersected."""
         if self._grid is not None:
             strides = np.array(self._grid.strides, np.int64) // self._grid.itemsize
-            cells = np.bincount(asked.owners(), weights=asked.counts * strides[asked.values], minlength=len(asked))
+            cells = np.bincount(
+                asked.owners(), weights=asked.counts * strides[asked.values], minlength=len(asked)
+            )
             return np.asarray(self._grid.reshape(-1)[cells.astype(np.int64)])
         out = np.zeros(len(asked), np.int64)
         items = self._starts[asked.values] + asked.counts - 1
@@ -105,7 +107,17 @@ class Index:
         def count(first: int) -> None:
             last = min(first + QUESTIONS_AT_ONCE, len(asked))
             kernels.intersections(
-                asked.offsets, first, last, items, self._list_offsets, self._lists, dense, words, self.n, most, out
+                asked.offsets,
+                first,
+                last,
+                items,
+                self._list_offsets,
+                self._lists,
+                dense,
+                words,
+                self.n,
+                most,
+                out,
             )
 
         _in_threads(count, range(0, len(asked), QUESTIONS_AT_ONCE), self.threads)

@@ -137,7 +137,9 @@ def intersections(asked, first, last, top_items, list_offsets, lists, dense, wor
             out[q] = n
             continue
         items = top_items[asked[q] : asked[q + 1]].copy()
-        for j in range(1, length):  # by rising support: the shortest list leads, the likeliest miss comes first
+        for j in range(
+            1, length
+        ):  # by rising support: the shortest list leads, the likeliest miss comes first
             item = items[j]
             support = list_offsets[item + 1] - list_offsets[item]
             i = j
@@ -310,7 +312,9 @@ def largest_shared(rows, weights, k, floor, budget):
             chosen[depth] = -1  # lower levels of the last code are smaller
             continue
         if weight >= k:
-            kept = _peel(rows, weights, active[depth + 1], kept, depth + 1, k, best + 1 - taken, top[depth + 1])
+            kept = _peel(
+                rows, weights, active[depth + 1], kept, depth + 1, k, best + 1 - taken, top[depth + 1]
+            )
             if kept > 0:
                 depth += 1
                 length[depth] = kept

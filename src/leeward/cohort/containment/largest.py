@@ -46,7 +46,9 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     floors = np.maximum(shared.sizes() - drops, 1)[unsettled]
     projections = population.projections(shared.take(unsettled), floors)
     for r, floor, projection in zip(unsettled.tolist(), floors.tolist(), projections, strict=True):
-        levels, found, exact[r] = kernels.largest_shared(projection.rows, projection.weights, k, floor, budget)
+        levels, found, exact[r] = kernels.largest_shared(
+            projection.rows, projection.weights, k, floor, budget
+        )
         if found:
             counts[shared.offsets[r] : shared.offsets[r + 1]] = levels
     return Parts(shared.with_counts(counts).take(number), exact[number])

@@ -59,7 +59,9 @@ class Multisets:
         numbers = np.zeros(len(self), np.int64)
         first: list[int] = []
         seen: dict[tuple[bytes, bytes], int] = {}
-        for r, (start, end) in enumerate(zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)):
+        for r, (start, end) in enumerate(
+            zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
+        ):
             key = (self.values[start:end].tobytes(), self.counts[start:end].tobytes())
             number = seen.setdefault(key, len(first))
             if number == len(first):

@@ -76,7 +76,9 @@ def _where_all_are_safe(
     step = max(len(records), 1) if population.asks_at_once else LOOKED_AT_ONCE
     stop = counted = 0
     for first in range(0, len(records), step):
-        part = records.take(np.arange(first, min(first + step, len(records)))).capped(caps_after(rank, caps, stop))
+        part = records.take(np.arange(first, min(first + step, len(records)))).capped(
+            caps_after(rank, caps, stop)
+        )
         if not population.asks_at_once:
             counted += len(part)
             part = part.take(np.flatnonzero(population.counts(part, limit=k) < k))

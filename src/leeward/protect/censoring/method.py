@@ -62,7 +62,9 @@ class Censoring:
             raise BadInput(f"`cap` must be between 1 and {MOST_MENTIONS:,}; got {self.cap}.")
         if self.scope not in ("global", "record"):
             raise BadInput(f"`scope` must be global or record; got {self.scope}.")
-        object.__setattr__(self, "payload", (self.payload,) if isinstance(self.payload, str) else tuple(self.payload))
+        object.__setattr__(
+            self, "payload", (self.payload,) if isinstance(self.payload, str) else tuple(self.payload)
+        )
         for code, cap in (self.caps or {}).items():
             if not isinstance(code, str):
                 raise BadInput('`caps`: codes must be text; quote them, as in `{"250": 2}`.')
@@ -90,7 +92,9 @@ class Censoring:
         from leeward.protect.censoring.run import censored
 
         if population is None:
-            raise BadInput("censoring needs the population that the sample comes from; give it with `population`.")
+            raise BadInput(
+                "censoring needs the population that the sample comes from; give it with `population`."
+            )
         sample = cohort.code_counts()
         payload = self._payload_of(cohort, sample)
         everyone, originals = self._population_of(cohort, sample, population, engine)
@@ -98,11 +102,15 @@ class Censoring:
         caps = self._caps_of(sample)
         outcome = censored(everyone, originals, caps, self.k, self.scope)
         if not everyone.asks_at_once and (everyone.counts(outcome.kept, limit=self.k) < self.k).any():
-            raise VerificationFailed("a censored record is contained in fewer than k people; nothing was written.")
+            raise VerificationFailed(
+                "a censored record is contained in fewer than k people; nothing was written."
+            )
         notices = [*_notices(cohort, population), *self._cap_notices(sample, caps), *outcome.notices]
         randomness = randomness or Randomness.of(None)
         order = randomness.stream("censoring", "records").permutation(len(sample))
-        return wording.release_of(self, sample, outcome, order, payload, everyone.n, notices, randomness.seeded)
+        return wording.release_of(
+            self, sample, outcome, order, payload, everyone.n, notices, randomness.seeded
+        )
 
     def parameters(self) -> dict[str, Any]:
         """The manifest's parameters: as given, nothing that was found in the data."""
@@ -135,8 +143,12 @@ class Censoring:
 
         if isinstance(population, Cohort):
             _require_each_once(population)
-            columns = [name for name in ("patient", "code", "visit") if name in population.require_events().columns]
-            everyone = Streamed(engine, population.require_events().select(columns), sample.codes, most, originals)
+            columns = [
+                name for name in ("patient", "code", "visit") if name in population.require_events().columns
+            ]
+            everyone = Streamed(
+                engine, population.require_events().select(columns), sample.codes, most, originals
+            )
         else:
             everyone = Streamed(engine, population, sample.codes, most, originals)
         self._require_enough(everyone.n)
@@ -177,7 +189,9 @@ class Censoring:
         for name in self.payload:
             if name not in columns or name in ("record", "codes"):
                 listed = ", ".join(c for c in columns if c != "patient") or "none"
-                raise BadInput(f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}.")
+                raise BadInput(
+                    f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
+                )
         assert cohort.patients is not None  # for the types: its columns were just listed
         patients = cohort.patients.select("patient", *self.payload)
         _require_unique(patients["patient"], f"{cohort.name}: the patients' table")
@@ -206,7 +220,9 @@ def _require_each_once(population: Cohort) -> None:
     events = population.require_events()
     if events["patient"].dtype != pl.String:
         return
-    people = events.group_by("patient").agg(pl.col("row").min() if "row" in events.columns else pl.lit(0).alias("row"))
+    people = events.group_by("patient").agg(
+        pl.col("row").min() if "row" in events.columns else pl.lit(0).alias("row")
+    )
     alike = pl.col("patient").str.strip_chars().str.to_lowercase().is_duplicated()
     twice = people.filter(alike)
     if twice.height:
@@ -233,5 +249,7 @@ def _notices(cohort: Cohort, population: PopulationLike) -> list[str]:
         visits = ["visit" in source.require_events().columns for source in (cohort, population)]
         if visits[0] != visits[1]:
             having, lacking = ("sample", "population") if visits[0] else ("population", "sample")
-            found.append(f"The {having} has a visit column and the {lacking} has none: mentions are counted unlike.")
+            found.append(
+                f"The {having} has a visit column and the {lacking} has none: mentions are counted unlike."
+            )
     return found

@@ -52,7 +52,12 @@ class Streamed:
     asks_at_once = True
 
     def __init__(
-        self, engine: Engine, source: str | Path | pl.DataFrame, codes: Sequence[str], caps: Ints, originals: Multisets
+        self,
+        engine: Engine,
+        source: str | Path | pl.DataFrame,
+        codes: Sequence[str],
+        caps: Ints,
+        originals: Multisets,
     ) -> None:
         self._engine = engine
         self._codes = tuple(codes)
@@ -116,10 +121,14 @@ def mentions(frame: Frame) -> Frame:
     names = frame.collect_schema().names()
     missing = [name for name in COLUMNS if name not in names]
     if missing:
-        raise BadInput(f"population: no column '{missing[0]}'; a streamed population has `patient` and `code`.")
+        raise BadInput(
+            f"population: no column '{missing[0]}'; a streamed population has `patient` and `code`."
+        )
     if "visit" in names:
-        known = frame.filter(~nw.col("visit").is_null()).select("patient", "code", "visit").unique(
-            ["patient", "visit", "code"], keep="any"
+        known = (
+            frame.filter(~nw.col("visit").is_null())
+            .select("patient", "code", "visit")
+            .unique(["patient", "visit", "code"], keep="any")
         )
         unknown = frame.filter(nw.col("visit").is_null())
         frame = nw.concat([known.select(*COLUMNS), unknown.select(*COLUMNS)])
@@ -135,12 +144,16 @@ def people_of(table: pa.Table, codes: Sequence[str]) -> Multisets:
     """The people of a block (`patient`, `code`, `mentions`) over the numbering of `codes`; other codes are left out."""
     patient = table["patient"].combine_chunks().dictionary_encode()
     person = patient.indices.to_numpy().astype(np.int64)
-    code = pc.fill_null(pc.index_in(table["code"], pa.array(codes, pa.string())), -1).to_numpy().astype(np.int64)
+    code = (
+        pc.fill_null(pc.index_in(table["code"], pa.array(codes, pa.string())), -1).to_numpy().astype(np.int64)
+    )
     kept = np.flatnonzero(code >= 0)
     kept = kept[np.lexsort((code[kept], person[kept]))]
     held = np.bincount(person[kept], minlength=len(patient.dictionary))
     offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
-    return Multisets(offsets, code[kept].astype(np.int32), table["mentions"].to_numpy()[kept].astype(np.int32))
+    return Multisets(
+        offsets, code[kept].astype(np.int32), table["mentions"].to_numpy()[kept].astype(np.int32)
+    )
 
 
 def surveyed(index: Index, originals: Multisets) -> pa.Table:

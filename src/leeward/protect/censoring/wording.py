@@ -81,7 +81,9 @@ def release_of(
 ) -> Anonymized:
     """The release; `order` gives the place in the sample of each released record."""
     facts = {key: value for key, value in outcome.facts.items() if key != "exact"}
-    carried = "" if payload is None else f", and {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    carried = (
+        "" if payload is None else f", and {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    )
     return Anonymized(
         method=method.name,
         parameters=method.parameters(),
@@ -119,7 +121,10 @@ def _records(
 def _custody_records(outcome: Outcome, order: NDArray[np.int64]) -> pa.Table:
     """`record` and `place`: the record's patient, counted from 0 in ascending order of the sample's identifiers."""
     exact = outcome.facts.get("exact")
-    columns = {"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order.astype(np.int64))}
+    columns = {
+        "record": pa.array(np.arange(len(order), dtype=np.int64)),
+        "place": pa.array(order.astype(np.int64)),
+    }
     if exact is not None:
         columns["exact"] = pa.array(exact[order])
     return pa.table(columns)

@@ -1,0 +1,141 @@
+"""The verifier of censoring is tested by breaking releases, not by agreeing with the method."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from leeward.errors import BadInput
+from leeward.protect.censoring import Censoring
+from leeward.randomness import Randomness
+from leeward.release import write
+from leeward.verify import Source, verify
+from tests.oracles import censoring as oracle
+from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
+
+K = 2
+
+
+@pytest.fixture
+def source() -> Source:
+    sample = cohort(SAMPLE, "sample")
+    patients = pl.DataFrame({"patient": [1, 2, 3], "dna": ["CT", "AC", "GC"]})
+    everyone = cohort(POPULATION, "population").events
+    return Source(sample.require_events(), patients, everyone)
+
+
+@pytest.fixture
+def release(tmp_path: Path, source: Source) -> Path:
+    sample = cohort(SAMPLE, "sample")
+    sample = type(sample)(events=sample.events, patients=source.patients, name="sample")
+    method = Censoring(k=K, caps=CAPS, payload=("dna",))
+    anonymized = method.protect(sample, randomness=Randomness.of(1), population=cohort(POPULATION))
+    return write(anonymized, tmp_path / "out")
+
+
+def rewrite(release: Path, change) -> None:  # type: ignore[no-untyped-def]
+    """Change the released rows and give the manifest the new digest, as a careful forger would."""
+    import hashlib
+
+    path = release / "share" / "data" / "records.parquet"
+    frame = change(pl.read_parquet(path))
+    frame.write_parquet(path)
+    manifest_path = release / "share" / "release.json"
+    manifest = json.loads(manifest_path.read_text())
+    manifest["files"][0] |= {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "rows": frame.height}
+    manifest_path.write_text(json.dumps(manifest))
+
+
+def failures(release: Path, source: Source) -> set[str]:
+    return {check.name for check in verify(release, source).failures}
+
+
+def with_codes(old: list[str], new: list[str]):  # type: ignore[no-untyped-def]
+    """Replace one released record."""
+
+    def change(frame: pl.DataFrame) -> pl.DataFrame:
+        lists = frame["codes"].to_list()
+        assert old in lists
+        return frame.with_columns(codes=pl.Series([new if codes == old else codes for codes in lists]))
+
+    return change
+
+
+def test_a_sound_release_passes(release: Path, source: Source) -> None:
+    outcome = verify(release, source)
+    assert outcome.passed
+    names = [check.name for check in outcome.checks]
+    for name in ("k_map", "caps", "parts_of_originals", "one_original_each", "payload"):
+        assert name in names
+
+
+def test_a_repeat_put_back_breaks_the_k_map(release: Path, source: Source) -> None:
+    rewrite(release, with_codes(["272", "724"], ["272", "272", "724"]))
+    outcome = verify(release, source)
+    assert failures(release, source) == {"k_map"}
+    assert outcome["k_map"].figures["smallest"] == oracle.dis(["272", "272", "724"], POPULATION) == 1
+
+
+def test_a_code_above_its_cap_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, with_codes(["250", "272"], ["250", "250", "250", "272"]))
+    assert {"k_map", "caps", "parts_of_originals"} <= failures(release, source)
+
+
+def test_a_code_without_a_cap_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, with_codes(["250"], ["401"]))
+    assert {"caps", "parts_of_originals"} <= failures(release, source)
+
+
+def test_an_original_used_twice_is_caught(release: Path, source: Source) -> None:
+    """{250} and {250, 272} twice: each is part of an original, but only one original has 250 and 272."""
+    rewrite(release, with_codes(["272", "724"], ["250", "272"]))
+    assert failures(release, source) == {"one_original_each"}
+
+
+def test_a_record_left_out_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, lambda frame: frame.head(2))
+    assert {"records_numbered", "every_patient_once", "payload"} <= failures(release, source)
+
+
+def test_a_record_number_twice_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, lambda frame: frame.with_columns(record=pl.Series([0, 0, 1])))
+    assert failures(release, source) == {"records_numbered"}
+
+
+def test_swapped_payload_values_are_caught(release: Path, source: Source) -> None:
+    rewrite(release, lambda frame: frame.with_columns(dna=pl.lit("CT")))
+    assert failures(release, source) == {"payload"}
+
+
+def test_an_extra_column_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, lambda frame: frame.with_columns(patient=pl.Series([1, 2, 3])))
+    assert failures(release, source) == {"layout"}
+
+
+def test_unsorted_codes_are_caught(release: Path, source: Source) -> None:
+    rewrite(release, with_codes(["272", "724"], ["724", "272"]))
+    assert failures(release, source) == {"codes_sorted"}
+
+
+def test_a_smaller_population_breaks_the_k_map(release: Path, source: Source) -> None:
+    assert source.population_events is not None
+    fewer = source.population_events.filter(pl.col("patient") != 7)
+    assert failures(release, Source(source.events, source.patients, fewer)) == {"k_map"}
+
+
+def test_without_a_population_nothing_can_be_said(release: Path, source: Source) -> None:
+    with pytest.raises(BadInput, match="--population"):
+        verify(release)
+    with pytest.raises(BadInput, match="--population"):
+        verify(release, Source(source.events))
+
+
+def test_visits_are_counted_once_by_the_verifier_too() -> None:
+    from leeward.verify.censoring import People
+
+    events = pl.DataFrame({"patient": [1, 1, 1, 2], "code": ["a"] * 4, "visit": ["x", "x", None, "y"]})
+    people = People.of(events)
+    assert [len(people.owners((("a", count),))) for count in (1, 2, 3)] == [2, 1, 0]
