@@ -67,12 +67,19 @@ def patient_numbers(patient: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
     return numbers.to_numpy().astype(np.int64), distinct
 
 
+def categories(codes: pl.Series) -> tuple[str, ...]:
+    """The distinct codes, sorted, of the `code` column (an Enum)."""
+    if not isinstance(codes.dtype, pl.Enum):
+        raise TypeError(f"the column 'code' must be an Enum of the sorted codes; got {codes.dtype}")
+    return tuple(codes.dtype.categories.to_list())
+
+
 def code_sets_of(events: pl.DataFrame) -> CodeSets:
     """The code-set lens of `events` (`patient`, `code` as an Enum of sorted categories).
 
     Repeats of a code in a patient collapse; the order of the rows has no influence.
     """
-    codes = tuple(events["code"].cat.get_categories().to_list())
+    codes = categories(events["code"])
     numbers, patients = patient_numbers(events["patient"])
     width = np.int64(max(len(codes), 1))
     in_order = bool((numbers[1:] >= numbers[:-1]).all())

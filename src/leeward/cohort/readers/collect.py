@@ -142,7 +142,7 @@ class Collector:
     def cohort(self, vocabulary: str | None) -> Cohort:
         """The cohort of all that was added."""
         if self.last_row == 0:
-            raise BadInput(f"{self.name}: the file has a header but no rows.")
+            raise BadInput(f"{self.name}: the file has column names but no rows.")
         if not sum(map(len, self._code_numbers)):
             raise BadInput(
                 f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect."

@@ -81,8 +81,9 @@ def _explain(file: Path, separator: str) -> BadInput:
                 if any(_undecodable(field) for field in fields):
                     return not_utf8(file, f"row {row}")
                 if len(fields) != width:
+                    fields_found = f"{len(fields)} field{'s' if len(fields) != 1 else ''}"
                     return BadInput(
-                        f"{file.name}: row {row} has {len(fields)} fields where the header has {width}; "
+                        f"{file.name}: row {row} has {fields_found} where the header has {width}; "
                         f"quote values that hold the separator, or repair the row."
                     )
         except (OSError, EOFError, zlib.error):

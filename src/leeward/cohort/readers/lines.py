@@ -34,9 +34,9 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
             raise not_utf8(file, f"line {line}") from None
         frame = pl.DataFrame({"patient": np.arange(first, first + len(lines)), "code": lines})
         first += len(lines)
-        yield from (
-            frame.with_columns(pl.col("code").str.extract_all(CODE)).explode("code").to_arrow().to_batches()
-        )
+        found = pl.col("code").str.extract_all(CODE)
+        at_least_one = pl.when(found.list.len() > 0).then(found).otherwise(pl.lit([None], pl.List(pl.String)))
+        yield from frame.with_columns(at_least_one).explode("code").to_arrow().to_batches()
 
 
 def _blocks(file: Path) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from leeward.cohort.cohort import Notice
 from leeward.cohort.readers.values import same_type
 
 WHOLE_NUMBER = r"^-?(0|[1-9]\d{0,17})$"
-DECIMAL_NUMBER = r"^-?\d+(\.\d+)?$"
+DECIMAL_NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?$"
 
 
 def one_row_each(

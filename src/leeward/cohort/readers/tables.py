@@ -75,7 +75,7 @@ def _with_attributes(
                 pl.DataFrame({"patient": identifiers(batch.column(patient), file.name, patient), **series})
             )
     if not tables:
-        raise BadInput(f"{Path(path).name}: the file has a header but no rows.")
+        raise BadInput(f"{Path(path).name}: the file has column names but no rows.")
     gathered = pl.DataFrame({name: same_type([t[name] for t in tables]) for name in tables[0].columns})
     patients, notices = one_row_each(gathered, cohort.require_events()["patient"], missing)
     return replace(cohort, patients=patients).with_notices(*notices)
