@@ -21,7 +21,9 @@ MEASURES: dict[str, str] = {
 """Method of the manifest -> module with `DEFAULTS` and `measure(release, cohort, wanted) -> dict`."""
 
 
-def measure(release: Release, cohort: Cohort, wanted: Sequence[Any] = ()) -> dict[str, Any]:
+def measure(
+    release: Release, cohort: Cohort, wanted: Sequence[Any] = (), population: Cohort | None = None
+) -> dict[str, Any]:
     """Measure a release against its source.
 
     Parameters
@@ -32,6 +34,8 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[Any] = ()) -> dic
     wanted : sequence of str or mapping
         As in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`; empty: the
         method's `DEFAULTS`.
+    population : Cohort, optional
+        For methods whose model speaks of one (their module has `NEEDS_POPULATION = True`).
 
     Returns
     -------
@@ -47,7 +51,8 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[Any] = ()) -> dic
         raise BadInput(f"No measures for releases of the method {release.method!r}; known: {', '.join(MEASURES)}.")
     module = import_module(MEASURES[release.method])
     asked = [_normal(each) for each in wanted] or [dict(each) for each in module.DEFAULTS]
-    figures: dict[str, Any] = module.measure(release, cohort, asked)
+    further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
+    figures: dict[str, Any] = module.measure(release, cohort, asked, **further)
     return figures
 
 
