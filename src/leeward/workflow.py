@@ -21,11 +21,14 @@ from leeward.release.spec import SourceSpec, Spec, to_yaml
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
-    from leeward.release import Anonymized, Release
+    from leeward.release import Anonymized, Draft, Release
     from leeward.verify import Verification
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
+
+NOTICED_ROWS = 20
+"""Row numbers kept of a notice."""
 
 Tell = Callable[[str], None]
 """Told what the run does now, in a few words."""
@@ -141,7 +144,7 @@ def protect(
         verification = verified(pending.folder, cohort, population)
         pending.put_json("custody/verification.json", verification.to_json())
         say("Measuring what it cost")
-        figures = measured(pending.folder, cohort, measures, anonymized)
+        figures = measured(pending, cohort, measures, anonymized)
         pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
         say("Writing the report")
@@ -254,6 +257,44 @@ def measure(release: Release | str | Path, cohort: Cohort, wanted: Sequence[Any]
     return figures_of(opened, cohort, list(wanted))
 
 
+PROFILE_SEED = 1
+    """The profile of a cohort: its contents, its reader's notices, and the risk of releasing it as it is.
+
+PROFILED_CODES = 50
+
+
+def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
+    """What is in a cohort, what its reader noticed, its codes' frequencies, and the risk of releasing it as
+    it is.
+
+    `risk` has a row for each number m of codes that an attacker knows: the patients with a set of m codes
+    that fewer than `k` patients, or nobody else, have.
+    """
+    import numpy as np
+
+    from leeward.measure.risk import risk_before
+
+    sets = cohort.code_sets()
+    lengths, supports = sets.lengths(), sets.supports()
+    top = np.argsort(-supports, kind="stable")[:PROFILED_CODES]
+    return {
+        "k": k,
+        "source": source_facts(cohort),
+        "notices": reader_notices(cohort),
+        "codes": {
+            "mean": float(lengths.mean()),
+            "median": float(np.median(lengths)),
+            "most": int(lengths.max()),
+            "below_k": int((supports < k).sum()),
+            "frequent": [
+                {"code": sets.codes[c], "patients": int(supports[c]), "share": float(supports[c] / len(sets))}
+                for c in top
+            ],
+        },
+        "risk": risk_before(sets, k, seed=PROFILE_SEED),
+    }
+
+
 def verified(folder: Path, cohort: Cohort, population: Cohort | None) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
     outcome = verify(folder, cohort, population)
@@ -270,34 +311,42 @@ def refusal(outcome: Verification) -> str:
     )
 
 
-def measured(folder: Path, cohort: Cohort, wanted: Sequence[Any], anonymized: Anonymized) -> dict[str, Any]:
+def measured(pending: Draft, cohort: Cohort, wanted: Sequence[Any], anonymized: Anonymized) -> dict[str, Any]:
     """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
-    return {**about(cohort, anonymized), **measure(folder, cohort, wanted)}
+    known = about(cohort, anonymized)
+    # Measures may rest on the method's facts, and look for them where a custodian finds them.
+    pending.put_json("custody/measures.json", known)
+    return {**known, **measure(pending.folder, cohort, wanted)}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
     """What was read, what the reader noticed, and the method's facts for the custodian."""
-    sets = cohort.code_sets()
+    told = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
     return {
-        "source": {
-            "name": cohort.name,
-            "vocabulary": cohort.vocabulary,
-            "patients": len(sets),
-            "events": 0 if cohort.events is None else cohort.events.height,
-            "codes": len(sets.codes),
-        },
-        "notices": notices(cohort, anonymized),
+        "source": source_facts(cohort),
+        "notices": reader_notices(cohort) + told,
         "method": dict(anonymized.custody),
     }
 
 
-def notices(cohort: Cohort, anonymized: Anonymized) -> list[dict[str, Any]]:
-    """The reader's notices (with row numbers) and the method's."""
-    read = [
-        {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:20])}
+def source_facts(cohort: Cohort) -> dict[str, Any]:
+    """The cohort's name and size."""
+    sets = cohort.code_sets()
+    return {
+        "name": cohort.name,
+        "vocabulary": cohort.vocabulary,
+        "patients": len(sets),
+        "events": cohort.require_events().height,
+        "codes": len(sets.codes),
+    }
+
+
+def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
+    """What the reader noticed, each with its first row numbers."""
+    return [
+        {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:NOTICED_ROWS])}
         for n in cohort.notices
     ]
-    return read + [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
 
 
 def reported(folder: Path) -> Path:

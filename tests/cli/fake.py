@@ -5,20 +5,18 @@ It releases how many patients have each code that at least k patients have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
 import pytest
 
-import leeward.measure
-import leeward.protect
-import leeward.verify
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.measure import MEASURES
+from leeward.protect import METHODS
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
-from leeward.verify import Check
+from leeward.verify import CHECKERS, Check
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,15 @@ def check(share: Any, source: Any) -> list[Check]:
     return [Check("counts_of_at_least_k", below == 0, f"{below} counts below k.", {"below": below})]
 
 
-def figures(release: Release, cohort: Any, options: Any) -> Mapping[str, Any]:
+DEFAULTS = ({"share": {}},)
+
+
+def measure(release: Release, cohort: Any, wanted: Any) -> dict[str, Any]:
     return {"share": release.table("counts.parquet").collect().height / len(cohort.code_sets().codes)}
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the method into the registries."""
-    for registry, target in (
-        (leeward.protect.METHODS, "Counting"),
-        (leeward.verify.CHECKERS, "check"),
-        (leeward.measure.MEASURES, "figures"),
-    ):
-        monkeypatch.setitem(registry, "counting", f"{__name__}:{target}")
+    monkeypatch.setitem(METHODS, "counting", f"{__name__}:Counting")
+    monkeypatch.setitem(CHECKERS, "counting", f"{__name__}:check")
+    monkeypatch.setitem(MEASURES, "counting", __name__)

@@ -26,9 +26,8 @@ def disassociate(source: Any, **flags: Any) -> None:
     \b
     Examples:
       leeward disassociate events.csv --patient pid --code icd --k 5 --m 2 -o release
-      leeward disassociate diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing
-      '?' \\
-          --k 5 --m 2 --policy hierarchy:1 -o release
+      leeward disassociate diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
+          --missing '?' --k 5 --m 2 --policy hierarchy:1 -o release
       leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
 
     EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the

@@ -122,7 +122,7 @@ def status_of(args: Sequence[str] | None = None) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """A disk's refusal is the user's to mend; anything else is ours, and its text, which may hold data, unsaid."""
+    """A disk's refusal is the user's to mend. All else is ours; its text may hold data and stays unsaid."""
     if isinstance(error, OSError) and error.errno in DISK_ERRORS:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")

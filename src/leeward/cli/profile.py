@@ -10,6 +10,7 @@ import click
 from leeward.cli.options import json_option, print_json, print_lines, with_source
 
 CODES_SHOWN = 10
+ROWS_SHOWN = 10
 
 
 @click.command()
@@ -53,7 +54,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         f"Codes a patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",
         "Notices" if figures["notices"] else "Notices: none",
-        *(f"  {notice['text']}" for notice in figures["notices"]),
+        *(f"  {noticed(notice)}" for notice in figures["notices"]),
         "",
         (
             f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} are had by fewer than "
@@ -69,7 +70,14 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         *(
             f"  m = {row['m']}  {row['below_k']:>10,}  {row['below_k_share']:6.1%}   alone with them: "
             f"{row['unique']:,} ({row['unique_share']:.1%})"
-            for row in figures["risk"]
+            for row in figures["risk"]["by_m"]
         ),
     ]
     return lines
+
+
+def noticed(notice: Mapping[str, Any]) -> str:
+    """A notice with its first row numbers."""
+    rows = ", ".join(str(row) for row in notice["rows"][:ROWS_SHOWN])
+    more = ", …" if notice["count"] > min(len(notice["rows"]), ROWS_SHOWN) else ""
+    return f"{notice['message']} (rows {rows}{more})" if rows else str(notice["message"])

@@ -36,7 +36,9 @@ def grouped_bars(
         title=None,
         sort=list(colors),
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24),
+        legend=alt.Legend(
+            orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24
+        ),
     )
     text = base.mark_text(dy=-7, fontSize=11, color=INK).encode(text=alt.Text(f"{y}:Q", format=".1%"))
     return _svg(alt.layer(base.mark_bar().encode(color=fill), text), WIDTH, 240)
@@ -67,7 +69,9 @@ def stacked(
                 title=None,
                 sort=list(colors),
                 scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-                legend=alt.Legend(orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24),
+                legend=alt.Legend(
+                    orient="top", symbolType="square", labelFontSize=13, labelLimit=400, columnPadding=24
+                ),
             ),
             order=alt.Order("order:Q"),
         )
@@ -75,26 +79,17 @@ def stacked(
     return _svg(chart, WIDTH - 60, max(60, 21 * len(names)))
 
 
-def histogram(
-    rows: Rows,
-    *,
-    low: str,
-    high: str,
-    count: str,
-    x_title: str,
-    y_title: str,
-    mark: tuple[float, float] | None = None,
-) -> str:
-    """Bars from `low` to `high` of height `count`; the span `mark` is shaded behind them."""
+def histogram(bins: Rows, *, x_title: str, y_title: str, mark: tuple[float, float] | None = None) -> str:
+    """Bars of `count` from `low` to `high` (shares); the span `mark` is shaded behind them."""
     import altair as alt
 
     base = (
-        alt.Chart(_frame(rows))
+        alt.Chart(_frame(bins))
         .mark_bar(color=BLUE, stroke="white", strokeWidth=1)
         .encode(
-            x=alt.X(f"{low}:Q", bin="binned", title=x_title, axis=alt.Axis(format="+.0%", tickCount=9)),
-            x2=f"{high}:Q",
-            y=alt.Y(f"{count}:Q", title=y_title, axis=alt.Axis(tickCount=5)),
+            x=alt.X("low:Q", bin="binned", title=x_title, axis=alt.Axis(format="+.0%", tickCount=9)),
+            x2="high:Q",
+            y=alt.Y("count:Q", title=y_title, axis=alt.Axis(tickCount=5)),
         )
     )
     if mark is None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.release import Release
@@ -13,6 +16,8 @@ RECORD, SHARED, ITEM = "record chunk", "shared chunk", "item chunk"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE}
 CODES_SHOWN = 25
 CONSTRAINTS_SHOWN = 15
+BIN, BINS_TO = 0.025, 0.4
+"""Width of a bar of the histogram of errors, and where its axis ends."""
 
 Figures = Mapping[str, Any]
 
@@ -34,11 +39,19 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 def glance(release: Release, measures: Figures, verification: Figures) -> Section:
     """The four figures that a privacy board and a researcher ask for first."""
     k, m = release.guarantee["k"], release.guarantee["m"]
-    codes = measures["source"]["codes"]
+    codes = "code" if m == 1 else "codes"
     tiles = [
-        Tile(f"≥ {k}", f"candidate records for anyone who knows up to {m} codes of a patient", tone="good"),
-        Tile("0", "codes suppressed or generalized", f"{codes:,} distinct codes in, {codes:,} out", "good"),
+        Tile(f"≥ {k}", f"candidate records for anyone who knows up to {m} {codes} of a patient", tone="good")
     ]
+    lost = next(
+        (c["figures"]["violations"] for c in verification["checks"] if c["name"] == "source_codes"), None
+    )
+    if lost is not None:
+        total = measures["source"]["codes"]
+        tone = "warn" if lost else "good"
+        tiles.append(
+            Tile(number(lost), "codes suppressed or generalized", f"of {total:,} distinct codes", tone)
+        )
     places = measures.get("placement")
     if places:
         share = places["occurrences"]["item"] / max(1, places["occurrences"]["total"])
@@ -86,7 +99,9 @@ def risk(release: Release, measures: Figures) -> Section | None:
         ),
         f"A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
         f"than {k} "
-        f"patients. Beyond {m} codes the guarantee says nothing, so no bar is drawn there for the release.",
+        f"patients. Shares are of all patients, also of those with fewer codes. Beyond {m} codes the "
+        f"guarantee "
+        "says nothing, so no bar is drawn there for the release.",
     )
     table = Table(
         "The same in numbers (original data)",
@@ -103,7 +118,23 @@ def risk(release: Release, measures: Figures) -> Section | None:
             for row in rows
         ),
     )
-    return Section("Risk before and after", (chart, table))
+    bounds = "" if all(row["patients_exact"] for row in rows) else " Where sets were too many, a lower bound."
+    table = dataclasses.replace(table, caption=table.caption + bounds)
+    return Section("Risk before and after", (chart, *candidates(measures["risk"].get("after"), k), table))
+
+
+def candidates(after: Figures | None, k: int) -> tuple[str, ...]:
+    """What an attacker with codes of real patients finds in the release."""
+    if not after or not after["sets"]:
+        return ()
+    return (
+        (
+            f"Tried out: {after['sets']:,} sets of up to {after['largest_set']} codes were drawn from "
+            f"real patients and "
+            f"looked up in the release. The smallest number of candidate records was "
+            f"**{after['smallest_candidates']:,}**; {after['below_k']:,} sets had fewer than {k}."
+        ),
+    )
 
 
 def loss(measures: Figures) -> Section | None:
@@ -201,22 +232,19 @@ def policy(measures: Figures) -> Section | None:
     if not mre or not mre["constraints"]:
         return None
     constraints = mre["constraints"]
-    within = sum(1 for each in constraints if abs(each["mre"]) <= 0.05) / len(constraints)
+    within = percent(mre["within_5_percent"])
     chart = Chart(
         "Error of each code group of the policy",
-        f"Histogram of the relative error of {len(constraints)} code groups; {percent(within)} lie "
-        f"within ±5 %.",
+        f"Histogram of the relative error of {len(constraints):,} code groups; {within} lie within ±5 %.",
         charts.histogram(
-            mre["intervals"],
-            low="low",
-            high="high",
-            count="count",
+            bins([each["mre"] for each in constraints]),
             x_title="relative error, (true − estimate) / true",
             y_title="code groups",
             mark=(-0.05, 0.05),
         ),
-        f"{percent(within)} of the groups are estimated within ±5 % (shaded). Below zero the release "
-        f"overestimates.",
+        f"{within} of the groups are estimated within ±5 % (shaded). Below zero the release "
+        f"overestimates. The two "
+        "outermost bars hold all that lies beyond.",
     )
     worst = sorted(constraints, key=lambda each: -abs(each["mre"]))[:CONSTRAINTS_SHOWN]
     table = Table(
@@ -232,21 +260,49 @@ def policy(measures: Figures) -> Section | None:
             for each in worst
         ),
     )
-    return Section(f"The utility policy, {mre['policy']}", (chart, table))
+    by_interval = Table(
+        "The same by the intervals of the paper",
+        ("relative error", "code groups", "share"),
+        tuple((span(each), number(each["count"]), percent(each["share"])) for each in mre["intervals"]),
+    )
+    intro = (
+        "A utility policy names groups of codes whose analysis is to survive. A patient matches a group "
+        "by having at "
+        "least one of its codes; below, the number of matching patients as the release gives it is "
+        "compared with "
+        "the true one."
+    )
+    return Section("What it cost: the utility policy", (intro, chart, table, by_interval))
+
+
+def bins(errors: Sequence[float]) -> list[dict[str, float]]:
+    """Counts of errors in steps of `BIN`; the outermost bins take what lies beyond."""
+    last = round(BINS_TO / BIN)
+    counts = Counter(max(-last, min(last - 1, math.floor(round(error / BIN, 9)))) for error in errors)
+    return [{"low": n * BIN, "high": (n + 1) * BIN, "count": counts[n]} for n in range(-last, last)]
+
+
+def span(interval: Figures) -> str:
+    """An interval of errors, either end open."""
+    low, high = interval["low"], interval["high"]
+    if low is None:
+        return f"below {100 * high:+g} %"
+    return f"{100 * low:+g} % and more" if high is None else f"{100 * low:+g} to {100 * high:+g} %"
 
 
 def unusable(release: Release, measures: Figures) -> Section | None:
     """Patients of whom nothing can be analysed."""
     places = measures.get("placement", {})
-    if "item_only_records" not in places:
+    count = places.get("item_only_records", places.get("item_only_records_at_least"))
+    if count is None:
         return None
-    count = places["item_only_records"]
+    least = "" if "item_only_records" in places else "At least "
     share = percent(count / max(1, release.records))
     return Section(
         "Patients whose whole record lies in an item chunk",
         (
             (
-                f"**{count:,} of {release.records:,} patients** ({share}) have all their codes in the "
+                f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in the "
                 f"item chunk "
                 "of their cluster. The model allows it, yet nothing of them can be analysed, and an "
                 "attacker who "

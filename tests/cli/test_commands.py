@@ -1,0 +1,179 @@
+"""The other commands, and the command line as a whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.cli.conftest import Run
+
+from leeward.cli.main import COMMANDS
+from leeward.cli.main import leeward as group
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(leeward: Run, command: str) -> None:
+    shown = leeward(command, "--help")
+    assert shown.status == 0
+    assert f"leeward {command}" in shown.out.split("Options:")[0].split("\n", 2)[2]
+
+
+def test_the_table_of_commands_names_what_is_there() -> None:
+    for name in COMMANDS:
+        found = group.get_command(None, name)  # type: ignore[arg-type]  # the context is not looked at
+        assert found is not None and found.name == name
+
+
+def test_an_unknown_command_names_the_nearest(leeward: Run) -> None:
+    shown = leeward("protet", "spec.yaml")
+    assert shown.status == 2
+    assert "did you mean `protect`?" in shown.err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["protect"],
+        ["protect", "spec.yaml"],
+        ["disassociate", "x.csv", "-o", "o"],
+        ["--nonsense"],
+        ["profile"],
+    ],
+)
+def test_wrong_usage_is_status_2(leeward: Run, args: list[str]) -> None:
+    shown = leeward(*args)
+    assert shown.status == 2
+    assert shown.out == ""
+
+
+def test_verify_takes_the_source_that_the_spec_names(
+    leeward: Run, spec: Path, events: Path, tmp_path: Path
+) -> None:
+    leeward("protect", spec, "-o", tmp_path / "out")
+    shown = leeward("verify", tmp_path / "out")
+    assert shown.status == 0
+    assert f"source {events}" in shown.err
+    assert "passed  counts_of_at_least_k" in shown.out
+    events.unlink()
+    shown = leeward("verify", tmp_path / "out", "--json")
+    assert "not there any more" in shown.err
+    assert shown.json()["passed"] is True
+    assert shown.json()["with_source"] is False
+
+
+def test_verify_with_a_source_given(leeward: Run, spec: Path, events: Path, tmp_path: Path) -> None:
+    leeward("protect", spec, "-o", tmp_path / "out")
+    args = (
+        "verify",
+        tmp_path / "out/share",
+        "--source",
+        events,
+        "--patient",
+        "pid",
+        "--code",
+        "icd",
+        "--json",
+    )
+    assert leeward(*args).json()["with_source"] is True
+    shown = leeward("verify", tmp_path / "out/share", "--patient", "pid")
+    assert shown.status == 2
+    assert "give --source FILE" in shown.err
+
+
+def test_verify_refutes_a_changed_release(leeward: Run, spec: Path, tmp_path: Path) -> None:
+    leeward("protect", spec, "-o", tmp_path / "out")
+    manifest = tmp_path / "out/share/release.json"
+    manifest.write_text(manifest.read_text().replace('"k": 5', '"k": 61'))
+    shown = leeward("verify", tmp_path / "out", "--json")
+    assert shown.status == 4
+    assert shown.json()["passed"] is False
+    assert "Do not share this release" in shown.err
+
+
+def test_verify_needs_a_release(leeward: Run, tmp_path: Path) -> None:
+    shown = leeward("verify", tmp_path)
+    assert shown.status == 2
+    assert "not a release" in shown.err
+
+
+def test_measure_prints_what_the_run_wrote(leeward: Run, spec: Path, events: Path, tmp_path: Path) -> None:
+    leeward("protect", spec, "-o", tmp_path / "out")
+    args = ("measure", tmp_path / "out", "--source", events, "--patient", "pid", "--code", "icd")
+    assert leeward(*args, "--json").json() == {"share": 2 / 52}
+    assert leeward(*args).out == "share: 0.03846\n"
+
+
+def test_profile_counts_and_warns(leeward: Run, events: Path) -> None:
+    events.write_text(events.read_text() + "canary-9999,\n")
+    args = ("profile", events, "--patient", "pid", "--code", "icd")
+    figures = leeward(*args, "--json").json()
+    assert figures["source"]["patients"] == 60
+    assert figures["codes"]["frequent"][0] == {"code": "250.00", "patients": 60, "share": 1.0}
+    by_m = figures["risk"]["by_m"]
+    assert [row["m"] for row in by_m] == [1, 2, 3]
+    # Codes E800 to E809 are had by two patients each, the other forty by one.
+    assert by_m[0]["below_k"] == 60
+    assert by_m[0]["unique"] == 40
+    assert any(181 in notice["rows"] for notice in figures["notices"])
+    shown = leeward(*args)
+    assert "60 patients" in shown.out
+    assert "canary" not in shown.out + shown.err
+
+
+def test_synth_codes_writes_a_cohort(leeward: Run, tmp_path: Path) -> None:
+    args = ("synth", "codes", "--patients", 50, "--codes", 30, "--seed", 3, "-o", tmp_path / "a.csv")
+    assert leeward(*args).status == 0
+    assert pl.read_csv(tmp_path / "a.csv")["patient"].n_unique() == 50
+    again = leeward(*args)
+    assert again.status == 2
+    assert "exists already" in again.err
+
+
+def test_input_flags_that_contradict_are_told(leeward: Run, events: Path) -> None:
+    shown = leeward("profile", events, "--lines", "--patient", "pid")
+    assert shown.status == 2
+    assert "--lines reads files without columns" in shown.err
+    shown = leeward("profile", events, "--code", "a,,b")
+    assert shown.status == 2
+    assert "between the commas is empty" in shown.err
+
+
+def test_the_installed_command_answers() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "from leeward.cli import main; main()", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert ran.stdout.startswith("leeward, version ")
+
+
+def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
+    """SIGTERM in the middle of a run: status 143, and the half-written folder is gone."""
+    code = (
+        "import os, signal, sys, pytest\n"
+        "from tests.cli import fake\n"
+        "from leeward.cli.main import status_of\n"
+        "patch = pytest.MonkeyPatch(); fake.install(patch)\n"
+        "patch.setattr('leeward.workflow.reported', lambda folder: os.kill(os.getpid(), signal.SIGTERM))\n"
+        f"sys.exit(status_of(['protect', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}]))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 143, ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_the_default_release_name_of_the_demo_is_in_its_help(leeward: Run) -> None:
+    assert "leeward-demo" in leeward("demo", "--help").out
+
+
+def test_json_output_is_the_only_thing_on_stdout(leeward: Run, spec: Path, tmp_path: Path) -> None:
+    shown = leeward("protect", spec, "-o", tmp_path / "out", "--json")
+    assert json.loads(shown.out)["records"] == 2
