@@ -258,7 +258,7 @@ def measure(release: Release | str | Path, cohort: Cohort, wanted: Sequence[Any]
 
 
 PROFILE_SEED = 1
-    """The profile of a cohort: its contents, its reader's notices, and the risk of releasing it as it is.
+"""Of the sample where a cohort has too many code sets to count; the same cohort gives the same figures."""
 
 PROFILED_CODES = 50
 
