@@ -72,12 +72,16 @@ def measure(
     figures: dict[str, Any] = {}
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "attack":
-            figures[name] = attack(release, cohort, population, both.released, **_options(name, options, ("most", "seed")))
+            figures[name] = attack(
+                release, cohort, population, both.released, **_options(name, options, ("most", "seed"))
+            )
         elif name in known:
             _options(name, options, ())
             figures[name] = known[name](both)
         else:
-            raise BadInput(f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack'))}.")
+            raise BadInput(
+                f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack'))}."
+            )
     return figures
 
 
@@ -91,9 +95,17 @@ def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
     places = pl.read_parquet(release.custody / "data" / "records.parquet")
     shown = release.table("records.parquet").collect().join(places, on="record").sort("place")
     if shown.height != len(sample):
-        raise BadInput(f"{cohort.name}: {len(sample):,} patients, the release has {shown.height:,}; not its source.")
+        raise BadInput(
+            f"{cohort.name}: {len(sample):,} patients, the release has {shown.height:,}; not its source."
+        )
     caps = start_caps(sample, release)
-    return Both(original, original.capped(caps), multisets_of(shown["codes"], sample), everyone, release.guarantee["k"])
+    return Both(
+        original,
+        original.capped(caps),
+        multisets_of(shown["codes"], sample),
+        everyone,
+        release.guarantee["k"],
+    )
 
 
 def start_caps(sample: CodeCounts, release: Release) -> Ints:
@@ -101,15 +113,21 @@ def start_caps(sample: CodeCounts, release: Release) -> Ints:
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
     if given is None:
         return sample.most() if rest is None else np.minimum(sample.most(), rest)
-    return np.minimum(sample.most(), np.array([given.get(code, rest or 0) for code in sample.codes], np.int64))
+    return np.minimum(
+        sample.most(), np.array([given.get(code, rest or 0) for code in sample.codes], np.int64)
+    )
 
 
 def multisets_of(lists: pl.Series, sample: CodeCounts) -> Multisets:
     """Lists of codes, sorted with repeats, as multisets over the sample's numbering."""
-    flat = pl.DataFrame({"record": np.arange(len(lists)), "code": lists}).explode("code").drop_nulls()
+    arrow = lists.rechunk().to_arrow()
+    owner = np.repeat(np.arange(len(lists)), lists.list.len().to_numpy())
+    flat = pl.DataFrame({"record": owner, "code": pl.Series(pl.from_arrow(arrow.flatten()), dtype=pl.String)})
     counted = flat.group_by("record", "code").len().sort("record", "code")
     number = {code: place for place, code in enumerate(sample.codes)}
-    values = counted["code"].cast(pl.String).replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
+    values = (
+        counted["code"].cast(pl.String).replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
+    )
     if (values < 0).any():
         raise BadInput("the release holds codes that the sample does not have; it is not its source.")
     held = np.bincount(counted["record"].to_numpy(), minlength=len(lists))
@@ -226,7 +244,8 @@ def _intervals(values: Shares) -> list[dict[str, float]]:
     held = np.bincount(place + 1, minlength=CUL_STEPS + 1)
     rows = [{"low": 0.0, "high": 0.0, "count": int(held[0])}]
     return rows + [
-        {"low": float(edges[step]), "high": float(edges[step + 1]), "count": int(held[step + 1])} for step in range(CUL_STEPS)
+        {"low": float(edges[step]), "high": float(edges[step + 1]), "count": int(held[step + 1])}
+        for step in range(CUL_STEPS)
     ]
 
 

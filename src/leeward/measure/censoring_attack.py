@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.containment import Index, Multisets, largest_parts
-from leeward.cohort.containment.index import numbered
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.release import Release
 
 Ints = NDArray[np.int64]
+
+MOST = 65_535
+"""The cap of codes that the sample does not have, where the sample was scanned for caps."""
 
 
 def attack(
@@ -40,7 +42,9 @@ def attack(
     """Consistent owners of every released record, or of `most` different ones drawn with `seed`."""
     sample, everyone = cohort.code_counts(), population.code_counts()
     caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most())
-    index = Index(Multisets(everyone.offsets, everyone.values, everyone.counts).capped(caps), np.maximum(caps, 1))
+    index = Index(
+        Multisets(everyone.offsets, everyone.values, everyone.counts).capped(caps), np.maximum(caps, 1)
+    )
     place = np.searchsorted(everyone.codes, sample.codes).astype(np.int32)
     shown = Multisets(released.offsets, place[released.values], released.counts)
     distinct, number = shown.distinct()
@@ -55,7 +59,11 @@ def attack(
     of_distinct = np.full(len(distinct), -1, np.int64)
     of_distinct[chosen] = owners
     of_records = of_distinct[number]
-    return {"rule": release.parameters.get("scope"), **_summary(of_records[of_records >= 0], k), "exact": exact}
+    return {
+        "rule": release.parameters.get("scope"),
+        **_summary(of_records[of_records >= 0], k),
+        "exact": exact,
+    }
 
 
 def population_caps(
@@ -65,7 +73,8 @@ def population_caps(
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
     if release.parameters.get("scope") == "record":
         if given is None and rest is None:
-            return most
+            scanned = dict(zip(sample, sample_most.tolist(), strict=True))
+            return np.minimum(most, np.array([scanned.get(code, MOST) for code in codes], np.int64))
         return np.minimum(most, np.array([(given or {}).get(code, rest or 0) for code in codes], np.int64))
     if release.custody is None:
         raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")

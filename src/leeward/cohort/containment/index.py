@@ -123,6 +123,24 @@ class Index:
         _in_threads(count, range(0, len(asked), QUESTIONS_AT_ONCE), self.threads)
         return out
 
+    def owners(self, codes: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.uint32]:
+        """The people who contain one multiset, ascending."""
+        items = self._starts[codes] + counts - 1
+        if not len(items):
+            return np.arange(self.n, dtype=np.uint32)
+        lists = [self._lists[self._list_offsets[item] : self._list_offsets[item + 1]] for item in items]
+        found, *others = sorted(lists, key=len)
+        for other in others:
+            if not len(found):
+                break
+            place = np.minimum(np.searchsorted(other, found), len(other) - 1)
+            found = found[other[place] == found]
+        return found
+
+    def records(self) -> Multisets:
+        """The people's records, codes outside of the numbering left out."""
+        return self._people
+
     def projections(self, asked: Multisets, floors: Ints) -> Iterator[Projection]:
         """See `Population`."""
         scratch = Scratch(self)
