@@ -48,8 +48,6 @@ KINDS: Mapping[str, str] = {
 
 EXAMPLES = "hierarchy:1, similarity:10, frequency:0.0125 or file:PATH"
 
-PolicyLike: TypeAlias = "Policy | str | Mapping[str, Any] | None"
-
 
 @dataclass(frozen=True)
 class Policy:
@@ -83,6 +81,10 @@ class Policy:
     def __str__(self) -> str:
         value = getattr(self, KINDS[self.kind])
         return f"{self.kind}:{value:g}" if isinstance(value, float) else f"{self.kind}:{value}"
+
+
+PolicyLike: TypeAlias = Policy | str | Mapping[str, Any] | None
+"""What a policy may be given as."""
 
 
 @dataclass(frozen=True)
