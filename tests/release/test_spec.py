@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -140,6 +141,7 @@ class Parameters:
     sensitive: tuple[str, ...] = ()
     policy: str | None = None
     inner: Inner | None = None
+    loose: Inner | str | Mapping[str, int] | None = None
 
 
 def test_a_parameter_class_is_built_with_its_types() -> None:
@@ -151,6 +153,10 @@ def test_a_parameter_class_is_built_with_its_types() -> None:
     )
     assert built == Parameters(k=3, share=1.0, sensitive=("a",), policy="u", inner=Inner(2))
     assert isinstance(built.share, float)
+
+
+def test_a_class_that_takes_mappings_judges_them_itself() -> None:
+    assert build(Parameters, {"k": 3, "loose": {"anything": 1}}, "").loose == {"anything": 1}
 
 
 @pytest.mark.parametrize(

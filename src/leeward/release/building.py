@@ -92,6 +92,10 @@ def _kind(value: Any) -> str:
 def _value(hint: Any, value: Any, where: str) -> Any:
     """`value` as the type `hint` says. Types we have no rule for pass: the class's own check judges them."""
     options = _options(hint)
+    if isinstance(value, Mapping) and any(
+        (typing.get_origin(option) or option) is Mapping for option in options
+    ):
+        return value  # the class takes mappings as they are, and judges them itself
     for option in options:
         fits, converted = _fits(option, value, where)
         if fits:
