@@ -187,7 +187,8 @@ def test_parquet_dates_visits_and_ages_keep_their_type(tmp_path: Path) -> None:
 
 
 def test_payload_columns_become_the_patients_frame(tmp_path: Path) -> None:
-    text = "patient,code,sex,bmi,dna,zip\n2,401.1,F,21.5,0/1,007\n1,250.00,,19,1/1,123\n1,401.1,M,19,0/1,123\n3,,F,1,,\n"
+    header = "patient,code,sex,bmi,dna,zip\n"
+    text = header + "2,401.1,F,21.5,0/1,007\n1,250.00,,19,1/1,123\n1,401.1,M,19,0/1,123\n3,,F,1,,\n"
     cohort = read(
         written(tmp_path, "a.csv", text),
         columns={"patient": "patient", "code": "code", "patients": ["sex", "bmi", "dna", "zip"]},

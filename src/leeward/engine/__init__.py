@@ -32,7 +32,7 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
     else:
         return spec
     if name == "local":
-        return LocalEngine(settings.get("threads") or threads or available_threads())
+        return LocalEngine(_threads(settings, threads))
     if name == "spark":
         from leeward.engine.spark import SparkEngine, SparkSettings
 
@@ -40,6 +40,15 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
     near = difflib.get_close_matches(name, NAMES, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise BadInput(f"No engine '{name}'.{hint} Engines: {', '.join(NAMES)}.")
+
+
+def _threads(settings: Mapping[str, Any], threads: int | None) -> int:
+    for key in settings:
+        if key != "threads":
+            near = " Did you mean 'threads'?" if difflib.get_close_matches(key, ["threads"]) else ""
+            raise BadInput(f"The local engine has no setting '{key}'.{near} Settings: threads.")
+    chosen = settings.get("threads", threads)
+    return available_threads() if chosen is None else int(chosen)
 
 
 def _only_entry(spec: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -22,7 +22,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
-    """(line, code) pairs: `patient` is the line's number, from `before` + 1; a blank line has a null code."""
+    """(line, code) pairs: `patient` is the line's number, from `before` + 1; a blank line has a blank code."""
     if file.stat().st_size == 0:
         raise BadInput(f"{file.name}: the file is empty.")
     first = before + 1
@@ -32,11 +32,16 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
         except UnicodeDecodeError as error:
             line = first - before + block.count(b"\n", 0, error.start)
             raise not_utf8(file, f"line {line}") from None
-        frame = pl.DataFrame({"patient": np.arange(first, first + len(lines)), "code": lines})
+        codes = pl.Series(lines).str.extract_all(CODE)
+        line = np.repeat(np.arange(first, first + len(lines)), codes.list.len().clip(1))
+        yield pa.RecordBatch.from_pydict({"patient": line, "code": _flat(codes)})
         first += len(lines)
-        found = pl.col("code").str.extract_all(CODE)
-        at_least_one = pl.when(found.list.len() > 0).then(found).otherwise(pl.lit([None], pl.List(pl.String)))
-        yield from frame.with_columns(at_least_one).explode("code").to_arrow().to_batches()
+
+
+def _flat(codes: pl.Series) -> pa.Array:
+    """All codes, one blank for a line without any."""
+    filled = pl.select(pl.when(codes.list.len() > 0).then(codes).otherwise(pl.lit([""]))).to_series()
+    return filled.to_arrow().flatten()
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
