@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 METHODS: dict[str, str] = {
+    "constraints": "leeward.protect.constraints:Constraints",
     "disassociation": "leeward.protect.disassociation:Disassociation",
 }
 """Method of the spec -> "module:class". A new method adds a row."""

@@ -16,6 +16,7 @@ from leeward.verify.manifest import Share, manifest_checks, open_share
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
 CHECKERS: dict[str, str] = {
+    "constraints": "leeward.verify.constraints:check",
     "censoring": "leeward.verify.censoring:check",
     "disassociation": "leeward.verify.disassociation:check",
 }

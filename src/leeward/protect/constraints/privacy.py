@@ -104,7 +104,7 @@ def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, 
         unknown = [name for name in names if name not in number]
         if unknown:
             raise BadInput(
-                f"{path.name}, row {row}: a code that the data lack, {unknown[0]!r}; correct its spelling or delete it."
+                f"{path.name}, row {row}: a code that the data lack, {unknown[0]!r}; correct it or delete it."
             )
         if names:
             found[tuple(sorted({number[name] for name in names}))] = None

@@ -36,13 +36,26 @@ class WeightedSets:
 
 def weigh(sets: CodeSets) -> WeightedSets:
     """The distinct records of a cohort on this machine."""
-    lengths = sets.lengths()
+    return merged(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
+
+
+def merged(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    codes: tuple[str, ...],
+) -> WeightedSets:
+    """Equal records become one with their weights added up; by length, then lexicographically."""
+    lengths = np.diff(offsets)
     parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = []
     for length in np.unique(lengths):
-        starts = sets.offsets[:-1][lengths == length]
-        table = sets.values[starts[:, None] + np.arange(length)]
-        parts.append(_distinct_rows(table, np.ones(len(table), np.int64)))
-    return _joined(parts, sets.codes)
+        chosen = lengths == length
+        table = values[offsets[:-1][chosen][:, None] + np.arange(length)]
+        parts.append(_distinct_rows(table, weight[chosen]))
+    sizes = np.concatenate([np.full(len(table), table.shape[1], np.int64) for table, _ in parts])
+    flat = np.concatenate([table.ravel() for table, _ in parts]).astype(np.int32)
+    weights = np.concatenate([w for _, w in parts])
+    return WeightedSets(np.concatenate(([0], np.cumsum(sizes))), flat, weights, codes)
 
 
 def _distinct_rows(
@@ -56,10 +69,3 @@ def _distinct_rows(
     first = np.ones(len(table), np.bool_)
     first[1:] = (table[1:] != table[:-1]).any(axis=1)
     return table[first], np.add.reduceat(weight, np.flatnonzero(first))
-
-
-def _joined(parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]], codes: tuple[str, ...]) -> WeightedSets:
-    lengths = np.concatenate([np.full(len(table), table.shape[1], np.int64) for table, _ in parts])
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    values = np.concatenate([table.ravel() for table, _ in parts]).astype(np.int32)
-    return WeightedSets(offsets, values, np.concatenate([w for _, w in parts]), codes)

@@ -1,0 +1,293 @@
+"""The attacker of generalization under constraints: re-checks a release from its files alone (ALGORITHMS
+§2, §8).
+
+Every set of up to m labels (or the image of every listed privacy constraint, which stays in custody) is
+held by 0 or at least k records. Sets are counted with products of sparse matrices: records that hold a
+first label give the supports of all larger sets with it. With the source at hand, the generalized rows of
+the source are compared with the published ones, whatever their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+
+TABLES = {
+    "records.parquet": {"record": pl.Int64, "codes": pl.List(pl.String)},
+    "codes.parquet": {"code": pl.String, "members": pl.List(pl.String), "suppressed": pl.Boolean},
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release that could be laid out.
+
+    holds : records × labels, 1 where a record holds a label.
+    labels, members : the released labels with their codes; number : the label of each code, -1 suppressed.
+    """
+
+    holds: Any
+    labels: list[str]
+    members: list[list[str]]
+    number: dict[str, int]
+
+    def image(self, codes: Iterable[str]) -> list[int]:
+        """The labels of some codes; suppressed and unknown ones vanish."""
+        return sorted({self.number[code] for code in codes if self.number.get(code, -1) >= 0})
+
+
+def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of a release; the later ones are left out when the files cannot be laid out."""
+    k = share.guarantee("k")
+    tables: dict[str, pl.DataFrame] = {}
+    for name, schema in TABLES.items():
+        try:
+            tables[name] = pl.read_parquet(share.data(name))
+        except (OSError, pl.exceptions.PolarsError):
+            return [Check("layout", False, f"{name} cannot be read as Parquet.")]
+        fault = layout_fault(tables[name], schema)
+        if fault:
+            return [Check("layout", False, f"{name}: {fault}")]
+    records, codes = tables["records.parquet"], tables["codes.parquet"]
+    checks = [*structure(records, codes, int(share.manifest["records"]))]
+    if not all(c.passed for c in checks):
+        return checks
+    published = lay_out(records, codes)
+    custody = share.folder.parent / "custody" / "data"
+    if share.manifest["guarantee"].get("m") is None:
+        checks.append(listed_sets(published, k, custody / "privacy.parquet"))
+    else:
+        checks += any_sets(published, k, share.guarantee("m"))
+    if (custody / "policy.parquet").is_file() and "policy" in share.manifest["parameters"]:
+        checks.append(inside_utility_constraints(published, custody / "policy.parquet"))
+    if source is not None:
+        checks += against_source(published, codes, source)
+    return checks
+
+
+def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
+    """What is wrong with a table's columns."""
+    if dict(table.schema) != schema:
+        return f"the columns are not {', '.join(schema)} of the types that the format says."
+    nulls = sum(table[name].null_count() for name in schema)
+    inner = sum(
+        table[name].explode().null_count() for name, kind in schema.items() if kind == pl.List(pl.String)
+    )
+    empty = sum(
+        int((table[n].list.len() == 0).sum()) for n, kind in schema.items() if kind == pl.List(pl.String)
+    )
+    return f"{nulls + inner - empty:,} nulls." if nulls + inner - empty else None
+
+
+def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[Check]:
+    """Record numbers, labels and members fit together."""
+    numbers = records["record"].sort()
+    misnumbered = int((numbers != pl.Series(np.arange(records.height))).sum()) + abs(stated - records.height)
+    kept, gone = codes.filter(~pl.col("suppressed")), codes.filter(pl.col("suppressed"))
+    members = kept["members"].explode()
+    named = pl.concat([members, gone["code"]])
+    twice = named.len() - named.n_unique() + codes.height - codes["code"].n_unique()
+    memberless = int((kept["members"].list.len() == 0).sum()) + int((gone["members"].list.len() > 0).sum())
+    spelt = kept.select(
+        pl.when(pl.col("members").list.len() == 1)
+        .then(pl.col("members").list.first())
+        .otherwise("(" + pl.col("members").list.sort().list.join(",") + ")")
+    ).to_series()
+    misspelt = int((spelt != kept["code"]).sum())
+    used = records["codes"].explode().drop_nulls()
+    unknown = int((~used.is_in(kept["code"].implode())).sum())
+    doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
+    return [
+        of_count(
+            "record_numbers",
+            misnumbered,
+            "Records are numbered 0 … n-1, as many as stated.",
+            "record numbers are wrong.",
+        ),
+        of_count(
+            "labels_are_disjoint",
+            twice + memberless,
+            f"{kept.height:,} labels and {gone.height:,} suppressed codes; every code is in one of them.",
+            "codes stand in two places, or labels have no members.",
+        ),
+        of_count(
+            "labels_say_their_members",
+            misspelt,
+            "Every label reads as its members.",
+            "labels do not read as their members.",
+        ),
+        of_count(
+            "labels_are_listed",
+            unknown,
+            "Records hold listed labels only.",
+            "entries of records are no listed label.",
+        ),
+        of_count(
+            "records_are_sets", doubled, "No record holds a label twice.", "records hold a label twice."
+        ),
+    ]
+
+
+def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
+    """The records as a sparse matrix."""
+    kept = codes.filter(~pl.col("suppressed"))
+    labels, members = kept["code"].to_list(), kept["members"].to_list()
+    place = pl.DataFrame(
+        {"codes": labels, "label": np.arange(len(labels))}, schema={"codes": pl.String, "label": pl.Int64}
+    )
+    rows = records.select("record", "codes").explode("codes").drop_nulls().join(place, on="codes")
+    shape = (records.height, len(labels))
+    ones = np.ones(rows.height, np.int64)
+    holds = sp.csr_array((ones, (rows["record"].to_numpy(), rows["label"].to_numpy())), shape=shape)
+    number = {code: i for i, group in enumerate(members) for code in group}
+    number.update(dict.fromkeys(codes.filter(pl.col("suppressed"))["code"].to_list(), -1))
+    return Published(holds, labels, members, number)
+
+
+def any_sets(published: Published, k: int, m: int) -> list[Check]:
+    """k^m: every set of one label, of two labels, of 3 … m labels."""
+    violations, counted = rare_sets(published.holds, k, m)
+    checks = [
+        of_count(
+            f"sets_of_{size}",
+            bad,
+            f"All {occurring:,} sets of {size} labels that occur are held by at least k = {k} records.",
+            f"sets of {size} labels are held by fewer than k = {k} records.",
+            {"size": size, "occurring": occurring},
+        )
+        for size, (bad, occurring) in enumerate(zip(violations, counted, strict=True), 1)
+    ]
+    return checks or [Check("sets_of_1", True, "No record holds any label.")]
+
+
+def rare_sets(holds: Any, k: int, m: int) -> tuple[list[int], list[int]]:
+    """For each size 1 … m: how many sets occur in fewer than k rows, and how many occur.
+
+    A set beyond a violating one is not looked at: the release is refuted already. Sizes that no row reaches
+    are left out.
+    """
+    violations: list[int] = []
+    occurring: list[int] = []
+
+    def note(size: int, supports: Any) -> None:
+        while len(violations) < size:
+            violations.append(0)
+            occurring.append(0)
+        violations[size - 1] += int((supports < k).sum())
+        occurring[size - 1] += len(supports)
+
+    def descend(rows: Any, size: int) -> None:
+        """`rows`: the records that hold the `size` - 1 labels chosen, without these and earlier labels."""
+        supports = np.asarray(rows.sum(axis=0)).ravel()
+        if size == 1:
+            note(1, supports[supports > 0])
+        if size == m or rows.nnz == 0:
+            return
+        both = sp.triu(rows.T @ rows, k=1, format="csr")
+        if both.nnz == 0:
+            return
+        note(size + 1, both.data)
+        if size + 1 == m:
+            return
+        columns = rows.tocsc()
+        for label in np.flatnonzero(np.diff(both.indptr)):
+            later = both.indices[both.indptr[label] : both.indptr[label + 1]]
+            if len(later) < 2:
+                continue
+            holders = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+            descend(rows[holders][:, np.sort(later)], size + 1)
+
+    descend(holds, 1)
+    return violations, occurring
+
+
+def listed_sets(published: Published, k: int, file: Path) -> Check:
+    """The image of every privacy constraint that the custodian listed, with all its parts."""
+    name = "listed_sets"
+    if not file.is_file():
+        return Check(name, False, "The privacy constraints stay in custody: verify the whole release folder.")
+    rows = pl.read_parquet(file)
+    bad = 0
+    images = {tuple(published.image(group)) for (_,), group in _groups(rows)}
+    for image in images:
+        if image:
+            part = published.holds[:, list(image)]
+            violations, _ = rare_sets(part, k, len(image))
+            bad += any(violations)
+    return of_count(
+        name,
+        bad,
+        f"All {len(images):,} images of privacy constraints, and their parts, occur in 0 or at least {k} records.",
+        f"images of privacy constraints have a part that fewer than {k} records hold.",
+    )
+
+
+def _groups(rows: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
+    for key, group in rows.group_by("constraint", maintain_order=True):
+        yield key, group["code"].to_list()
+
+
+def inside_utility_constraints(published: Published, file: Path) -> Check:
+    """No generalized code crosses a utility constraint."""
+    rows = pl.read_parquet(file)
+    constraint = dict(zip(rows["code"].to_list(), rows["constraint"].to_list(), strict=True))
+    crossing = 0
+    for group in published.members:
+        found = {constraint.get(code) for code in group}
+        crossing += len(group) > 1 and (len(found) > 1 or None in found)
+    return of_count(
+        "inside_utility_constraints",
+        crossing,
+        "Every generalized code lies inside one utility constraint.",
+        "generalized codes cross utility constraints.",
+    )
+
+
+def against_source(published: Published, codes: pl.DataFrame, source: Source) -> list[Check]:
+    """Every source code is a member or suppressed, and the published rows are the source's, generalized."""
+    events = source.events.select("patient", pl.col("code").cast(pl.String))
+    known = pl.DataFrame(
+        {"code": list(published.number), "label": list(published.number.values())},
+        schema={"code": pl.String, "label": pl.Int64},
+    )
+    joined = events.join(known, on="code", how="left")
+    unaccounted = joined.filter(pl.col("label").is_null())["code"].n_unique()
+    patients = joined.group_by("patient").agg(pl.col("label").filter(pl.col("label") >= 0).unique().sort())
+    expected = _signatures(patients["label"])
+    coordinates = published.holds.tocoo()
+    rows = (
+        pl.DataFrame({"record": coordinates.row, "label": coordinates.col.astype(np.int64)})
+        .group_by("record")
+        .agg(pl.col("label").sort())
+    )
+    empty = published.holds.shape[0] - rows.height
+    released = _signatures(pl.concat([rows["label"], pl.Series([[]] * empty, dtype=pl.List(pl.Int64))]))
+    difference = expected.join(released, on="row", how="full", coalesce=True).fill_null(0)
+    lost = int((difference["len"] - difference["len_right"]).clip(0).sum())
+    invented = int((difference["len_right"] - difference["len"]).clip(0).sum())
+    return [
+        of_count(
+            "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
+            "source codes are neither released nor suppressed.",
+        ),
+        of_count(
+            "rows_generalize_source_rows", invented, "Every published row is a generalized source row.",
+            "published rows are no generalization of a source row.",
+        ),
+        of_count("no_row_lost", lost, "Every source row is published.", "source rows are not published."),
+    ]  # fmt: skip
+
+
+def _signatures(rows: pl.Series) -> pl.DataFrame:
+    """Distinct rows with their counts: columns `row` (text) and `len`."""
+    texts = rows.cast(pl.List(pl.String)).list.join(",").alias("row")
+    return texts.to_frame().group_by("row").len().with_columns(pl.col("len").cast(pl.Int64))
