@@ -13,6 +13,7 @@ them and keep those whose record it turns into exactly the released one. What is
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ from leeward.release import Release
 
 Ints = NDArray[np.int64]
 
+MOST_ATTACKED = 500
+"""Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
+
+THREADS = os.cpu_count() or 1
+
 MOST = 65_535
 """The cap of codes that the sample does not have, where the sample was scanned for caps."""
 
@@ -36,10 +42,10 @@ def attack(
     cohort: Cohort,
     population: Cohort,
     released: Multisets,
-    most: int | None = None,
+    most: int | None = MOST_ATTACKED,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Consistent owners of every released record, or of `most` different ones drawn with `seed`."""
+    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all."""
     sample, everyone = cohort.code_counts(), population.code_counts()
     caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most())
     index = Index(

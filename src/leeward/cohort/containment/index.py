@@ -13,8 +13,8 @@ from leeward.cohort.containment import kernels
 from leeward.cohort.containment.multisets import Ints, Multisets, Projection, item_offsets
 from leeward.cohort.lenses_counts import CodeCounts
 
-GRID_CELLS = 1 << 20
-"""Up to this many combinations of capped counts, a histogram over all of them answers every question at once."""
+GRID_BITS = 20.0
+"""Up to 2**20 combinations of capped counts, a histogram over all of them answers every question."""
 DENSE = 32
 """A list of at least n / 32 people is kept as bits too: they then take no more room than its 32-bit numbers."""
 QUESTIONS_AT_ONCE = 128
@@ -75,9 +75,9 @@ class Index:
     @cached_property
     def _grid(self) -> NDArray[np.int64] | None:
         """People with at least these counts, for every combination of counts within the caps; None if too many."""
-        shape = tuple(int(cap) + 1 for cap in self.caps)
-        if float(np.prod(np.array(shape, np.float64))) > GRID_CELLS:
+        if np.log2(self.caps + 1.0).sum() > GRID_BITS:
             return None
+        shape = tuple(int(cap) + 1 for cap in self.caps)
         strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))], np.int64)
         people = self._people
         steps = np.minimum(people.counts, self.caps[people.values]) * strides[people.values]

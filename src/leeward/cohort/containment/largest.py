@@ -7,6 +7,7 @@ of it keeps the best part found, and the result says which records those are.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,14 +44,19 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     counts = after_drops(shared, order, drops)
     exact = np.ones(len(shared), np.bool_)
     unsettled = np.flatnonzero(drops > 0)
-    floors = np.maximum(shared.sizes() - drops, 1)[unsettled]
-    projections = population.projections(shared.take(unsettled), floors)
-    for r, floor, projection in zip(unsettled.tolist(), floors.tolist(), projections, strict=True):
-        levels, found, exact[r] = kernels.largest_shared(
-            projection.rows, projection.weights, k, floor, budget
-        )
-        if found:
-            counts[shared.offsets[r] : shared.offsets[r + 1]] = levels
+    floors = np.maximum(shared.sizes() - drops, 1)
+
+    def search(those: Ints) -> None:
+        projections = population.projections(shared.take(those), floors[those])
+        for r, projection in zip(those.tolist(), projections, strict=True):
+            levels, found, exact[r] = kernels.largest_shared(
+                projection.rows, projection.weights, k, int(floors[r]), budget
+            )
+            if found:
+                counts[shared.offsets[r] : shared.offsets[r + 1]] = levels
+
+    with ThreadPoolExecutor(population.threads) as pool:
+        list(pool.map(search, np.array_split(unsettled, population.threads)))
     return Parts(shared.with_counts(counts).take(number), exact[number])
 
 

@@ -103,6 +103,7 @@ class Population(Protocol):
     n : number of people.
     caps : int64[codes], counts above these are not told apart; what is asked must lie within.
     asks_at_once : every question costs a pass over the data, so put many together.
+    threads : how many threads may ask side by side.
     """
 
     @property
@@ -111,6 +112,8 @@ class Population(Protocol):
     def caps(self) -> Ints: ...
     @property
     def asks_at_once(self) -> bool: ...
+    @property
+    def threads(self) -> int: ...
 
     def supports(self) -> Ints:
         """People with at least c mentions of a code, flat by (code, c = 1…cap): int64[sum(caps)]."""

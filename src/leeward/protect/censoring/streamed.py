@@ -50,6 +50,7 @@ class Streamed:
     """
 
     asks_at_once = True
+    threads = 1
 
     def __init__(
         self,
