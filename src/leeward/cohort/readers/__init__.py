@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
@@ -79,5 +78,5 @@ def _read_lines(path: str | Path, vocabulary: str | None, missing: frozenset[str
     for file in find_files(path, lines.ENDINGS):
         collector.begin(file.name)
         for batch in lines.batches(file, collector.last_row):
-            collector.add(batch, batch.column("patient").to_numpy().astype(np.uint32))
+            collector.add(batch, pl.Series(pl.from_arrow(batch.column("patient"))).cast(pl.UInt32).to_numpy())
     return collector.cohort(vocabulary)

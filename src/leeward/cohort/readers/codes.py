@@ -66,7 +66,8 @@ class CodeNumbers:
         indices = column.indices
         if indices.null_count:
             indices = indices.fill_null(len(values))
-        return table[indices.to_numpy(zero_copy_only=False)]
+        # By way of Polars: pyarrow's own conversion imports pandas, which costs more than a million rows.
+        return table[pl.Series(pl.from_arrow(indices)).to_numpy()]
 
     def _number(self, value: str | None) -> int:
         text = value.strip() if value is not None else ""

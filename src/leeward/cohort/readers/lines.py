@@ -22,7 +22,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
-    """(line, code) pairs: `patient` is the line's number, from `before` + 1; a blank line has a blank code."""
+    """(line, code) pairs: `patient` is the line's number from `before` + 1; a blank line has a blank code."""
     if file.stat().st_size == 0:
         raise BadInput(f"{file.name}: the file is empty.")
     first = before + 1
@@ -30,8 +30,8 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
         try:
             lines = block.decode("utf-8").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
-            line = first - before + block.count(b"\n", 0, error.start)
-            raise not_utf8(file, f"line {line}") from None
+            at = first - before + block.count(b"\n", 0, error.start)
+            raise not_utf8(file, f"line {at}") from None
         codes = pl.Series(lines).str.extract_all(CODE)
         line = np.repeat(np.arange(first, first + len(lines)), codes.list.len().clip(1))
         yield pa.RecordBatch.from_pydict({"patient": line, "code": _flat(codes)})
