@@ -386,11 +386,11 @@ def spec_of(
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
-    """A method as the spec writes it: its name and the parameters that differ from their defaults."""
+    """A method as the spec writes it: its name and all its parameters that have a value."""
     shown: dict[str, Any] = {"name": method.name}
     for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
         value = getattr(method, each.name)
-        if each.init and value != each.default:
+        if each.init and value is not None and value != ():
             shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
     return shown
 

@@ -66,7 +66,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> None:
 def spec(events: Path, counting: None) -> Path:
     path = events.parent / "spec.yaml"
     path.write_text(
-        "source: {path: events.csv, columns: {patient: pid, code: icd}}\n"
-        "method: {name: counting, k: 5}\nformats: [parquet, csv]\nseed: 7\n"
+        "source: {path: events.csv, columns: {patient: pid, code: icd}}\nmethod: {name: counting, k: "
+        "5}\nformats: [parquet, csv]\nseed: 7\n"
     )
     return path

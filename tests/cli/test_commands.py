@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from tests.cli.conftest import Run
 
 from leeward.cli.main import COMMANDS
 from leeward.cli.main import leeward as group
+from leeward.cli.options import INPUT
+from leeward.protect.disassociation import Disassociation
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -156,12 +159,11 @@ def test_the_installed_command_answers() -> None:
 def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
     """SIGTERM in the middle of a run: status 143, and the half-written folder is gone."""
     code = (
-        "import os, signal, sys, pytest\n"
-        "from tests.cli import fake\n"
-        "from leeward.cli.main import status_of\n"
-        "patch = pytest.MonkeyPatch(); fake.install(patch)\n"
-        "patch.setattr('leeward.workflow.reported', lambda folder: os.kill(os.getpid(), signal.SIGTERM))\n"
-        f"sys.exit(status_of(['protect', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}]))\n"
+        "import os, signal, sys, pytest\nfrom tests.cli import fake\nfrom leeward.cli.main import "
+        "status_of\npatch = pytest.MonkeyPatch(); "
+        "fake.install(patch)\npatch.setattr('leeward.workflow.reported', lambda folder: "
+        f"os.kill(os.getpid(), signal.SIGTERM))\nsys.exit(status_of(['protect', {str(spec)!r}, '-o', "
+        f"{str(tmp_path / 'out')!r}]))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
@@ -177,3 +179,13 @@ def test_the_default_release_name_of_the_demo_is_in_its_help(leeward: Run) -> No
 def test_json_output_is_the_only_thing_on_stdout(leeward: Run, spec: Path, tmp_path: Path) -> None:
     shown = leeward("protect", spec, "-o", tmp_path / "out", "--json")
     assert json.loads(shown.out)["records"] == 2
+
+
+def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
+    """And for nothing else but the flags that every shortcut shares."""
+    command = group.get_command(None, "disassociate")  # type: ignore[arg-type]  # the context is not looked at
+    assert command is not None
+    flags = {option.name for option in command.params}
+    parameters = {field.name for field in dataclasses.fields(Disassociation) if field.init}
+    shared = {"path", *INPUT, "out", "engine", "threads", "seed", "formats", "measure", "as_json"}
+    assert flags == parameters | shared

@@ -56,7 +56,7 @@ def test_custody_holds_the_figures_and_the_spec_as_run(leeward: Run, spec: Path,
     assert "counts_of_at_least_k" in [check["name"] for check in verification["checks"]]
     as_run = yaml.safe_load((custody / "spec.yaml").read_text())
     assert as_run["source"]["path"] == str(spec.parent / "events.csv")
-    assert as_run["method"] == {"name": "counting", "k": 5}
+    assert as_run["method"] == {"name": "counting", "k": 5, "broken": False}
     assert as_run["seed"] == 7
     assert as_run["versions"]["leeward"]
 

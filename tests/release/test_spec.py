@@ -11,7 +11,7 @@ import pytest
 
 from leeward.errors import BadInput
 from leeward.release.building import build
-from leeward.release.spec import Spec, load, parse, to_yaml
+from leeward.release.spec import Spec, load, parse, resolved, to_yaml
 
 CONTRACT = """
 source:   {format: events, path: events.parquet, columns: {patient: pid, code: icd, age: age, visit: enc}}
@@ -48,9 +48,8 @@ def test_the_spec_as_run_reads_back_and_names_versions() -> None:
 
 def test_wide_form_plans_and_spark() -> None:
     spec = parse(
-        "source: {path: d.csv, columns: {code: [a, b]}, missing: '?'}\n"
-        "method: {name: x}\nengine: {spark: {master: 'local[2]'}}\nmeasure: [are]\n"
-        "plan: [{cox: {time: t, event: e, covariates: [age]}}]\n"
+        "source: {path: d.csv, columns: {code: [a, b]}, missing: '?'}\nmethod: {name: x}\nengine: {spark: "
+        "{master: 'local[2]'}}\nmeasure: [are]\nplan: [{cox: {time: t, event: e, covariates: [age]}}]\n"
     )
     assert spec.source.columns["code"] == ["a", "b"]
     assert spec.source.missing == ("?",)
@@ -61,8 +60,8 @@ def test_paths_are_beside_the_spec_or_in_the_working_directory(
 ) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/s.yaml").write_text(
-        "source: {path: a.csv}\npopulation: {path: b.csv}\n"
-        "method: {name: x, utility: {policy: file, path: u.csv}}\n"
+        "source: {path: a.csv}\npopulation: {path: b.csv}\nmethod: {name: x, utility: {policy: file, "
+        "path: u.csv}}\n"
     )
     (tmp_path / "specs/a.csv").write_text("")
     (tmp_path / "b.csv").write_text("")
@@ -71,6 +70,10 @@ def test_paths_are_beside_the_spec_or_in_the_working_directory(
     assert spec.source.path == str(tmp_path / "specs/a.csv")
     assert spec.population is not None and spec.population.path == str(tmp_path / "b.csv")
     assert spec.method["utility"]["path"] == str(tmp_path / "specs/u.csv")
+    as_text = resolved(
+        Spec(source=spec.source, method={"name": "x", "policy": "file:b.csv"}), tmp_path / "specs"
+    )
+    assert as_text.method["policy"] == f"file:{tmp_path / 'b.csv'}"
 
 
 START = "source: {path: a.csv}\nmethod: {name: x, k: 5}\n"

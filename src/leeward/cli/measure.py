@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from leeward.cli.figures import figure_lines
-from leeward.cli.options import _commas, json_option, print_json, print_lines, with_source
+from leeward.cli.options import commas, json_option, print_json, print_lines, with_source
 
 
 @click.command()
@@ -16,7 +16,7 @@ from leeward.cli.options import _commas, json_option, print_json, print_lines, w
     "--source", "path", required=True, metavar="COHORT", help="The original, with the input flags below."
 )
 @with_source
-@click.option("--measure", "wanted", metavar="are,mre", callback=_commas, help="[default: all that apply]")
+@click.option("--measure", "wanted", metavar="are,mre", callback=commas, help="[default: all that apply]")
 @json_option
 def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> None:
     """Measure what the release OUT lost, against its source COHORT. The figures are for the custodian only.

@@ -16,7 +16,7 @@ INPUT = ("patient", "code", "age", "visit", "date", "vocabulary", "missing", "li
 """Names of the input flags, as they reach a command."""
 
 
-def _commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+def commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
     """`a,b,c` as a tuple."""
     parts = tuple(part.strip() for part in (value or "").split(","))
     if value and not all(parts):
@@ -38,7 +38,7 @@ input_options: Callable[[F], F] = _stack(
     click.option(
         "--code",
         metavar="COL[,COL…]",
-        callback=_commas,
+        callback=commas,
         help="Column of the code; several columns for wide form [default: code].",
     ),
     click.option("--age", metavar="COL", help="Column of the age at the event, in years."),
@@ -81,11 +81,11 @@ run_options: Callable[[F], F] = _stack(
         "--format",
         "formats",
         metavar="parquet,csv",
-        callback=_commas,
+        callback=commas,
         help="Parquet is always written; csv adds a copy.",
     ),
     click.option(
-        "--measure", metavar="are,mre", callback=_commas, help="What to measure [default: all that apply]."
+        "--measure", metavar="are,mre", callback=commas, help="What to measure [default: all that apply]."
     ),
     json_option,
 )

@@ -58,8 +58,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         "",
         (
             f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} are had by fewer than "
-            f"{figures['k']} "
-            "patients)"
+            f"{figures['k']} patients)"
         ),
         *(
             f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}"

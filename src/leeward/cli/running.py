@@ -28,7 +28,9 @@ def run_and_tell(
 
     A flag left out is not in the spec, so that defaults stand in one place, the parameter class.
     """
-    from leeward.release.spec import Spec
+    from pathlib import Path
+
+    from leeward.release.spec import Spec, resolved
     from leeward.workflow import run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
@@ -40,7 +42,7 @@ def run_and_tell(
         formats=tuple(dict.fromkeys(("parquet", *formats))),
         measure=measure,
     )
-    tell(run(spec, out, threads=threads), as_json)
+    tell(run(resolved(spec, Path.cwd()), out, threads=threads), as_json)
 
 
 def tell(result: Result, as_json: bool) -> None:

@@ -68,10 +68,11 @@ def _named_source(release: Any) -> Any:
         )
         return None
     source = load(spec_file).source
+    gone = "was given in memory" if source.path is None else "is not there any more"
     if source.path is None or ("://" not in source.path and not Path(source.path).exists()):
         click.echo(
-            f"leeward: the source named in {spec_file} is not there any more; what needs the original is not "
-            "checked (--source COHORT).",
+            f"leeward: the source named in {spec_file} {gone}; what needs the original is not checked "
+            "(--source COHORT).",
             err=True,
         )
         return None

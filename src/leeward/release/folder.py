@@ -93,7 +93,7 @@ def check_out(out: Path) -> None:
     if out.exists() or out.is_symlink():
         raise BadInput(
             f"{out}: exists already; a release is never overwritten. Name another folder with -o, or "
-            f"remove this one."
+            "remove this one."
         )
 
 

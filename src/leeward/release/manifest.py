@@ -68,7 +68,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
     if _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(
             f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update "
-            f"leeward."
+            "leeward."
         )
     return manifest
 

@@ -50,8 +50,8 @@ class Release:
         share = folder if (folder / NAME).is_file() else folder / "share"
         if not (share / NAME).is_file():
             raise BadInput(
-                f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); "
-                "name the folder that `leeward protect … -o` wrote."
+                f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); name the folder that "
+                "`leeward protect … -o` wrote."
             )
         try:
             text = (share / NAME).read_text(encoding="utf-8")

@@ -10,8 +10,7 @@ from leeward.version import __version__
 
 SEEDED = (
     "> **For tests and studies only.** A person chose the seed of this release, so its shuffles can be "
-    "undone. "
-    "It must not leave the place where it was made.\n"
+    "undone. It must not leave the place where it was made.\n"
 )
 
 READING = """\
@@ -34,8 +33,8 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         SEEDED if anonymized.seeded else "",
         (
             f"{anonymized.records:,} records, anonymized with Leeward {__version__} (method "
-            f"`{anonymized.method}`). "
-            "Records are numbered anew; neither numbers nor row order mean anything.\n"
+            f"`{anonymized.method}`). Records are numbered anew; neither numbers nor row order mean "
+            "anything.\n"
         ),
         "## What is guaranteed\n",
         _guarantee(anonymized.guarantee),
@@ -47,9 +46,8 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         anonymized.readme.strip() + "\n",
         "## Please\n",
         (
-            "Do not try to find out who a record belongs to, and do not combine this release with "
-            "another release of the "
-            "same people: the guarantee holds for this release alone.\n"
+            "Do not try to find out who a record belongs to, and do not combine this release with another "
+            "release of the same people: the guarantee holds for this release alone.\n"
         ),
     ]
     return "\n".join(part for part in parts if part)

@@ -19,7 +19,7 @@ from leeward.release.building import build, check_keys, nearest
 from leeward.release.folder import FORMATS
 from leeward.version import __version__
 
-__all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "to_yaml"]
+__all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "resolved", "to_yaml"]
 
 ENGINES = ("local", "spark")
 
@@ -103,7 +103,7 @@ def load(path: str | Path) -> Spec:
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8 text; save the spec as UTF-8.") from None
     try:
-        return _resolved(parse(text), path.parent)
+        return resolved(parse(text), path.parent)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
 
@@ -185,7 +185,8 @@ def _check_plan(plan: tuple[Any, ...]) -> None:
         check_keys(model, PLAN_KEYS, f"plan[{number}].{kind}")
 
 
-def _resolved(spec: Spec, folder: Path) -> Spec:
+def resolved(spec: Spec, folder: Path) -> Spec:
+    """The spec with absolute paths: each beside `folder`, or else in the working directory."""
     population = None if spec.population is None else _at(spec.population, folder)
     method = {key: _policy_at(value, folder) for key, value in spec.method.items()}
     return dataclasses.replace(spec, source=_at(spec.source, folder), population=population, method=method)
@@ -198,9 +199,11 @@ def _at(source: SourceSpec, folder: Path) -> SourceSpec:
 
 
 def _policy_at(value: Any, folder: Path) -> Any:
-    """A parameter; the file of a utility policy (`{policy: file, path: …}`) gets an absolute path."""
+    """A parameter; the file of a utility policy (`file:PATH` or a mapping) gets an absolute path."""
     if isinstance(value, Mapping) and value.get("policy") == "file" and isinstance(value.get("path"), str):
         return {**value, "path": _path_at(value["path"], folder)}
+    if isinstance(value, str) and value.startswith("file:"):
+        return f"file:{_path_at(value.removeprefix('file:'), folder)}"
     return value
 
 

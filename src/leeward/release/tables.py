@@ -114,7 +114,6 @@ def _cell(path: Path, field: pa.Field, column: pa.Array) -> pa.Array:
     if pc.any(pc.match_substring(texts.flatten(), LIST_SEPARATOR)).as_py():
         raise BadInput(
             f"{path.name}: a code in column `{field.name}` holds `{LIST_SEPARATOR}`, which separates the "
-            f"codes of a CSV "
-            "cell. Leave `csv` out of the formats; Parquet keeps such codes."
+            "codes of a CSV cell. Leave `csv` out of the formats; Parquet keeps such codes."
         )
     return pc.binary_join(texts, LIST_SEPARATOR)

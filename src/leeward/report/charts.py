@@ -61,7 +61,7 @@ def stacked(
             x=alt.X(
                 f"{x}:Q",
                 title=x_title,
-                axis=alt.Axis(format="%" if share else ",~s"),
+                axis=alt.Axis(format="%" if share else ",d", tickCount=8),
                 stack="normalize" if share else "zero",
             ),
             color=alt.Color(

@@ -31,7 +31,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         placement(measures),
         policy(measures),
         unusable(release, measures),
-        plain_words(release),
+        plain_words(release, measures),
     ]
     return [section for section in found if section is not None]
 
@@ -79,29 +79,27 @@ def risk(release: Release, measures: Figures) -> Section | None:
     bars: list[dict[str, Any]] = []
     for row in rows:
         known = f"{row['m']} code{'s' if row['m'] > 1 else ''}"
-        bars.append({"known": known, "share": row["below_k_share"], "data": before})
+        bars.append({"known": known, "share": row["below_k"] / max(1, row["patients"]), "data": before})
         if row["m"] <= m:
             bars.append({"known": known, "share": 0.0, "data": after})
     worst = next(row for row in reversed(rows) if row["m"] <= m)
+    at_risk = percent(worst["below_k"] / max(1, worst["patients"]))
     chart = Chart(
         f"Patients whom fewer than {k} patients resemble in some codes that an attacker may know",
-        f"Bars by number of codes known. In the original data {percent(worst['below_k_share'])} of the "
-        f"patients are "
-        f"at risk with {worst['m']} codes known; in the release none with up to {m}.",
+        f"Bars by number of codes known. In the original data {at_risk} of the patients are at risk with "
+        f"{worst['m']} codes known; in the release none with up to {m}.",
         charts.grouped_bars(
             bars,
             x="known",
             y="share",
             group="data",
             x_title="codes of a patient that the attacker knows",
-            y_title="patients at risk",
+            y_title="patients at risk, of those with so many codes",
             colors={before: charts.VERMILION, after: charts.BLUE},
         ),
-        f"A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
-        f"than {k} "
-        f"patients. Shares are of all patients, also of those with fewer codes. Beyond {m} codes the "
-        f"guarantee "
-        "says nothing, so no bar is drawn there for the release.",
+        "A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
+        f"than {k} patients. Shares are of the patients with at least so many codes. Beyond {m} codes the "
+        "guarantee says nothing, so no bar is drawn there for the release.",
     )
     table = Table(
         "The same in numbers (original data)",
@@ -111,9 +109,9 @@ def risk(release: Release, measures: Figures) -> Section | None:
                 str(row["m"]),
                 number(row["patients"]),
                 number(row["below_k"]),
-                percent(row["below_k_share"]),
+                percent(row["below_k"] / max(1, row["patients"])),
                 number(row["unique"]),
-                percent(row["unique_share"]),
+                percent(row["unique"] / max(1, row["patients"])),
             )
             for row in rows
         ),
@@ -129,9 +127,8 @@ def candidates(after: Figures | None, k: int) -> tuple[str, ...]:
         return ()
     return (
         (
-            f"Tried out: {after['sets']:,} sets of up to {after['largest_set']} codes were drawn from "
-            f"real patients and "
-            f"looked up in the release. The smallest number of candidate records was "
+            f"Tried out: {after['sets']:,} sets of up to {after['largest_set']} codes were drawn from real "
+            "patients and looked up in the release. The smallest number of candidate records was "
             f"**{after['smallest_candidates']:,}**; {after['below_k']:,} sets had fewer than {k}."
         ),
     )
@@ -155,14 +152,13 @@ def loss(measures: Figures) -> Section | None:
         "What it cost: counts of code sets",
         (
             (
-                "A recipient estimates how many patients have a set of codes together. Here the "
-                "estimates are compared "
-                "with the true counts: an ARE of 2 % means that an estimate is off by 2 % of the true "
-                "count on average."
+                "A recipient estimates how many patients have a set of codes together. Here the estimates "
+                "are compared with the true counts: an ARE of 2 % means that an estimate is off by 2 % of "
+                "the true count on average."
             ),
             table,
             (
-                f"How often a code of an item chunk occurs is not released; the estimates assume the prior "
+                "How often a code of an item chunk occurs is not released; the estimates assume the prior "
                 f"`{are['prior']}`."
             ),
         ),
@@ -207,18 +203,16 @@ def placement(measures: Figures) -> Section | None:
             bars, y="code", x="count", part="kind", x_title="patients with the code", colors=COLORS
         ),
         "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
-        "the other "
-        "codes of their chunk. Rare ones move to item chunks.",
+        "the other codes of their chunk. Rare ones move to item chunks.",
     )
     return Section(
         "Which codes sit in which kind of chunk",
         (
             (
                 "Patients are put into small clusters, and the codes of a cluster into chunks. In a "
-                "**record chunk** and "
-                "a **shared chunk** it is known which codes go together in a patient, and how often. In "
-                "an **item chunk** "
-                "only the presence of a code in the cluster is known."
+                "**record chunk** and a **shared chunk** it is known which codes go together in a "
+                "patient, and how often. In an **item chunk** only the presence of a code in the cluster "
+                "is known."
             ),
             overall,
             by_code,
@@ -242,9 +236,8 @@ def policy(measures: Figures) -> Section | None:
             y_title="code groups",
             mark=(-0.05, 0.05),
         ),
-        f"{within} of the groups are estimated within ±5 % (shaded). Below zero the release "
-        f"overestimates. The two "
-        "outermost bars hold all that lies beyond.",
+        f"{within} of the groups are estimated within ±5 % (shaded). Below zero the release overestimates. "
+        "The two outermost bars hold all that lies beyond.",
     )
     worst = sorted(constraints, key=lambda each: -abs(each["mre"]))[:CONSTRAINTS_SHOWN]
     table = Table(
@@ -267,10 +260,8 @@ def policy(measures: Figures) -> Section | None:
     )
     intro = (
         "A utility policy names groups of codes whose analysis is to survive. A patient matches a group "
-        "by having at "
-        "least one of its codes; below, the number of matching patients as the release gives it is "
-        "compared with "
-        "the true one."
+        "by having at least one of its codes; below, the number of matching patients as the release gives "
+        "it is compared with the true one."
     )
     return Section("What it cost: the utility policy", (intro, chart, table, by_interval))
 
@@ -298,74 +289,83 @@ def unusable(release: Release, measures: Figures) -> Section | None:
         return None
     least = "" if "item_only_records" in places else "At least "
     share = percent(count / max(1, release.records))
+    advice = (
+        "Records were already moved to clusters that keep one of their codes (`recut`); these are left."
+        if release.parameters.get("recut")
+        else "With the option `recut`, such records move to clusters that keep one of their codes."
+    )
     return Section(
         "Patients whose whole record lies in an item chunk",
         (
             (
-                f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in the "
-                f"item chunk "
-                "of their cluster. The model allows it, yet nothing of them can be analysed, and an "
-                "attacker who "
-                "guesses does better against them than the guarantee suggests."
-            ),
-            (
-                "Where that is too many, release again with another partitioning, or with the option "
-                "that cuts "
-                "such clusters anew (`leeward disassociate --help`)."
+                f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in "
+                "the item chunk of their cluster. The model allows it, yet nothing of them can be "
+                "analysed, and an attacker who guesses does better against them than the guarantee "
+                f"suggests. {advice}"
             ),
         ),
     )
 
 
-def plain_words(release: Release) -> Section:
+def plain_words(release: Release, measures: Figures) -> Section:
     """The guarantee and its limits for people who do not read proofs (conventions, 1.9)."""
     k, m = release.guarantee["k"], release.guarantee["m"]
+    codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return Section(
         "In plain words",
         (
             (
-                f"Somebody knows up to **{m} diagnosis codes** of a patient and holds this release. "
-                f"Among all data sets "
-                f"that the release could stand for, there is at least one in which **{k} or more "
-                f"patients** have these "
-                "codes: the patient cannot be told from the others. No code was taken out or made "
-                "coarser; what is "
-                "hidden is which rare codes go together."
+                f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data "
+                f"sets that the release could stand for, at least one has **{k} or more patients** with "
+                f"these codes: which of them is meant, the files do not tell. {suppressed(measures)} What "
+                "is hidden is which rare codes go together."
             ),
             "What a board should know before it signs:",
-            Notes(
-                (
-                    (
-                        "**The promise is about what the files could mean, not about how they were "
-                        "made.** Who knows the "
-                        f"algorithm knows that a code of an item chunk is had by fewer than {k} patients "
-                        f"of its cluster, "
-                        "which rules some of those data sets out. Only attackers who know codes are covered."
-                    ),
-                    (
-                        "**One code may give away another.** Where all patients of a chunk with code x "
-                        "also have code "
-                        "y, who knows x learns y (the cover problem). The option `safe` separates such "
-                        "codes; it costs "
-                        "utility, and no theorem is claimed for it."
-                    ),
-                    (
-                        f"**More than {m} codes.** Nothing is promised against somebody who knows more "
-                        f"than {m} codes "
-                        "of a patient."
-                    ),
-                    (
-                        "**Presence is visible.** Every code of the data is in the release, so a code "
-                        "that only one "
-                        "patient in the region has tells that the patient is in the data."
-                    ),
-                    (
-                        "**Together is not covered.** Two releases of the same patients, knowledge about "
-                        "several of "
-                        "them at once, or patients who put their knowledge together may undo the protection."
-                    ),
-                )
-            ),
+            Notes(limits(k, m, safe=bool(release.parameters.get("safe")))),
+        ),
+    )
+
+
+def suppressed(measures: Figures) -> str:
+    """What was taken out, if anything."""
+    count = measures.get("method", {}).get("suppressed_occurrences", 0)
+    if count:
+        return f"For the diversity of sensitive codes, {count:,} mentions of codes were taken out."
+    return "No code was taken out or made coarser."
+
+
+def limits(k: int, m: int, *, safe: bool) -> tuple[str, ...]:
+    """What the guarantee leaves open."""
+    cover = (
+        "Such codes were put apart here (`safe`), for which no theorem is claimed."
+        if safe
+        else "The option `safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
+    )
+    return (
+        (
+            "**The promise is about what the files could mean, not about how they were made.** Who knows "
+            f"the algorithm knows that a code of an item chunk is had by fewer than {k} patients of its "
+            "cluster, which rules some of those data sets out. Only attackers who know codes are covered."
+        ),
+        (
+            "**One code may give away another.** Where all patients of a chunk with code x also have code "
+            f"y, who knows x learns y (the cover problem). {cover}"
+        ),
+        (
+            f"**More than {m}.** Nothing is promised against somebody who knows more than {m} of a "
+            "patient's codes, or codes that the patient does not have."
+        ),
+        (
+            "**Presence is visible.** All codes are in the release, so a code that is known to be one "
+            "person's alone shows that this person is in the data."
+        ),
+        (
+            "**What all candidates share is told.** If all candidate records agree on a further code, it is "
+            "learnt."
+        ),
+        (
+            "**Releases and attackers add up.** Two releases of the same patients, knowledge of several "
+            "patients at once, or attackers who pool what they know may undo the protection."
         ),
     )
 
