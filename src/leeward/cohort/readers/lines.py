@@ -34,7 +34,7 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
             raise not_utf8(file, f"line {at}") from None
         codes = pl.Series(lines).str.extract_all(CODE)
         line = np.repeat(np.arange(first, first + len(lines)), codes.list.len().clip(1))
-        yield pa.RecordBatch.from_pydict({"patient": line, "code": _flat(codes)})
+        yield pa.RecordBatch.from_arrays([pl.Series(line).to_arrow(), _flat(codes)], ["patient", "code"])
         first += len(lines)
 
 

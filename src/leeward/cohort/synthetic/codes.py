@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -283,13 +284,13 @@ def _sink(
 def _parquet_sink(
     file: Path, catalogue: list[str]
 ) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
-    names = pa.array(catalogue, pa.string())
+    names = pl.Series(catalogue).to_arrow().cast(pa.string())
     schema = pa.schema([("patient", pa.int64()), ("code", pa.dictionary(pa.int32(), pa.string()))])
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
         def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
-            codes = pa.DictionaryArray.from_arrays(pa.array(values), names)
-            table = pa.table({"patient": pa.array(patient), "code": codes}, schema=schema)
+            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names)
+            table = pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
             writer.write_table(table, row_group_size=max(1, len(values)))
 
         yield write
@@ -301,7 +302,7 @@ def _csv_sink(
 ) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
     import pyarrow.csv as pacsv
 
-    names = pa.array(catalogue, pa.string())
+    names = pl.Series(catalogue).to_arrow().cast(pa.string())
     schema = pa.schema([("patient", pa.int64()), ("code", pa.string())])
     opened = (
         gzip.GzipFile(file, "wb", compresslevel=4, mtime=0) if ".gz" in file.suffixes else file.open("wb")
@@ -310,7 +311,9 @@ def _csv_sink(
     with opened as stream, pacsv.CSVWriter(stream, schema, write_options=options) as writer:
 
         def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
-            codes = pa.DictionaryArray.from_arrays(pa.array(values), names).dictionary_decode()
-            writer.write_table(pa.table({"patient": pa.array(patient), "code": codes}, schema=schema))
+            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names).dictionary_decode()
+            writer.write_table(
+                pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
+            )
 
         yield write
