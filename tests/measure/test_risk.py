@@ -54,17 +54,33 @@ def many_records() -> list[frozenset[int]]:
     return [frozenset(generator.integers(0, 60, 6).tolist()) for _ in range(3000)]
 
 
-def test_a_sample_of_the_sets_keeps_their_supports_and_patients_are_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_keeps_supports_whole_and_is_near_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = code_sets(many_records())
     exact = risk.risk_before(sets, 5, seed=1)
     monkeypatch.setattr(risk, "MOST_SUBSETS", 20_000)
     sampled = risk.risk_before(sets, 5, seed=1)
     assert sampled == risk.risk_before(sets, 5, seed=1)
-    assert [row["exact"] for row in sampled["by_m"]] == [True, False, False, False, True]
+    assert [row["exact"] for row in sampled["by_m"]] == [True, True, False, False, True]
+    assert [row["patients_exact"] for row in sampled["by_m"]] == [True, True, False, False, True]
     for one, other in zip(exact["by_m"], sampled["by_m"], strict=True):
         assert other["sets"] <= one["sets"]
         assert other["sets_below_k_share"] == pytest.approx(one["sets_below_k_share"], abs=0.06)
-        assert other["below_k"] <= one["below_k"]
+        assert other["below_k_share"] == pytest.approx(one["below_k_share"], abs=0.05)
+        assert other["unique_share"] == pytest.approx(one["unique_share"], abs=0.05)
+
+
+@given(records=RECORDS, k=st.integers(2, 5))
+def test_every_way_to_count_agrees(records: list[frozenset[int]], k: int) -> None:
+    """Pairs by table or by keys; patients by all their sets or one by one (here the sample holds everybody)."""
+    sets = code_sets(records)
+    exact = risk.risk_before(sets, k, seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(risk, "TABLE_CELLS", 0)
+        assert risk.risk_before(sets, k, seed=1) == exact
+        patch.setattr(risk, "MOST_SUBSETS", 0)
+        one_by_one = risk.risk_before(sets, k, seed=1)["by_m"]
+    for one, other in zip(exact["by_m"], one_by_one, strict=True):
+        assert [one[key] for key in ("unique", "below_k")] == [other[key] for key in ("unique", "below_k")]
 
 
 def test_hashed_keys_count_like_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:

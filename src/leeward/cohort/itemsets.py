@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.cohort.blocks import over_blocks
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -104,4 +105,8 @@ def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int]]) -> NDArray[np
     if len(items) and (items.min() < 0 or items.max() >= len(sets.codes)):
         raise BadInput("An itemset names a code that no record holds.")
     starts, records = kernels.postings(sets.offsets, sets.values, len(sets.codes))
-    return np.asarray(kernels.supports(starts, records, offsets, items, len(sets)))
+    return np.concatenate(
+        over_blocks(
+            lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)), len(lengths)
+        )
+    )

@@ -66,29 +66,17 @@ def subset_keys(offsets: Array, values: Array, m: int, base: Any, exact: bool, s
 
 
 @njit(cache=True, nogil=True)
-def run_lengths(ordered: Array, k: int) -> Any:
-    """(runs, runs of one, runs shorter than k, occurrences in all) of sorted keys, and int64[64]: runs by floor of
-    the binary logarithm of their length."""
+def run_lengths(ordered: Array) -> Any:
+    """How often each distinct key of the sorted `ordered` occurs."""
+    out = np.empty(len(ordered), np.int64)
     runs = 0
-    ones = 0
-    short = 0
-    by_size = np.zeros(64, np.int64)
-    i = 0
-    while i < len(ordered):
-        j = i + 1
-        while j < len(ordered) and ordered[j] == ordered[i]:
-            j += 1
-        length = j - i
-        runs += 1
-        ones += np.int64(length == 1)
-        short += np.int64(length < k)
-        size = 0
-        while length > 1:
-            length >>= 1
-            size += 1
-        by_size[size] += 1
-        i = j
-    return runs, ones, short, by_size
+    for i in range(len(ordered)):
+        if i > 0 and ordered[i] == ordered[i - 1]:
+            out[runs - 1] += 1
+        else:
+            out[runs] = 1
+            runs += 1
+    return out[:runs].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -108,14 +96,93 @@ def rarest_of_owner(ordered: Array, owners: Array, n: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def record_keys(offsets: Array, values: Array) -> Any:
-    """Two 64-bit hashes of each record's whole code set."""
-    out = np.zeros((len(offsets) - 1, 2), np.uint64)
+    """A 64-bit hash of each record's whole code set."""
+    out = np.zeros(len(offsets) - 1, np.uint64)
     for r in range(len(offsets) - 1):
-        a = np.uint64(0x243F6A8885A308D3)
-        b = np.uint64(0x13198A2E03707344)
+        key = np.uint64(0x243F6A8885A308D3)
         for i in range(offsets[r], offsets[r + 1]):
-            a = mix(a ^ np.uint64(values[i] + 1))
-            b = mix(b + mix(np.uint64(values[i]) ^ np.uint64(0xA4093822299F31D0)))
-        out[r, 0] = a
-        out[r, 1] = b
+            key = mix(key ^ mix(np.uint64(values[i]) + np.uint64(0x13198A2E03707344)))
+        out[r] = key
+    return out
+
+
+@njit(cache=True, nogil=True)
+def matching_records(offsets: Array, values: Array, constraint_of: Array, constraints: int) -> Any:
+    """Records with at least one code of each constraint; `constraint_of` is -1 for codes of none."""
+    found = np.zeros(constraints, np.int64)
+    last = np.full(constraints, -1, np.int64)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            u = constraint_of[values[i]]
+            if u >= 0 and last[u] != r:
+                last[u] = r
+                found[u] += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def rarest_subsets(offsets: Array, values: Array, starts: Array, holders: Array, chosen: Array, largest: int, widest: int) -> Any:
+    """Support of the rarest set of m codes of each chosen record, int64[len(chosen), largest]; 2^62 where it has
+    fewer than m. Of a record with more than `widest` codes only the rarest `widest` are looked at.
+
+    For each record, every other record's overlap is a mask of its codes; supports of all its subsets are the sums
+    over the masks that contain them."""
+    n = len(offsets) - 1
+    out = np.full((len(chosen), largest), np.int64(2**62), np.int64)
+    overlap = np.zeros(n, np.uint16)
+    count = np.zeros(1 << widest, np.int64)
+    for at in range(len(chosen)):
+        r = chosen[at]
+        own = values[offsets[r] : offsets[r + 1]].copy()
+        for i in range(1, len(own)):  # by rising support
+            j = i
+            while j > 0 and starts[own[j] + 1] - starts[own[j]] < starts[own[j - 1] + 1] - starts[own[j - 1]]:
+                own[j], own[j - 1] = own[j - 1], own[j]
+                j -= 1
+        width = min(len(own), widest)
+        count[: 1 << width] = 0
+        for j in range(width):
+            bit = np.uint16(1 << j)
+            for t in range(starts[own[j]], starts[own[j] + 1]):
+                overlap[holders[t]] |= bit
+        for j in range(width):
+            for t in range(starts[own[j]], starts[own[j] + 1]):
+                mask = overlap[holders[t]]
+                if mask:
+                    count[mask] += 1
+                    overlap[holders[t]] = np.uint16(0)
+        for j in range(width):
+            for mask in range(1 << width):
+                if not (mask >> j) & 1:
+                    count[mask] += count[mask | (1 << j)]
+        for mask in range(1, 1 << width):
+            size = 0
+            rest = mask
+            while rest:
+                rest &= rest - 1
+                size += 1
+            if size <= largest:
+                out[at, size - 1] = min(out[at, size - 1], count[mask])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def pair_table(offsets: Array, values: Array, codes: int) -> Any:
+    """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
+    table = np.zeros((codes, codes), np.int32)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            for j in range(i, offsets[r + 1]):
+                table[values[i], values[j]] += 1
+    return table
+
+
+@njit(cache=True, nogil=True)
+def rarest_pair(offsets: Array, values: Array, table: Array) -> Any:
+    """Support of each record's rarest pair, int64[n]; 2^62 where it has fewer than two codes."""
+    out = np.full(len(offsets) - 1, np.int64(2**62), np.int64)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            for j in range(i + 1, offsets[r + 1]):
+                out[r] = min(out[r], np.int64(table[values[i], values[j]]))
     return out

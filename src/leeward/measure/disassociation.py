@@ -218,17 +218,18 @@ def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, pr
     constraint when it has at least one of its codes."""
     if policy is None:
         return {"policy": "none", "prior": prior, "constraints": [], "intervals": [], "skipped": 0}
-    index = {code: i for i, code in enumerate(sets.codes)}
+    grouped = policy.select(pl.col("constraint", "code").cast(pl.String))
+    grouped = grouped.group_by("constraint", maintain_order=True).agg("code")
+    members: list[list[str]] = grouped["code"].to_list()
+    estimated = matching(published, members, prior)
     found: list[dict[str, Any]] = []
-    skipped = 0
-    grouped = policy.group_by("constraint", maintain_order=True).agg(pl.col("code").cast(pl.String))
-    for name, codes in grouped.select(pl.col("constraint").cast(pl.String), "code").iter_rows():
-        true = matching_records(sets, [index[code] for code in codes if code in index])
-        if true == 0:
-            skipped += 1
-            continue
-        estimated = matching(published, codes, prior)
-        found.append({"name": name, "codes": len(codes), "true": true, "estimate": estimated, "mre": (true - estimated) / true})
+    counted = matching_records(sets, members).tolist()
+    names = grouped["constraint"].to_list()
+    for name, codes, true, estimate in zip(names, members, counted, estimated.tolist(), strict=True):
+        if true > 0:
+            error = (true - estimate) / true
+            found.append({"name": name, "codes": len(codes), "true": true, "estimate": estimate, "mre": error})
+    skipped = len(members) - len(found)
     errors = np.array([each["mre"] for each in found])
     return {
         "policy": f"{len(found)} constraints",
@@ -260,9 +261,12 @@ def intervals(errors: Array) -> list[dict[str, Any]]:
     ]
 
 
-def matching_records(sets: CodeSets, codes: list[int]) -> int:
-    """Number of records with at least one of `codes`."""
-    wanted = np.zeros(len(sets.codes), np.bool_)
-    wanted[codes] = True
-    held = np.concatenate([[0], np.cumsum(wanted[sets.values])])
-    return int((held[sets.offsets[1:]] > held[sets.offsets[:-1]]).sum())
+def matching_records(sets: CodeSets, constraints: list[list[str]]) -> Array:
+    """Number of records with at least one code of each constraint; constraints share no code."""
+    from leeward.measure import _risk_kernels as kernels
+
+    index = {code: i for i, code in enumerate(sets.codes)}
+    constraint_of = np.full(len(sets.codes), -1, np.int64)
+    for u, codes in enumerate(constraints):
+        constraint_of[[index[code] for code in codes if code in index]] = u
+    return np.asarray(kernels.matching_records(sets.offsets, sets.values, constraint_of, len(constraints)))

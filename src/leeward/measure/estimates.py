@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.cohort.blocks import over_blocks
 from leeward.errors import BadInput
 from leeward.measure.published import Array, Published, read
 from leeward.release import Release
@@ -89,30 +90,53 @@ def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: 
     at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
-    low, expected, high = kernels.answer(
-        at, codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words, p.bits,
-        p.parent, p.root, p.leaf, p.records, item_means(p, prior),
-    )  # fmt: skip
+    means = item_means(p, prior)
+
+    def block(first: int, last: int) -> tuple[Array, Array, Array]:
+        found: tuple[Array, Array, Array] = kernels.answer(
+            at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words, p.bits,
+            p.parent, p.root, p.leaf, p.records, means,
+        )  # fmt: skip
+        return found
+
+    low, expected, high = (np.concatenate(each) for each in zip(*over_blocks(block, len(sizes)), strict=True))
     return Estimates(low, expected, high, prior)
 
 
-def matching(published: Published, constraint: Iterable[str], prior: str = "cubic") -> float:
-    """Expected number of records with at least one code of `constraint` (section 1.7, for MRE)."""
+def matching(published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic") -> NDArray[np.float64]:
+    """Expected number of records with at least one code of each constraint (section 1.7, for MRE)."""
     from leeward.measure import _estimate_kernels as kernels
 
     p = published
     number = p.number
-    wanted = [number[code] for code in sorted(set(constraint)) if code in number]
-    if not wanted:
-        return 0.0
-    entries = np.concatenate([np.arange(p.at[c], p.at[c + 1]) for c in wanted])
-    order = entries[np.lexsort((p.entry_chunk[entries], p.entry_node[entries]))]
-    return float(
-        kernels.matching(
-            p.entry_node[order], p.entry_chunk[order], p.entry_place[order], p.kind, p.words, p.bits,
-            p.parent, p.leaf, p.records, item_means(p, prior),
-        )
+    wanted = [[number[code] for code in sorted(set(each)) if code in number] for each in constraints]
+    entries, owner = entries_of(p, wanted)
+    by_node = np.argsort(p.node, kind="stable")
+    rank = np.empty(len(by_node), np.int64)
+    rank[by_node] = np.arange(len(by_node))
+    order = np.argsort(owner * max(len(by_node), 1) + rank[p.entry_chunk[entries]], kind="stable")
+    entries = entries[order]
+    bounds = np.searchsorted(owner[order], np.arange(len(wanted) + 1))
+    node, chunk, place = p.entry_node[entries], p.entry_chunk[entries], p.entry_place[entries]
+    means = item_means(p, prior)
+    return np.array(
+        [
+            kernels.matching(
+                node[low:high], chunk[low:high], place[low:high], p.kind, p.words, p.bits,
+                p.parent, p.leaf, p.records, means,
+            )
+            for low, high in zip(bounds[:-1], bounds[1:], strict=True)
+        ],
+        np.float64,
     )  # fmt: skip
+
+
+def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Array]:
+    """The entries of each list of codes, one after the other, and the number of the list of each entry."""
+    pieces = [np.arange(published.at[c], published.at[c + 1]) for codes in wanted for c in codes]
+    owners = [np.full(published.at[c + 1] - published.at[c], i) for i, codes in enumerate(wanted) for c in codes]
+    nothing = np.empty(0, np.int64)
+    return np.concatenate([nothing, *pieces]), np.concatenate([nothing, *owners])
 
 
 @lru_cache(maxsize=2)

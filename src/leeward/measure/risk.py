@@ -7,16 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from leeward.cohort.blocks import over_blocks
 from leeward.cohort.lenses import CodeSets
 from leeward.measure.estimates import estimates_of_numbers
 from leeward.measure.published import Array, Published
 from leeward.randomness import Randomness
 
-MOST_SUBSETS = 25_000_000
-"""Code sets of one size that are held at once; beyond, an even sample of the sets is taken, each counted in full."""
+MOST_SUBSETS = 4_000_000
+"""Occurrences of code sets of one size that are held at once; beyond, an even sample of the sets is taken, each
+counted in full."""
 
-MOST_QUERIES = 20_000
-"""Code sets whose candidates are counted after release."""
+TABLE_CELLS = 1 << 26
+"""Pairs are counted in a table where it has no more cells."""
+
+PATIENTS_SAMPLED = 1_000
+"""Patients whose rarest code sets are looked for where not every set can be held."""
+
+WIDEST = 16
+"""Of a sampled patient's codes, at most so many are combined, the rarest."""
+
+SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
+"""Code sets drawn from records after release, and those with the rarest codes, whose candidates are counted."""
 
 LARGEST_M = 5
 
@@ -27,37 +38,41 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
     Returns
     -------
     dict
-        `by_m`: for each m, of the distinct sets of m codes that some record holds: `sets`, `sets_in_one_record_share`,
-        `sets_below_k_share`, `exact` (False: `sampled_share` of the sets was taken, evenly); of the patients with at
-        least m codes (`patients`): `unique` and `below_k` hold a set of m codes that no other, or fewer than k
-        patients hold, with `unique_share` and `below_k_share` of all patients. Where not every set could be counted,
-        patients are a lower bound (`patients_exact` False): who is at risk with m - 1 codes and has one more, is
-        with m.
+        `by_m`: for each m, of the distinct sets of m codes that some record holds: `sets` (counted),
+        `sets_in_one_record_share`, `sets_below_k_share`, `sets_by_support`, and `exact` (False: `sampled_share` of
+        the sets was taken, evenly). Of the patients with at least m codes (`patients`): `unique` and `below_k` hold
+        a set of m codes that no other, or fewer than k patients hold, with `unique_share` and `below_k_share` of all
+        patients. `patients_exact` False: extrapolated from `patients_sampled` of them.
         `whole_set`: patients by their whole code set.
     """
     n = len(sets)
     lengths = sets.lengths()
     rows: list[dict[str, Any]] = []
-    rarest: Array = np.full(n, n, np.int64)
-    whole = True
+    sampled: Array | None = None
     for m in range(1, largest_m + 1):
-        if not (lengths >= m).any():
-            break
-        row, found = _risk_of(sets, m, k, seed)
-        whole = whole and found is not None
         enough = lengths >= m
-        # Supports fall as sets grow, so the bound of m - 1 codes holds for m where m could not be counted whole.
-        rarest = found if found is not None else rarest
-        unique, below = int((enough & (rarest == 1)).sum()), int((enough & (rarest < k)).sum())
+        if not enough.any():
+            break
+        row, rarest = _pairs(sets, m, k) if m <= 2 and len(sets.codes) ** 2 <= TABLE_CELLS else _subsets(sets, m, k, seed)
+        patients = int(enough.sum())
+        if rarest is None:
+            if sampled is None:
+                sampled = _sampled_patients(sets, largest_m, seed)
+            held = sampled[:, m - 1]
+            scale = n / len(held)
+            unique, below = round(int((held == 1).sum()) * scale), round(int((held < k).sum()) * scale)
+            row["patients_sampled"] = len(held)
+        else:
+            unique, below = int((rarest == 1).sum()), int((rarest < k).sum())
         rows.append(
             {
                 **row,
-                "patients": int(enough.sum()),
+                "patients": patients,
                 "unique": unique,
                 "unique_share": unique / n,
                 "below_k": below,
                 "below_k_share": below / n,
-                "patients_exact": found is not None,
+                "patients_exact": rarest is not None,
             }
         )
     return {"k": k, "patients": n, "by_m": rows, "whole_set": whole_sets(sets, k)}
@@ -69,8 +84,23 @@ def subsets_of_size(sets: CodeSets, m: int) -> int:
     return sum(int(count) * comb(length, m) for length, count in enumerate(by_length))
 
 
-def _risk_of(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], Array | None]:
-    """The figures of sets of m codes, and each record's rarest such set's support (None when sampled)."""
+def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], Array]:
+    """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
+    from leeward.measure import _risk_kernels as kernels
+
+    supports = sets.supports()
+    if m == 1:
+        rarest = np.full(len(sets), 2**62)
+        np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
+        return _figures(1, supports[supports > 0], k, 1.0), rarest
+    table = kernels.pair_table(sets.offsets, sets.values, len(sets.codes))
+    rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
+    np.fill_diagonal(table, 0)
+    return _figures(2, table[table > 0], k, 1.0), rarest
+
+
+def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], Array | None]:
+    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are sampled)."""
     from leeward.measure import _risk_kernels as kernels
 
     total = subsets_of_size(sets, m)
@@ -86,55 +116,76 @@ def _risk_of(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
         found = kernels.subset_keys(sets.offsets, sets.values, m, base, exact_keys, salt, threshold, keys, owners)
         if found <= len(keys):
             break
-        threshold = threshold // np.uint64(2)  # a frequent leading pair was drawn: take fewer
+        threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
         share /= 2
-    rarest = None
     if sampled:
-        ordered = np.sort(keys[:found])
-    else:
-        order = np.argsort(keys[:found])
-        ordered = keys[order]
-        rarest = kernels.rarest_of_owner(ordered, owners[order], len(sets))
-    runs, ones, short, by_size = kernels.run_lengths(ordered, k)
+        return _figures(m, kernels.run_lengths(np.sort(keys[:found])), k, share), None
+    order = np.argsort(keys[:found])
+    ordered = keys[order]
+    return _figures(m, kernels.run_lengths(ordered), k, 1.0), kernels.rarest_of_owner(ordered, owners[order], len(sets))
+
+
+def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
+    """Of the supports of distinct sets of m codes."""
+    count = max(len(supports), 1)
+    by_size = np.bincount(np.log2(supports).astype(np.int64)) if len(supports) else np.zeros(0, np.int64)
     return {
         "m": m,
-        "sets": int(runs),
-        "sets_in_one_record_share": ones / max(runs, 1),
-        "sets_below_k_share": short / max(runs, 1),
+        "sets": len(supports),
+        "sets_in_one_record_share": int((supports == 1).sum()) / count,
+        "sets_below_k_share": int((supports < k).sum()) / count,
         "sets_by_support": [
-            {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": float(c / max(runs, 1))} for i, c in enumerate(by_size) if c
+            {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": int(c) / count} for i, c in enumerate(by_size) if c
         ],
-        "exact": not sampled,
+        "exact": share == 1.0,
         "sampled_share": share,
-    }, rarest
+    }
+
+
+def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> Array:
+    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients, largest_m]."""
+    from leeward.cohort import _itemset_kernels
+    from leeward.measure import _risk_kernels as kernels
+
+    chosen = Randomness.of(seed).stream("risk of patients").permutation(len(sets))[:PATIENTS_SAMPLED]
+    starts, holders = _itemset_kernels.postings(sets.offsets, sets.values, len(sets.codes))
+    return np.concatenate(
+        over_blocks(
+            lambda low, high: kernels.rarest_subsets(
+                sets.offsets, sets.values, starts, holders, chosen[low:high], largest_m, WIDEST
+            ),
+            len(chosen),
+        )
+    )
 
 
 def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
     """Patients whose whole code set no other patient, or fewer than k patients, have."""
     from leeward.measure import _risk_kernels as kernels
 
-    keys = kernels.record_keys(sets.offsets, sets.values)
-    _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    alike = counts[inverse.ravel()]
+    alike = kernels.run_lengths(np.sort(kernels.record_keys(sets.offsets, sets.values)))
     n = max(len(sets), 1)
-    unique, below = int((alike == 1).sum()), int((alike < k).sum())
+    unique, below = int((alike == 1).sum()), int(alike[alike < k].sum())
     return {"unique": unique, "unique_share": unique / n, "below_k": below, "below_k_share": below / n}
 
 
 def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, Any]:
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
-    Sets are drawn from random records; a set's candidates are the upper bound of its estimate (section 1.7).
+    Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked at; a
+    set's candidates are the upper bound of its estimate (section 1.7).
     """
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
     translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
+    holders = np.diff(published.at)
     drawn: list[Array] = []
-    for r in stream.integers(0, len(sets), MOST_QUERIES):
+    for r in stream.integers(0, len(sets), SETS_DRAWN):
         codes = translate[sets.values[sets.offsets[r] : sets.offsets[r + 1]]]
         size = int(stream.integers(1, published.m + 1))
         drawn.append(np.sort(stream.permutation(codes[codes >= 0])[:size]))
-    queries = [query for query in drawn if len(query)]
+    distinct = {tuple(query.tolist()): query for query in drawn if len(query)}
+    queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
     high = estimates_of_numbers(published, queries, "one").high
     return {
         "sets": len(queries),
