@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from leeward.cli.options import json_option, print_json, print_lines
@@ -42,7 +44,7 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
             f"{out}: counts are estimated from disassociated releases; this one is {release.method}."
         )
     found = estimates(read(release.share), queries, prior)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"codes": list(query), "low": int(low), "expected": float(expected), "high": int(high)}
         for query, low, expected, high in zip(queries, found.low, found.expected, found.high, strict=True)
     ]

@@ -1,0 +1,215 @@
+"""The report: one file without any address in it, every figure of its inputs, words that fit the case."""
+
+from __future__ import annotations
+
+import copy
+import html.parser
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from leeward.errors import BadInput
+from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
+from leeward.report import render
+from leeward.report import write as write_report
+from leeward.report.disassociation import bins, sections
+from leeward.report.notebook import result_html
+from leeward.report.writing import marked
+
+MEASURES: dict[str, Any] = {
+    "source": {"name": "ward <7>.csv", "vocabulary": "icd9", "patients": 40, "events": 90, "codes": 12},
+    "notices": [
+        {
+            "kind": "missing code",
+            "message": "12 missing codes left out",
+            "count": 12,
+            "rows": list(range(1, 13)),
+        }
+    ],
+    "method": {"clusters": 4},
+    "risk": {
+        "by_m": [
+            {"m": 1, "patients": 40, "below_k": 4, "unique": 1, "patients_exact": True},
+            {"m": 2, "patients": 32, "below_k": 16, "unique": 8, "patients_exact": True},
+            {"m": 3, "patients": 20, "below_k": 18, "unique": 15, "patients_exact": False},
+        ],
+        "after": {"sets": 200, "largest_set": 2, "smallest_candidates": 6, "below_k": 0},
+    },
+    "placement": {
+        "occurrences": {"record": 60, "shared": 10, "item": 20, "total": 90},
+        "codes": [{"code": "250.00", "support": 20, "record": 15, "shared": 2, "item": 3}],
+        "item_only_records": 3,
+    },
+    "are": {
+        "prior": "cubic",
+        "workloads": [{"label": "frequent sets", "queries": 7, "are": 0.0213, "skipped": 1}],
+    },
+    "mre": {
+        "constraints": [
+            {"name": "u1", "true": 10, "estimate": 10.0, "mre": 0.0},
+            {"name": "u2", "true": 4, "estimate": 3.0, "mre": 0.25},
+        ],
+        "within_5_percent": 0.5,
+        "intervals": [
+            {"low": None, "high": -0.24, "count": 0, "share": 0.0},
+            {"low": -0.025, "high": 0.025, "count": 1, "share": 0.5},
+            {"low": 0.24, "high": None, "count": 1, "share": 0.5},
+        ],
+    },
+}
+VERIFICATION: dict[str, Any] = {
+    "passed": True,
+    "method": "disassociation",
+    "with_source": True,
+    "checks": [
+        {"name": "cluster_sizes", "passed": True, "detail": "All 4 clusters hold 5 records.", "figures": {}},
+        {"name": "source_codes", "passed": True, "detail": "All there.", "figures": {"violations": 0}},
+    ],
+    "warnings": ["a warning of the verifier"],
+}
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    anonymized = Anonymized(
+        method="disassociation",
+        parameters={"k": 5, "m": 2, "recut": True, "safe": False},
+        guarantee=Guarantee("k^m-anonymity", "knows 2 codes", ("collusion",), k=5, m=2),
+        records=40,
+        tables=(ReleaseTable.of("nodes.parquet", pa.table({"node": [0]})),),
+        readme="",
+    )
+    custody = {"measures.json": MEASURES, "verification.json": VERIFICATION}
+    write(anonymized, tmp_path / "out", custody=custody)
+    return Release.open(tmp_path / "out")
+
+
+def without_tags(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[-1]))
+
+
+def test_the_report_is_one_file_that_asks_for_no_other(release: Release) -> None:
+    page = write_report(release.share.parent).read_text()
+    addresses = set(re.findall(r'https?://[^"\s<)]+', page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert not re.search(r"<script|<link|<img|@import|url\(", page)
+    assert "@media print" in page
+
+
+def test_the_report_is_well_formed_and_named(release: Release) -> None:
+    class Tags(html.parser.HTMLParser):
+        open_: list[str]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.open_, self.titles = [], []
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            if tag not in {"meta", "br"}:
+                self.open_.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open_.pop() == tag
+
+    page = render(release, MEASURES, VERIFICATION)
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open_ == []
+    assert '<html lang="en">' in page
+    ids = re.findall(r'<(?:section|h2|h3) id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+
+
+def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Release) -> None:
+    page = render(release, MEASURES, VERIFICATION)
+    figures = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
+    assert len(figures) == 4
+    for figure in figures:
+        assert re.search(r"<h3[^>]*>\S", figure)
+        assert re.search(r'role="img" aria-label="[^"]{20,}"', figure)
+        assert "<svg" in figure
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        "≥ 5",
+        "22.2 %",  # 20 of 90 code occurrences in item chunks
+        "2.1 %",  # the ARE at a glance
+        "2.13 %",  # and in its table
+        "50.0 %",  # 16 of 32 patients at risk with two codes
+        "3 of 40 patients",
+        "The smallest number of candidate records was 6 ;",
+        "a lower bound",
+        "+25.0 %",
+        "12 missing codes left out 12 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …",
+        "passed cluster sizes All 4 clusters hold 5 records.",
+        "a warning of the verifier",
+        "collusion",
+        "Verified: all 2 checks",
+        "No code was taken out or made coarser",
+        "cover problem",
+    ],
+)
+def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:
+    assert figure in without_tags(render(release, MEASURES, VERIFICATION))
+
+
+def test_names_are_escaped(release: Release) -> None:
+    page = render(release, MEASURES, VERIFICATION)
+    assert "ward <7>" not in page
+    assert "ward &lt;7&gt;.csv" in page
+    assert str(marked("a <b> **c** `d`")) == "a &lt;b&gt; <strong>c</strong> <code>d</code>"
+
+
+def test_same_input_same_report(release: Release) -> None:
+    assert render(release, MEASURES, VERIFICATION) == render(release, MEASURES, VERIFICATION)
+
+
+def test_a_refuted_release_says_do_not_share(release: Release) -> None:
+    refuted = copy.deepcopy(VERIFICATION)
+    refuted["passed"] = refuted["checks"][0]["passed"] = False
+    text = without_tags(render(release, MEASURES, refuted))
+    assert "Verification failed: do not share" in text
+    assert "FAILED cluster sizes" in text
+
+
+def test_what_was_not_measured_has_no_section(release: Release) -> None:
+    few = {"source": MEASURES["source"], "notices": [], "method": {}}
+    titles = [section.title for section in sections(release, few, VERIFICATION)]
+    assert titles == ["At a glance", "In plain words"]
+    assert "Nothing was repaired" in without_tags(render(release, few, VERIFICATION))
+
+
+def test_suppressed_codes_are_told(release: Release) -> None:
+    some = {**MEASURES, "method": {"suppressed_occurrences": 7}}
+    assert "7 mentions of codes were taken out" in without_tags(render(release, some, VERIFICATION))
+
+
+def test_bins_of_the_histogram_hold_every_error() -> None:
+    found = bins([-3.0, -0.05, -0.0251, 0.0, 0.024999, 0.025, 0.39, 0.4, 9.0])
+    counts = {round(each["low"], 3): each["count"] for each in found if each["count"]}
+    assert counts == {-0.4: 1, -0.05: 2, 0.0: 2, 0.025: 1, 0.375: 3}
+
+
+def test_a_report_needs_its_inputs(release: Release) -> None:
+    assert release.custody is not None
+    (release.custody / "measures.json").unlink()
+    with pytest.raises(BadInput, match=r"measures\.json: not there"):
+        write_report(release.share.parent)
+    with pytest.raises(BadInput, match="no release|not a release|no custody"):
+        write_report(release.share / "data")
+
+
+def test_a_notebook_shows_a_card(release: Release) -> None:
+    card = result_html(
+        release, VERIFICATION, json.loads(json.dumps(MEASURES)), Path("out/custody/report.html")
+    )
+    assert "40 records released by disassociation" in card
+    assert "2 of 2 checks passed" in card
+    assert "ward &lt;7&gt;.csv" in card
