@@ -15,7 +15,13 @@ def spark_engine() -> Iterator[Engine]:
         "master": "local[2]",
         "memory": "1g",
         "partitions": 2,
-        "config": {"spark.default.parallelism": "2", "spark.sql.adaptive.enabled": "false"},
+        "config": {
+            "spark.default.parallelism": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            # A short life: no time to win back what a good compiler and collector cost at the start.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+        },
     }
     started = engine.make({"spark": settings})
     yield started
