@@ -16,12 +16,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from leeward.protect.disassociation.horpart import gather, split_all, split_chain
-from leeward.protect.disassociation.refine import Clusters, SharedChunks, leaf_items, refine
+from leeward.protect.disassociation.refine import Clusters, SharedChunks, distinct_codes, leaf_items, refine
 from leeward.protect.disassociation.settle import BLOCK, count_supports, recut, settle_block
 from leeward.protect.disassociation.verpart import place_leaves
 
 BLOCKS_A_THREAD = 8
 SMALLEST_BLOCK = 256
+NO_LIMIT = 2**62
 
 
 class Pool:
@@ -102,6 +103,7 @@ class Rules:
     refine: bool = True
     settle: bool = False
     recut: bool = False
+    max_joint: int = NO_LIMIT
 
 
 def gathered(
@@ -256,7 +258,11 @@ def disassociate(
     if rules.refine:
         items = leaf_items(offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes)
         clusters = Clusters(
-            *items, np.diff(leaf_offsets), np.arange(leaves, dtype=np.int64), np.full(leaves, -1, np.int64)
+            *items,
+            *distinct_codes(items[0], items[1]),
+            np.diff(leaf_offsets),
+            np.arange(leaves, dtype=np.int64),
+            np.full(leaves, -1, np.int64),
         )
         shared = refine(
             clusters,
@@ -270,6 +276,7 @@ def disassociate(
             constraint_of=rules.constraint_of,
             n_constraints=rules.n_constraints,
             sensitive=rules.sensitive,
+            max_joint=rules.max_joint,
             nested=rules.nested,
             safe=rules.safe,
             blocks=pool.blocks,

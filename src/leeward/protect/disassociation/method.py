@@ -103,6 +103,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         refine=parameters.refine,
         settle=parameters.partitioning == "settled",
         recut=parameters.recut,
+        max_joint=parameters.joint_limit or core.NO_LIMIT,
     )
 
 

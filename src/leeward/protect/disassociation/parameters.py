@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PARTITIONINGS = {"settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
 
+SETTLED_MAX_JOINT = 80
+"""Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
+
 PRIORS = ("cubic", "one", "uniform")
 
 
@@ -44,6 +47,8 @@ class Disassociation:
     """Records that would lie wholly in an item chunk move to a cluster that keeps one of their codes."""
     refine: bool = True
     """Shared chunks for codes that stand in the item chunks of several clusters."""
+    max_joint: int | None = None
+    """Joint clusters of more records are not made. Default: 80k for `settled`, no limit for `paper`."""
     nested: bool = False
     """Allow shared chunks with codes that stand in chunks below, k-anonymous then (Property 1)."""
     safe: bool = False
@@ -66,7 +71,12 @@ class Disassociation:
     def __post_init__(self) -> None:
         for name, least in (("k", 2), ("m", 1), ("reconstructions", 0)):
             _whole(name, getattr(self, name), least)
-        for name, least in (("max_cluster", self.k), ("diversity", 2), ("partitions", 1)):
+        for name, least in (
+            ("max_cluster", self.k),
+            ("max_joint", self.k),
+            ("diversity", 2),
+            ("partitions", 1),
+        ):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), least)
         _one_of("partitioning", self.partitioning, tuple(PARTITIONINGS))
@@ -82,6 +92,13 @@ class Disassociation:
         """Parts of at least this many records are split further."""
         return self.max_cluster if self.max_cluster is not None else PARTITIONINGS[self.partitioning] * self.k
 
+    @property
+    def joint_limit(self) -> int | None:
+        """Joint clusters of more records are not made; None: no limit."""
+        if self.max_joint is None and self.partitioning == "settled":
+            return SETTLED_MAX_JOINT * self.k
+        return self.max_joint
+
     def public(self) -> dict[str, Any]:
         """The manifest's `parameters`: no path, no seed."""
         policy = self._parsed
@@ -91,6 +108,7 @@ class Disassociation:
             "policy": None if policy is None else policy.kind if policy.kind == "file" else str(policy),
             "partitioning": self.partitioning,
             "max_cluster": self.cluster_limit,
+            "max_joint": self.joint_limit,
             "recut": self.recut,
             "refine": self.refine,
             "nested": self.nested,

@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 from leeward.protect.disassociation.verpart import place_codes, split_covers
 
 RANK_BITS = 21
-RANKS_A_WORD = 3
+"""Three ranks fill a word; at most 2^21 - 1 distinct codes."""
+
+
+Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
+"""Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
 
 
 @dataclass
@@ -26,6 +30,7 @@ class Clusters:
 
     items : the (code, record) pairs of the item chunks below c, sorted (`item_code`, `item_row` at `item_at`)
     published : codes of record or shared chunks below c, ascending (`published_code` at `published_at`)
+    virtual : the distinct codes of those pairs (`virtual_code` at `virtual_at`), in the order of the last ranking
     records : records below c; node : the number of the cluster's node
     refused : the node that it was last refused to join to its right (-1: none)
     """
@@ -35,6 +40,8 @@ class Clusters:
     item_row: NDArray[np.int32]
     published_at: NDArray[np.int64]
     published_code: NDArray[np.int32]
+    virtual_at: NDArray[np.int64]
+    virtual_code: NDArray[np.int32]
     records: NDArray[np.int64]
     node: NDArray[np.int64]
     refused: NDArray[np.int64]
@@ -125,71 +132,129 @@ def leaf_items(
 
 
 @njit(cache=True, nogil=True)
-def rank_words(
-    item_at: NDArray[np.int64],
-    item_code: NDArray[np.int32],
+def pack_first_ranks(
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
     rank: NDArray[np.int32],
-    which: NDArray[np.int64],
-    word: int,
-    out: NDArray[np.uint64],
+    lo: int,
+    hi: int,
+    key: NDArray[np.uint64],
+) -> None:
+    """Bring each cluster's virtual item chunk into rank order and pack its first three ranks.
+
+    Ranks hardly move from pass to pass, so insertion sort finds nearly everything in place.
+    """
+    for c in range(lo, hi):
+        begin, end = virtual_at[c], virtual_at[c + 1]
+        for i in range(begin + 1, end):
+            code = virtual_code[i]
+            r = rank[code]
+            j = i - 1
+            while j >= begin and rank[virtual_code[j]] > r:
+                virtual_code[j + 1] = virtual_code[j]
+                j -= 1
+            virtual_code[j + 1] = code
+        packed = uint64(0)  # 0: the sequence has ended, which sorts first
+        for q in range(3):
+            packed <<= uint64(RANK_BITS)
+            if begin + q < end:
+                packed |= uint64(rank[virtual_code[begin + q]] + 1)
+        key[c] = packed
+
+
+@njit(cache=True, nogil=True)
+def _comes_before(
+    a: int, b: int, virtual_at: NDArray[np.int64], virtual_code: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
-    """Ranks `3·word … 3·word+2` of each cluster's virtual item chunk, packed; whether any cluster has more."""
-    more = False
-    buffer = np.empty(64, np.int32)
-    for x in range(len(which)):
-        c = which[x]
-        if item_at[c + 1] - item_at[c] > len(buffer):
-            buffer = np.empty(2 * (item_at[c + 1] - item_at[c]), np.int32)
-        n = 0
-        last = np.int32(-1)
-        for j in range(item_at[c], item_at[c + 1]):
-            code = item_code[j]
-            if code != last:
-                buffer[n] = rank[code]
-                n += 1
-                last = code
-        ranks = buffer[:n]
-        ranks.sort()
-        key = uint64(0)
-        for q in range(RANKS_A_WORD * word, RANKS_A_WORD * word + RANKS_A_WORD):
-            key <<= uint64(RANK_BITS)
-            if q < n:
-                key |= uint64(ranks[q] + 1)  # 0: the sequence has ended, which sorts first
-        out[x] = key
-        more = more or n > RANKS_A_WORD * (word + 1)
-    return more
+    """Whether the ranks of a from the fourth on are lexicographically smaller than those of b."""
+    i, j = virtual_at[a] + 3, virtual_at[b] + 3
+    end_a, end_b = virtual_at[a + 1], virtual_at[b + 1]
+    while i < end_a and j < end_b:
+        r, s = rank[virtual_code[i]], rank[virtual_code[j]]
+        if r != s:
+            return r < s
+        i += 1
+        j += 1
+    return i >= end_a and j < end_b
 
 
-def sort_by_ranks(clusters: Clusters, rank: NDArray[np.int32]) -> NDArray[np.int64]:
+@njit(cache=True, nogil=True)
+def break_ties(
+    order: NDArray[np.int64],
+    key: NDArray[np.uint64],
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+) -> None:
+    """Sort runs of equal keys by their further ranks, stably: a natural merge sort, linear when nearly sorted."""
+    n = len(order)
+    spare = np.empty(n, np.int64)
+    cuts = np.empty(n + 1, np.int64)
+    begin = 0
+    while begin < n:
+        end = begin + 1
+        k = key[order[begin]]
+        while end < n and key[order[end]] == k:
+            end += 1
+        if end - begin > 1 and k & uint64((1 << RANK_BITS) - 1) != uint64(0):
+            runs = 0
+            cuts[0] = begin
+            for i in range(begin + 1, end):
+                if _comes_before(order[i], order[i - 1], virtual_at, virtual_code, rank):
+                    runs += 1
+                    cuts[runs] = i
+            runs += 1
+            cuts[runs] = end
+            while runs > 1:
+                merged = 0
+                for r in range(0, runs, 2):
+                    lo, mid = cuts[r], cuts[r + 1]
+                    hi = cuts[r + 2] if r + 1 < runs else mid
+                    i, j = lo, mid
+                    for x in range(lo, hi):
+                        if j >= hi or (
+                            i < mid
+                            and not _comes_before(order[j], order[i], virtual_at, virtual_code, rank)
+                        ):
+                            spare[x] = order[i]
+                            i += 1
+                        else:
+                            spare[x] = order[j]
+                            j += 1
+                    for x in range(lo, hi):
+                        order[x] = spare[x]
+                    cuts[merged] = lo
+                    merged += 1
+                cuts[merged] = end
+                runs = merged
+        begin = end
+
+
+def sort_by_ranks(clusters: Clusters, rank: NDArray[np.int32], blocks: Blocks) -> NDArray[np.int64]:
     """Positions of the clusters, stably sorted by the rank sequence of their virtual item chunks."""
     n = len(clusters.node)
-    order = np.arange(n, dtype=np.int64)
-    tie = np.zeros(n, np.int64)  # clusters of the same number are not yet told apart
-    word = 0
-    pending = np.arange(n, dtype=np.int64)
-    while len(pending):
-        keys = np.empty(len(pending), np.uint64)
-        more = rank_words(clusters.item_at, clusters.item_code, rank, order[pending], word, keys)
-        if word == 0:
-            by = np.argsort(keys, kind="stable")
-        else:
-            by = np.lexsort((keys, tie[pending]))
-        order[pending] = order[pending][by]
-        keys = keys[by]
-        group = tie[pending]  # positions are already grouped by tie, so it stays in place
-        fresh = np.empty(len(pending), np.bool_)
-        fresh[0] = True
-        fresh[1:] = (keys[1:] != keys[:-1]) | (group[1:] != group[:-1])
-        number = np.cumsum(fresh)
-        tie[pending] = number
-        if not more:
-            break
-        size = np.bincount(number)
-        # a key that ends in 0 has no further ranks: such ties are equal for good
-        unfinished = (size[number] > 1) & ((keys & np.uint64((1 << RANK_BITS) - 1)) != 0)
-        pending = pending[unfinished]
-        word += 1
+    key = np.empty(n, np.uint64)
+    blocks(n, lambda lo, hi: pack_first_ranks(clusters.virtual_at, clusters.virtual_code, rank, lo, hi, key))
+    order = np.argsort(key, kind="stable")
+    break_ties(order, key, clusters.virtual_at, clusters.virtual_code, rank)
     return order
+
+
+@njit(cache=True, nogil=True)
+def distinct_codes(
+    item_at: NDArray[np.int64], item_code: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
+    at = np.zeros(len(item_at), np.int64)
+    code = np.empty(len(item_code), np.int32)
+    n = 0
+    for c in range(len(item_at) - 1):
+        for j in range(item_at[c], item_at[c + 1]):
+            if j == item_at[c] or item_code[j] != item_code[j - 1]:
+                code[n] = item_code[j]
+                n += 1
+        at[c + 1] = n
+    return at, code[:n].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -210,6 +275,7 @@ def try_join(
     m: int,
     constraint_of: NDArray[np.int32],
     sensitive: NDArray[np.bool_],
+    max_joint: int,
     nested: bool,
     safe: bool,
     group_support: NDArray[np.int32],
@@ -219,6 +285,8 @@ def try_join(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Codes and chunks of the shared chunks that would join a and b; empty when the join is refused."""
     nothing = (np.empty(0, np.int32), np.empty(0, np.int32))
+    if records[a] + records[b] > max_joint:
+        return nothing
     ia, ea = item_at[a], item_at[a + 1]
     ib, eb = item_at[b], item_at[b + 1]
     room = min(ea - ia, eb - ib)
@@ -344,6 +412,7 @@ def test_pairs(
     constraint_of: NDArray[np.int32],
     n_constraints: int,
     sensitive: NDArray[np.bool_],
+    max_joint: int,
     nested: bool,
     safe: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -360,8 +429,8 @@ def test_pairs(
     for x in range(lo, hi):
         codes, chunk = try_join(
             left[x], right[x], item_at, item_code, item_row, published_at, published_code, records,
-            leaf_of_row, leaf_records, item_left, fit_alone, k, m, constraint_of, sensitive, nested, safe,
-            group_support, group_first, group_left, leaf_count,
+            leaf_of_row, leaf_records, item_left, fit_alone, k, m, constraint_of, sensitive, max_joint,
+            nested, safe, group_support, group_first, group_left, leaf_count,
         )  # fmt: skip
         accepted[x] = len(codes) > 0
         if n + len(codes) > room:
@@ -410,10 +479,20 @@ def merge_joined(
     item_row: NDArray[np.int32],
     published_at: NDArray[np.int64],
     published_code: NDArray[np.int32],
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
     leaf_of_row: NDArray[np.int32],
     item_left: NDArray[np.int32],
     holders: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int32],
+]:
     """The clusters after a pass. `star_at[i]` locates the shared codes (ascending) of the taken pair i, i+1.
 
     Shared codes leave the leaves' item chunks: `item_left` and `holders` are updated.
@@ -428,7 +507,9 @@ def merge_joined(
     new_item_row = np.empty(len(item_row), np.int32)
     new_published_at = np.zeros(new + 1, np.int64)
     new_published = np.empty(len(published_code) + len(star_code), np.int32)
-    at, pat, out, i = 0, 0, 0, 0
+    new_virtual_at = np.zeros(new + 1, np.int64)
+    new_virtual = np.empty(len(virtual_code), np.int32)
+    at, pat, vat, out, i = 0, 0, 0, 0, 0
     while i < n:
         a = order[i]
         if i < len(taken) and taken[i]:
@@ -460,6 +541,9 @@ def merge_joined(
                         holders[c] -= 1
                         last_code, last_leaf = c, leaf
                 else:
+                    if at == new_item_at[out] or new_item_code[at - 1] != c:
+                        new_virtual[vat] = c
+                        vat += 1
                     new_item_code[at] = c
                     new_item_row[at] = r
                     at += 1
@@ -491,15 +575,18 @@ def merge_joined(
             for j in range(published_at[a], published_at[a + 1]):
                 new_published[pat] = published_code[j]
                 pat += 1
+            for j in range(virtual_at[a], virtual_at[a + 1]):
+                new_virtual[vat] = virtual_code[j]
+                vat += 1
             i += 1
         out += 1
         new_item_at[out] = at
         new_published_at[out] = pat
-    return new_item_at, new_item_code[:at], new_item_row[:at], new_published_at, new_published[:pat]
-
-
-Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
-"""Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
+        new_virtual_at[out] = vat
+    return (
+        new_item_at, new_item_code[:at], new_item_row[:at], new_published_at, new_published[:pat],
+        new_virtual_at, new_virtual[:vat],
+    )  # fmt: skip
 
 
 def refine(
@@ -515,6 +602,7 @@ def refine(
     constraint_of: NDArray[np.int32],
     n_constraints: int,
     sensitive: NDArray[np.bool_],
+    max_joint: int,
     nested: bool,
     safe: bool,
     blocks: Blocks,
@@ -533,7 +621,7 @@ def refine(
         by_holders = np.lexsort((np.arange(n_codes), -holders))
         rank = np.empty(n_codes, np.int32)
         rank[by_holders] = np.arange(n_codes, dtype=np.int32)
-        order = sort_by_ranks(clusters, rank)
+        order = sort_by_ranks(clusters, rank, blocks)
         left, right = order[:-1], order[1:]
         todo = np.flatnonzero(clusters.refused[left] != clusters.node[right])
         accepted = np.zeros(len(todo), np.bool_)
@@ -550,7 +638,7 @@ def refine(
             return test_pairs(
                 lefts, rights, accepted, lo, hi, clusters.item_at, clusters.item_code, clusters.item_row,
                 clusters.published_at, clusters.published_code, clusters.records, leaf_of_row, leaf_records,
-                item_left, fit_alone, k, m, constraint_of, n_constraints, sensitive, nested, safe,
+                item_left, fit_alone, k, m, constraint_of, n_constraints, sensitive, max_joint, nested, safe,
             )  # fmt: skip
 
         tested = blocks(len(todo), test)
@@ -589,7 +677,8 @@ def refine(
 
         items = merge_joined(
             order, taken, star_at, code.astype(np.int32), clusters.item_at, clusters.item_code,
-            clusters.item_row, clusters.published_at, clusters.published_code, leaf_of_row, item_left, holders,
+            clusters.item_row, clusters.published_at, clusters.published_code, clusters.virtual_at,
+            clusters.virtual_code, leaf_of_row, item_left, holders,
         )  # fmt: skip
         survivors = order[~second]
         records = clusters.records[survivors].copy()
