@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 METHODS: dict[str, str] = {
+    "censoring": "leeward.protect.censoring:Censoring",
     "constraints": "leeward.protect.constraints:Constraints",
     "disassociation": "leeward.protect.disassociation:Disassociation",
 }
