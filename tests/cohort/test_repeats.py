@@ -1,0 +1,58 @@
+"""The synthetic repeats have the published shape, whatever the chunks, and nobody stands twice in the sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from leeward.cohort.synthetic import repeats
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+
+
+@pytest.fixture(scope="module")
+def counts() -> np.ndarray:
+    return np.concatenate([chunk for _, chunk in repeats._chunks(Randomness.of(4), repeats.PATIENTS)])
+
+
+def test_the_population_has_the_thesis_means(counts: np.ndarray) -> None:
+    assert counts.mean(axis=0) == pytest.approx(repeats.POPULATION_MEANS, abs=0.05)
+    assert (counts.sum(axis=1) >= 1).all()
+
+
+def test_the_sample_has_the_thesis_means_and_share_of_unique_patients(counts: np.ndarray) -> None:
+    picked = repeats.draw_sample(counts.astype(np.int16), repeats.SAMPLE_PATIENTS, Randomness.of(4))
+    assert len(np.unique(picked)) == repeats.SAMPLE_PATIENTS
+    assert counts[picked].mean(axis=0) == pytest.approx(repeats.SAMPLE_MEANS, abs=0.2)
+    sample = counts[picked]
+    unique = [(counts >= record).all(axis=1).sum() == 1 for record in sample[::3]]
+    assert np.mean(unique) == pytest.approx(repeats.UNIQUE, abs=0.03)
+
+
+@pytest.mark.parametrize("codes", [4, 30])
+def test_the_sample_is_part_of_the_population(tmp_path: Path, codes: int) -> None:
+    rows = repeats.write_repeats(
+        tmp_path / "p.parquet", 3_000, codes, 1, sample=tmp_path / "s.parquet", sample_patients=50
+    )
+    population, sample = (pl.read_parquet(tmp_path / name) for name in ("p.parquet", "s.parquet"))
+    assert population.height == rows
+    assert sample["patient"].n_unique() == 50
+    theirs = population.filter(pl.col("patient").is_in(sample["patient"].unique().implode()))
+    assert theirs.equals(sample)
+    assert population["code"].n_unique() <= codes
+    assert {"250", "272", "401", "724"} <= set(population["code"].cast(pl.String))
+
+
+def test_same_seed_same_rows(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        repeats.write_repeats(tmp_path / name, 500, 12, 9)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize("wrong", [{"patients": 10}, {"codes": 3}, {"sample_patients": 600}])
+def test_wrong_parameters(tmp_path: Path, wrong: dict[str, int]) -> None:
+    with pytest.raises(BadInput, match=next(iter(wrong))):
+        repeats.write_repeats(tmp_path / "a.parquet", **{"patients": 1_000, **wrong})
