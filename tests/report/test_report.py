@@ -202,7 +202,7 @@ def test_a_report_needs_its_inputs(release: Release) -> None:
     (release.custody / "measures.json").unlink()
     with pytest.raises(BadInput, match=r"measures\.json: not there"):
         write_report(release.share.parent)
-    with pytest.raises(BadInput, match="no release|not a release|no custody"):
+    with pytest.raises(BadInput, match="not a release"):
         write_report(release.share / "data")
 
 

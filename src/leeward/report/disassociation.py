@@ -94,7 +94,7 @@ def risk(release: Release, measures: Figures) -> Section | None:
             y="share",
             group="data",
             x_title="codes of a patient that the attacker knows",
-            y_title="patients at risk, of those with so many codes",
+            y_title="patients at risk",
             colors={before: charts.VERMILION, after: charts.BLUE},
         ),
         "A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
