@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "What is in a cohort, what is odd in it, and how risky it is.",
     ),
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
+    "constrain": ("leeward.cli.constrain:constrain", "Release diagnosis codes generalized and suppressed."),
     "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
     "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),

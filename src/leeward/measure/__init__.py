@@ -1,4 +1,5 @@
-"""Risk before, utility after: figures for the custodian, computed with the source at hand; never for `share/`."""
+"""Risk before, utility after: figures for the custodian, computed with the source at hand; never for
+`share/`."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "measure"]
 
 MEASURES: dict[str, str] = {
+    "constraints": "leeward.measure.constraints",
     "censoring": "leeward.measure.censoring",
     "disassociation": "leeward.measure.disassociation",
 }
@@ -32,8 +34,8 @@ def measure(
     cohort : Cohort
         The source of the release.
     wanted : sequence of str or mapping
-        As in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`; empty: the
-        method's `DEFAULTS`.
+        As in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`;
+        empty: the method's `DEFAULTS`.
     population : Cohort, optional
         For methods whose model speaks of one (their module has `NEEDS_POPULATION = True`).
 
@@ -48,7 +50,9 @@ def measure(
         Unknown measure or option, or no measures for the method.
     """
     if release.method not in MEASURES:
-        raise BadInput(f"No measures for releases of the method {release.method!r}; known: {', '.join(MEASURES)}.")
+        raise BadInput(
+            f"No measures for releases of the method {release.method!r}; known: {', '.join(MEASURES)}."
+        )
     module = import_module(MEASURES[release.method])
     asked = [_normal(each) for each in wanted] or [dict(each) for each in module.DEFAULTS]
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}

@@ -14,7 +14,10 @@ from leeward.release import Release
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
 
-SECTIONS: dict[str, str] = {"disassociation": "leeward.report.disassociation:sections"}
+SECTIONS: dict[str, str] = {
+    "constraints": "leeward.report.constraints:sections",
+    "disassociation": "leeward.report.disassociation:sections",
+}
 """Method -> "module:function", called as `function(release, measures, verification) -> list[Section]`."""
 
 Figures = Mapping[str, Any]

@@ -79,13 +79,16 @@ def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
     if dict(table.schema) != schema:
         return f"the columns are not {', '.join(schema)} of the types that the format says."
     nulls = sum(table[name].null_count() for name in schema)
-    inner = sum(
-        table[name].explode().null_count() for name, kind in schema.items() if kind == pl.List(pl.String)
-    )
-    empty = sum(
-        int((table[n].list.len() == 0).sum()) for n, kind in schema.items() if kind == pl.List(pl.String)
-    )
-    return f"{nulls + inner - empty:,} nulls." if nulls + inner - empty else None
+    lists = [table[name] for name, kind in schema.items() if kind == pl.List(pl.String)]
+    nulls += sum(_entries(each).null_count() for each in lists)
+    return f"{nulls:,} nulls." if nulls else None
+
+
+def _entries(lists: pl.Series) -> pl.Series:
+    """The entries of all lists in a row."""
+    flat = pl.from_arrow(lists.to_arrow().flatten())
+    assert isinstance(flat, pl.Series)
+    return flat
 
 
 def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[Check]:
@@ -93,7 +96,7 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
     numbers = records["record"].sort()
     misnumbered = int((numbers != pl.Series(np.arange(records.height))).sum()) + abs(stated - records.height)
     kept, gone = codes.filter(~pl.col("suppressed")), codes.filter(pl.col("suppressed"))
-    members = kept["members"].explode()
+    members = _entries(kept["members"])
     named = pl.concat([members, gone["code"]])
     twice = named.len() - named.n_unique() + codes.height - codes["code"].n_unique()
     memberless = int((kept["members"].list.len() == 0).sum()) + int((gone["members"].list.len() > 0).sum())
@@ -103,7 +106,7 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
         .otherwise("(" + pl.col("members").list.sort().list.join(",") + ")")
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    used = records["codes"].explode().drop_nulls()
+    used = _entries(records["codes"])
     unknown = int((~used.is_in(kept["code"].implode())).sum())
     doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
     return [
@@ -144,7 +147,11 @@ def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
     place = pl.DataFrame(
         {"codes": labels, "label": np.arange(len(labels))}, schema={"codes": pl.String, "label": pl.Int64}
     )
-    rows = records.select("record", "codes").explode("codes").drop_nulls().join(place, on="codes")
+    lengths = records["codes"].list.len().to_numpy()
+    entries = pl.DataFrame(
+        {"record": np.repeat(records["record"].to_numpy(), lengths), "codes": _entries(records["codes"])}
+    )
+    rows = entries.join(place, on="codes")
     shape = (records.height, len(labels))
     ones = np.ones(rows.height, np.int64)
     holds = sp.csr_array((ones, (rows["record"].to_numpy(), rows["label"].to_numpy())), shape=shape)
@@ -226,7 +233,7 @@ def listed_sets(published: Published, k: int, file: Path) -> Check:
     return of_count(
         name,
         bad,
-        f"All {len(images):,} images of privacy constraints, and their parts, occur in 0 or at least {k} records.",
+        f"All {len(images):,} images of privacy constraints, and their parts, are held by 0 or at least {k}.",
         f"images of privacy constraints have a part that fewer than {k} records hold.",
     )
 

@@ -1,0 +1,79 @@
+"""`leeward constrain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from leeward.cli.options import policy_option, run_options, with_source
+from leeward.cli.running import run_and_tell
+
+
+@click.command()
+@click.argument("path", metavar="EVENTS")
+@click.option(
+    "--algorithm",
+    type=click.Choice(["cba", "ugaclip", "coat", "apriori"]),
+    help="cba (default): the merge that loses least; ugaclip: the rarest code first; coat: ugaclip, telling "
+    "which constraints lost too many codes; apriori: whole subtrees of the vocabulary.",
+)
+@click.option("--k", type=int, help="Fewest records that hold a protected code set, at least 2.")
+@click.option("--m", type=int, help="Protect every set of up to M codes.")
+@click.option("--privacy", metavar="FILE", help="In place of --m: the code sets to protect, one a line.")
+@policy_option
+@click.option("--cap", type=float, metavar="SHARE", help="coat: most of a constraint's codes to suppress.")
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "leaves"]),
+    help="leaves: merging codes that are far apart in the vocabulary costs more [default: none].",
+)
+@click.option(
+    "--mapping",
+    metavar="CODES.parquet",
+    help="Apply the share/data/codes.parquet of an earlier release; --k and --m are that release's "
+    "unless given.",
+)
+@with_source
+@run_options
+def constrain(source: Any, **flags: Any) -> None:
+    """Release the diagnosis codes in EVENTS, generalized and suppressed.
+
+    Codes of one utility constraint may be merged, `(a,b)`; codes that this cannot protect are suppressed.
+    Every set of up to M released codes is then held by no record or by at least K.
+
+    \b
+    Examples:
+      leeward constrain events.csv --patient pid --code icd --k 5 --m 2 --policy hierarchy:2 -o release
+      leeward constrain events.csv --algorithm apriori --k 5 --m 2 --vocabulary icd9 -o release
+      leeward constrain events.csv --k 5 --privacy known.txt --policy file:studies.csv -o release
+      leeward constrain --mapping release/share/data/codes.parquet later.csv -o later
+
+    EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the
+    guarantee cannot be met on this data; 4 verification failed. In the last three cases nothing is written.
+    """
+    flags = {**flags, **_promised(flags)}
+    run_and_tell("constraints", source, **flags)
+
+
+def _promised(flags: dict[str, Any]) -> dict[str, Any]:
+    """k and m of the release that a mapping comes from, where the user gave none."""
+    if flags["mapping"] is None or (flags["k"] is not None and (flags["m"] or flags["privacy"])):
+        return {}
+    from pathlib import Path
+
+    from leeward.errors import BadInput
+    from leeward.release import Release
+
+    try:
+        guarantee = Release.open(Path(flags["mapping"]).absolute().parent.parent).guarantee
+    except BadInput:
+        raise BadInput(
+            f"{Path(flags['mapping']).name}: no release around this mapping; give --k and --m (or --privacy)."
+        ) from None
+    found = {} if flags["k"] is not None else {"k": guarantee["k"]}
+    if flags["m"] is None and flags["privacy"] is None:
+        if "m" not in guarantee:
+            raise BadInput("the mapping protects listed code sets; give them again with --privacy FILE.")
+        found["m"] = guarantee["m"]
+    return found
