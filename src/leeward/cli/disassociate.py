@@ -31,6 +31,9 @@ from leeward.cli.running import run_and_tell
     help="Move records that would lie wholly in an item chunk [default: recut].",
 )
 @click.option("--refine/--no-refine", default=None, help="Shared chunks across clusters [default: refine].")
+@click.option(
+    "--max-joint", type=int, metavar="N", help="Join clusters up to N records [default: 80k, no limit]."
+)
 @click.option("--nested", is_flag=True, default=None, help="Shared chunks may repeat codes of chunks below.")
 @click.option("--safe", is_flag=True, default=None, help="No code of a chunk gives away another.")
 @click.option(
