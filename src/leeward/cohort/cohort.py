@@ -15,6 +15,8 @@ from leeward.errors import BadInput
 if TYPE_CHECKING:
     from leeward.cohort.lenses import CodeSets
     from leeward.cohort.lenses_counts import CodeCounts
+    from leeward.cohort.lenses_visits import Visits
+    from leeward.cohort.lenses_trajectories import Trajectories
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
@@ -88,6 +90,26 @@ class Cohort:
             self._lenses["code_counts"] = code_counts_of(self.require_events())
         counts: CodeCounts = self._lenses["code_counts"]
         return counts
+
+    def visits(self, *, merged: bool = False) -> Visits:
+        """Each patient's visits as sets of codes in flat arrays, or one set a patient (computed once)."""
+        from leeward.cohort.lenses_visits import visits_of
+
+        key = "merged_visits" if merged else "visits"
+        if key not in self._lenses:
+            self._lenses[key] = visits_of(self.require_events(), self.name, merged=merged)
+        visits: Visits = self._lenses[key]
+        return visits
+
+    def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
+        """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last` (computed once)."""
+        from leeward.cohort.lenses_trajectories import trajectories_of
+
+        key = f"trajectories {first}-{last}"
+        if key not in self._lenses:
+            self._lenses[key] = trajectories_of(self.require_events(), first, last, self.name)
+        found: Trajectories = self._lenses[key]
+        return found
 
     def with_notices(self, *notices: Notice) -> Cohort:
         """The same cohort with further notices."""
