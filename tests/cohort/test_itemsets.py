@@ -23,7 +23,9 @@ def code_sets(records: list[frozenset[int]], codes: int = 8) -> CodeSets:
 
 
 @given(records=RECORDS, least=st.integers(1, 30), max_size=st.one_of(st.none(), st.integers(1, 4)))
-def test_frequent_itemsets_equal_apriori(records: list[frozenset[int]], least: int, max_size: int | None) -> None:
+def test_frequent_itemsets_equal_apriori(
+    records: list[frozenset[int]], least: int, max_size: int | None
+) -> None:
     found = frequent_itemsets(code_sets(records), least, max_size)
     assert dict(found) == apriori(records, least, max_size)
     assert len(dict(found)) == len(found)
@@ -43,7 +45,14 @@ def test_supports_of_a_rare_and_a_common_code_by_bisection() -> None:
 
 @pytest.mark.parametrize(
     ("records", "share", "count"),
-    [(71_517, 0.0125, 894), (1_000, 0.001, 1), (10, 0.3, 3), (3, 1.0, 3), (100, 0.07, 7), (1_000_000, 0.00625, 6250)],
+    [
+        (71_517, 0.0125, 894),
+        (1_000, 0.001, 1),
+        (10, 0.3, 3),
+        (3, 1.0, 3),
+        (100, 0.07, 7),
+        (1_000_000, 0.00625, 6250),
+    ],
 )
 def test_a_share_asks_for_the_least_count_that_reaches_it(records: int, share: float, count: int) -> None:
     assert minimum_count(records, share) == count

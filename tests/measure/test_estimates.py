@@ -1,4 +1,5 @@
-"""Count estimates: the table of ALGORITHMS, section 1.8, the plain version, and bounds that hold the truth."""
+"""Count estimates: the table of ALGORITHMS, section 1.8, the plain version, and bounds that hold the
+truth."""
 
 from __future__ import annotations
 
@@ -62,13 +63,20 @@ def test_mre_of_section_1_8(running: Path, name: str, mre: float) -> None:
 def test_priors() -> None:
     assert item_mean(5, 9, "uniform") == 2.5
     assert item_mean(5, 9, "one") == 1.0
-    assert item_mean(5, 9, "cubic") == pytest.approx((1 + 1 / 4 + 1 / 9 + 1 / 16) / (1 + 1 / 8 + 1 / 27 + 1 / 64))
+    assert item_mean(5, 9, "cubic") == pytest.approx(
+        (1 + 1 / 4 + 1 / 9 + 1 / 16) / (1 + 1 / 8 + 1 / 27 + 1 / 64)
+    )
     assert item_mean(5, 2, "uniform") == 1.5
     with pytest.raises(BadInput, match="prior"):
         item_mean(5, 9, "square")
 
 
-@given(seed=st.integers(0, 2**32), nested=st.booleans(), k=st.integers(2, 6), prior=st.sampled_from(["cubic", "uniform", "one"]))
+@given(
+    seed=st.integers(0, 2**32),
+    nested=st.booleans(),
+    k=st.integers(2, 6),
+    prior=st.sampled_from(["cubic", "uniform", "one"]),
+)
 def test_estimates_equal_the_plain_version_and_hold_the_truth(
     tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str
 ) -> None:

@@ -59,7 +59,9 @@ def test_mre_of_the_running_example(running: Release) -> None:
 
 def test_are_on_frequent_itemsets_is_the_plain_mean(running: Release) -> None:
     records = running_records()
-    found = measure(running, cohort_of(records), [{"are": {"min_support": 0.2, "prior": "uniform"}}])["are"]["workloads"][0]
+    found = measure(running, cohort_of(records), [{"are": {"min_support": 0.2, "prior": "uniform"}}])["are"][
+        "workloads"
+    ][0]
     codes = sorted(set().union(*records))
     numbered = [frozenset(codes.index(c) for c in r) for r in records]
     errors = []
@@ -72,7 +74,9 @@ def test_are_on_frequent_itemsets_is_the_plain_mean(running: Release) -> None:
 
 
 def test_a_sample_of_the_frequent_itemsets(running: Release) -> None:
-    found = are(read(running), cohort_of(running_records()).code_sets(), min_support=1, queries=7)["workloads"][0]
+    found = are(read(running), cohort_of(running_records()).code_sets(), min_support=1, queries=7)[
+        "workloads"
+    ][0]
     assert found["queries"] == 7
     assert found["itemsets"] > 100
 
@@ -107,7 +111,9 @@ def test_placement_of_the_running_example(running: Release) -> None:
 def test_the_methods_own_count_of_item_only_records_is_taken(running: Release) -> None:
     assert running.custody is not None
     (running.custody / "measures.json").write_text(json.dumps({"method": {"item_only_records": 4}}))
-    assert measure(running, cohort_of(running_records()), ["placement"])["placement"]["item_only_records"] == 4
+    assert (
+        measure(running, cohort_of(running_records()), ["placement"])["placement"]["item_only_records"] == 4
+    )
 
 
 def test_item_only_records_seen_from_the_files(tmp_path: Path) -> None:
@@ -118,7 +124,16 @@ def test_item_only_records_seen_from_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "low"),
-    [(0.0, -0.025), (0.025, -0.025), (-0.025, -0.025), (0.03, 0.025), (-0.05, -0.05), (-0.1, -0.1), (-0.9, None), (0.5, 0.24)],
+    [
+        (0.0, -0.025),
+        (0.025, -0.025),
+        (-0.025, -0.025),
+        (0.03, 0.025),
+        (-0.05, -0.05),
+        (-0.1, -0.1),
+        (-0.9, None),
+        (0.5, 0.24),
+    ],
 )
 def test_intervals_of_the_paper(error: float, low: float | None) -> None:
     found = [each for each in intervals(np.array([error])) if each["count"]]

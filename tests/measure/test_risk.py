@@ -35,10 +35,14 @@ def test_risk_before_equals_plain_counts(records: list[frozenset[int]], k: int) 
         m = row["m"]
         support = {s: sum(set(s) <= r for r in records) for r in records for s in combinations(sorted(r), m)}
         assert row["sets"] == len(support)
-        assert row["sets_in_one_record_share"] == pytest.approx(sum(n == 1 for n in support.values()) / len(support))
+        assert row["sets_in_one_record_share"] == pytest.approx(
+            sum(n == 1 for n in support.values()) / len(support)
+        )
         assert row["sets_below_k_share"] == pytest.approx(sum(n < k for n in support.values()) / len(support))
         assert sum(each["share"] for each in row["sets_by_support"]) == pytest.approx(1)
-        rarest = [min((support[s] for s in combinations(sorted(r), m)), default=len(records) + k) for r in records]
+        rarest = [
+            min((support[s] for s in combinations(sorted(r), m)), default=len(records) + k) for r in records
+        ]
         assert row["patients"] == sum(len(r) >= m for r in records)
         assert row["unique"] == sum(n == 1 for n in rarest)
         assert row["below_k"] == sum(n < k for n in rarest)
@@ -71,7 +75,8 @@ def test_a_sample_keeps_supports_whole_and_is_near_the_truth(monkeypatch: pytest
 
 @given(records=RECORDS, k=st.integers(2, 5))
 def test_every_way_to_count_agrees(records: list[frozenset[int]], k: int) -> None:
-    """Pairs by table or by keys; patients by all their sets or one by one (here the sample holds everybody)."""
+    """Pairs by table or by keys; patients by all their sets or one by one (here the sample holds
+    everybody)."""
     sets = code_sets(records)
     exact = risk.risk_before(sets, k, seed=1)
     with pytest.MonkeyPatch.context() as patch:
@@ -87,7 +92,9 @@ def test_hashed_keys_count_like_exact_ones(monkeypatch: pytest.MonkeyPatch) -> N
     """Codes so many that sets of five are no 64-bit numbers any more."""
     wide = [frozenset(c * 200 for c in r) for r in many_records()]
     sets, narrow = code_sets(wide), code_sets(many_records())
-    padded = CodeSets(sets.offsets, sets.values, sets.codes + tuple(f"z{i}" for i in range(12_000)), sets.patients)
+    padded = CodeSets(
+        sets.offsets, sets.values, sets.codes + tuple(f"z{i}" for i in range(12_000)), sets.patients
+    )
     assert len(padded.codes) ** 5 > 2**63
     one, other = risk.risk_before(padded, 5, seed=1)["by_m"], risk.risk_before(narrow, 5, seed=1)["by_m"]
     for a, b in zip(one, other, strict=True):

@@ -52,7 +52,9 @@ def support(chunk: Chunk, codes: frozenset[str]) -> int:
 
 def smallest_support(chunk: Chunk, m: int) -> int | None:
     """Of the code sets of size 1 to m that occur in the chunk, the smallest support."""
-    sets = {frozenset(s) for row in chunk for size in range(1, m + 1) for s in combinations(sorted(row), size)}
+    sets = {
+        frozenset(s) for row in chunk for size in range(1, m + 1) for s in combinations(sorted(row), size)
+    }
     return min((support(chunk, s) for s in sets), default=None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
+from tests.oracles.disassociation_checks import Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
 
@@ -36,7 +36,8 @@ def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: str) -> Triple:
 
 
 def below(tree: Tree, codes: frozenset[str], k: int, prior: str) -> dict[frozenset[str], Triple]:
-    """For each set of codes that a node leaves to the shared chunks above it: the bounds of the rest of `codes`.
+    """For each set of codes that a node leaves to the shared chunks above it: the bounds of the rest of
+    `codes`.
 
     In a cluster a code is taken from the lowest chunk that has it."""
     if isinstance(tree, Leaf):
@@ -71,7 +72,8 @@ def estimate(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> T
 
 
 def matching(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> float:
-    """Expected number of records with at least one of `codes`: N·(1 − Π(1 − n/N)) over the chunks that a record sees."""
+    """Expected number of records with at least one of `codes`: N·(1 − Π(1 − n/N)) over the chunks that a
+    record sees."""
 
     def missing(tree: Tree) -> float:
         if isinstance(tree, Leaf):

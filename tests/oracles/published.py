@@ -1,4 +1,5 @@
-"""Published disassociations for tests: random ones with the records they came from, the running example, a writer."""
+"""Published disassociations for tests: random ones with the records they came from, the running example, a
+writer."""
 
 from __future__ import annotations
 
@@ -57,7 +58,10 @@ def random_release(
     for _ in range(generator.randint(1, 5)):
         size = generator.randint(2, 9)
         density = generator.choice([0.2, 0.4, 0.7])
-        records = [frozenset(c for c in alphabet if generator.random() < density) or frozenset(alphabet[0]) for _ in range(size)]
+        records = [
+            frozenset(c for c in alphabet if generator.random() < density) or frozenset(alphabet[0])
+            for _ in range(size)
+        ]
         everyone += records
         place = {c: generator.randint(0, 3) for c in domain(records)}
         chunks = [project(records, {c for c in place if place[c] == i}) for i in range(2)]
@@ -74,7 +78,9 @@ def random_release(
         joint = Joint([a, b])
         for part in parts:
             if part:
-                joint.shared.append([row for leaf, rows in leaves for row in project(rows, part & leaf.items)])
+                joint.shared.append(
+                    [row for leaf, rows in leaves for row in project(rows, part & leaf.items)]
+                )
         for leaf, _ in leaves:
             leaf.items -= chosen
         trees.append((joint, leaves))
@@ -105,7 +111,9 @@ def rows_of(forest: list[Tree]) -> tuple[list[dict[str, Any]], list[dict[str, An
     def add(tree: Tree, parent: int | None) -> None:
         number = len(nodes)
         leaf = isinstance(tree, Leaf)
-        nodes.append({"node": number, "parent": parent, "kind": "cluster" if leaf else "joint", "records": tree.size})
+        nodes.append(
+            {"node": number, "parent": parent, "kind": "cluster" if leaf else "joint", "records": tree.size}
+        )
         for i, chunk in enumerate(tree.chunks if isinstance(tree, Leaf) else tree.shared):
             kind = "record" if leaf else "shared"
             chunks.extend(
@@ -126,7 +134,14 @@ def rows_of(forest: list[Tree]) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def write(
-    folder: Path, forest: list[Tree], k: int, m: int, *, nodes: Any = None, chunks: Any = None, **manifest: Any
+    folder: Path,
+    forest: list[Tree],
+    k: int,
+    m: int,
+    *,
+    nodes: Any = None,
+    chunks: Any = None,
+    **manifest: Any,
 ) -> Path:
     """Write a release's share; `nodes` and `chunks` replace the rows of the forest (planted violations)."""
     own_nodes, own_chunks = rows_of(forest)
@@ -134,8 +149,16 @@ def write(
     data.mkdir(parents=True)
     schema = {"node": pl.Int64, "parent": pl.Int64, "kind": pl.String, "records": pl.Int64}
     pl.DataFrame(own_nodes if nodes is None else nodes, schema=schema).write_parquet(data / "nodes.parquet")
-    of_chunks = {"node": pl.Int64, "chunk": pl.Int64, "kind": pl.String, "subrecord": pl.Int64, "codes": pl.List(pl.String)}
-    pl.DataFrame(own_chunks if chunks is None else chunks, schema=of_chunks).write_parquet(data / "chunks.parquet")
+    of_chunks = {
+        "node": pl.Int64,
+        "chunk": pl.Int64,
+        "kind": pl.String,
+        "subrecord": pl.Int64,
+        "codes": pl.List(pl.String),
+    }
+    pl.DataFrame(own_chunks if chunks is None else chunks, schema=of_chunks).write_parquet(
+        data / "chunks.parquet"
+    )
     files = [
         {
             "path": f"data/{name}",
@@ -148,7 +171,13 @@ def write(
         "leeward": "0.1.0",
         "method": "disassociation",
         "parameters": {"k": k, "m": m},
-        "guarantee": {"name": "k^m-anonymity", "k": k, "m": m, "attacker": "knows m codes", "not_protected": []},
+        "guarantee": {
+            "name": "k^m-anonymity",
+            "k": k,
+            "m": m,
+            "attacker": "knows m codes",
+            "not_protected": [],
+        },
         "records": sum(tree.size for tree in forest),
         "files": files,
         **manifest,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -75,7 +77,10 @@ def test_a_rare_pair_that_is_common_elsewhere_still_fails_its_chunk(tmp_path: Pa
 def test_a_rare_triple_fails_at_m_3_only(tmp_path: Path) -> None:
     leaf = Leaf(9, [chunk("abc", "abc", "ab", "ab", "bc", "bc", "ac", "ac", "-")], {"z"})
     assert verify(write(tmp_path / "two", [leaf], 3, 2)).passed
-    assert failed(verify(write(tmp_path / "three", [leaf], 3, 3))) >= {"km_anonymous_chunks", "candidates_of_sampled_sets"}
+    assert failed(verify(write(tmp_path / "three", [leaf], 3, 3))) >= {
+        "km_anonymous_chunks",
+        "candidates_of_sampled_sets",
+    }
 
 
 def test_a_cluster_below_k(tmp_path: Path) -> None:
@@ -94,7 +99,9 @@ def test_overlapping_domains_of_record_and_item_chunk(tmp_path: Path) -> None:
 
 
 def test_overlapping_domains_of_item_and_shared_chunk(tmp_path: Path) -> None:
-    joint = Joint([Leaf(3, [chunk("a", "a", "a")], {"s"}), Leaf(3, [], {"y"})], [chunk("s", "s", "s", "-", "-", "-")])
+    joint = Joint(
+        [Leaf(3, [chunk("a", "a", "a")], {"s"}), Leaf(3, [], {"y"})], [chunk("s", "s", "s", "-", "-", "-")]
+    )
     assert failed(verify(write(tmp_path / "out", [joint], 3, 2))) == {"chunk_domains"}
 
 
@@ -115,21 +122,29 @@ def test_an_empty_item_chunk_with_too_few_subrecords(tmp_path: Path, leaf: Leaf,
     assert passes or failed(verification) == {"empty_item_chunks"}
 
 
-@pytest.mark.parametrize(("m", "rows", "passes"), [(3, "aab", False), (3, "aaa", True), (2, "aab", False), (2, "aac", True)])
+@pytest.mark.parametrize(
+    ("m", "rows", "passes"), [(3, "aab", False), (3, "aaa", True), (2, "aab", False), (2, "aac", True)]
+)
 def test_three_chunks_of_lemma_2(tmp_path: Path, m: int, rows: str, passes: bool) -> None:
-    """Section 1.4: k = 2, N = 5; m = 3 needs 9: (3,3,2) not, (3,3,3) yes; m = 2 needs 7: (2,2,2) not, (2,2,3) yes."""
-    filled = {"aab": (3, 3, 2), "aaa": (3, 3, 3)}[rows] if m == 3 else {"aab": (2, 2, 2), "aac": (2, 2, 3)}[rows]
+    """Section 1.4: k = 2, N = 5; m = 3 needs 9: (3,3,2) not, (3,3,3) yes; m = 2 needs 7: (2,2,2) not,
+    (2,2,3) yes."""
+    filled = (
+        {"aab": (3, 3, 2), "aaa": (3, 3, 3)}[rows] if m == 3 else {"aab": (2, 2, 2), "aac": (2, 2, 3)}[rows]
+    )
     leaf = Leaf(5, [chunk(*[c] * n, *["-"] * (5 - n)) for c, n in zip("xyz", filled, strict=True)])
     assert verify(write(tmp_path / "out", [leaf], 2, m)).passed is passes
 
 
 def test_a_cluster_without_items_below_a_shared_chunk_is_judged_by_its_record_chunks(tmp_path: Path) -> None:
-    joint = Joint([Leaf(3, [], set()), Leaf(3, [chunk("a", "a", "a")], {"y"})], [chunk(*"sss", "-", "-", "-")])
+    joint = Joint(
+        [Leaf(3, [], set()), Leaf(3, [chunk("a", "a", "a")], {"y"})], [chunk(*"sss", "-", "-", "-")]
+    )
     assert failed(verify(write(tmp_path / "out", [joint], 3, 2))) == {"empty_item_chunks"}
 
 
 def test_a_shared_chunk_against_property_1(tmp_path: Path) -> None:
-    """The example of section 1.5: `a` in every slot of a cluster below, {b} once and {a, b} four times above."""
+    """The example of section 1.5: `a` in every slot of a cluster below, {b} once and {a, b} four times
+    above."""
     left = Leaf(3, [chunk("ac", "ac", "ac")], {"y"})
     right = Leaf(5, [chunk("d", "d", "d", "-", "-")], {"z"})
     shared = chunk("b", "ab", "ab", "ab", "ab", "-", "-", "-")
@@ -161,9 +176,15 @@ def altered(tmp_path: Path, change: Any) -> set[str]:
 
 
 PLANTED: dict[str, tuple[Any, set[str]]] = {
-    "a missing subrecord": (lambda n, c: c.remove(next(r for r in c if not r["codes"])), {"subrecord_counts"}),
+    "a missing subrecord": (
+        lambda n, c: c.remove(next(r for r in c if not r["codes"])),
+        {"subrecord_counts"},
+    ),
     "a surplus empty subrecord": (lambda n, c: c.append({**c[0], "codes": []}), {"subrecord_counts"}),
-    "an empty item chunk": (lambda n, c: next(r for r in c if r["kind"] == "item").update(codes=[]), {"codes_distinct"}),
+    "an empty item chunk": (
+        lambda n, c: next(r for r in c if r["kind"] == "item").update(codes=[]),
+        {"codes_distinct"},
+    ),
     "a second item chunk": (
         lambda n, c: c.append({"node": 1, "chunk": 9, "kind": "item", "subrecord": None, "codes": ["999"]}),
         {"subrecord_counts"},
@@ -179,8 +200,14 @@ PLANTED: dict[str, tuple[Any, set[str]]] = {
     "a cluster as parent": (lambda n, c: n[2].update(parent=1), {"tree"}),
     "a cycle": (lambda n, c: n[0].update(parent=0), {"tree"}),
     "a parent too few": (lambda n, c: n[2].update(parent=None), {"tree"}),
-    "another size of the joint cluster": (lambda n, c: n[0].update(records=11), {"joint_sizes", "subrecord_counts"}),
-    "a shared chunk of a cluster": (lambda n, c: next(r for r in c if r["kind"] == "record").update(kind="shared"), {"chunk_places"}),
+    "another size of the joint cluster": (
+        lambda n, c: n[0].update(records=11),
+        {"joint_sizes", "subrecord_counts"},
+    ),
+    "a shared chunk of a cluster": (
+        lambda n, c: next(r for r in c if r["kind"] == "record").update(kind="shared"),
+        {"chunk_places"},
+    ),
     "a chunk of no node": (lambda n, c: c[0].update(node=42), {"chunk_places"}),
     "an unknown kind of chunk": (lambda n, c: c[0].update(kind="other"), {"layout"}),
     "an unknown kind of node": (lambda n, c: n[0].update(kind="group"), {"layout"}),
@@ -262,7 +289,9 @@ def test_a_lost_code_is_seen_against_the_source(tmp_path: Path) -> None:
 
 
 def test_an_invented_code_is_seen_against_the_source(tmp_path: Path) -> None:
-    assert against(tmp_path, [record - {"695.10"} | {"834.0"} for record in running_records()]) == {"nothing_invented"}
+    assert against(tmp_path, [record - {"695.10"} | {"834.0"} for record in running_records()]) == {
+        "nothing_invented"
+    }
 
 
 def test_a_lost_record_is_seen_against_the_source(tmp_path: Path) -> None:
@@ -281,7 +310,10 @@ def test_changed_counts_are_seen_against_the_source(tmp_path: Path) -> None:
 
 
 def test_messages_hold_no_codes(tmp_path: Path) -> None:
-    bad = [Leaf(2, [chunk("QX", "Q")]), Leaf(5, [chunk("QX", "Q", "X", "X", "Q"), chunk("X", "-", "-", "-", "-")])]
+    bad = [
+        Leaf(2, [chunk("QX", "Q")]),
+        Leaf(5, [chunk("QX", "Q", "X", "X", "Q"), chunk("X", "-", "-", "-", "-")]),
+    ]
     verification = verify(write(tmp_path / "out", bad, 3, 2), source_of([frozenset("QY")]))
     assert len(verification.failures) > 4
     text = str(verification.to_json())
@@ -300,9 +332,14 @@ def test_every_check_equals_its_plain_version(
     chunks = [c for node in every for c in (node.chunks if isinstance(node, Leaf) else node.shared)]
     supports = [s for s in (plain.smallest_support(c, m) for c in chunks) if s is not None]
     bad = sum(not plain.is_km_anonymous(c, k, m) for c in chunks)
-    assert verification["km_anonymous_chunks"].figures == {"violations": bad, "smallest_support": min(supports, default=None)}
+    assert verification["km_anonymous_chunks"].figures == {
+        "violations": bad,
+        "smallest_support": min(supports, default=None),
+    }
     assert verification["cluster_sizes"].figures["violations"] == sum(leaf.size < k for leaf in leaves)
-    assert verification["empty_item_chunks"].figures["violations"] == sum(plain.violates_lemma_2(x, k, m) for x in leaves)
+    assert verification["empty_item_chunks"].figures["violations"] == sum(
+        plain.violates_lemma_2(x, k, m) for x in leaves
+    )
     assert verification["chunk_domains"].passed is not plain.has_overlap(forest)
     assert verification["property_1"].passed is not plain.violates_property_1(forest, k)
     assert all(verification[name].passed for name in verified_by_form())
@@ -320,11 +357,14 @@ def test_every_check_equals_its_plain_version(
 def verified_by_form() -> list[str]:
     return [
         "tree", "chunk_places", "joint_sizes", "record_count", "subrecord_counts", "subrecord_numbers",
-        "codes_distinct", "source_codes", "nothing_invented", "source_records", "source_counts", "source_records_fit",
+        "codes_distinct", "source_codes", "nothing_invented", "source_records", "source_counts",
+        "source_records_fit",
     ]  # fmt: skip
 
 
-def test_the_pair_table_in_several_passes_gives_the_same(running: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pair_table_in_several_passes_gives_the_same(
+    running: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from leeward.verify import disassociation
 
     whole = verify(running)["candidates_of_pairs"].figures
@@ -338,3 +378,68 @@ def test_a_sum_of_many_small_clusters_is_counted_over_the_release(tmp_path: Path
     assert figures == {"violations": 0, "pairs": 3, "smallest": 150}
     assert isinstance(figures["smallest"], int)
     assert not isinstance(figures["smallest"], np.integer)
+
+
+def test_repeats_in_the_source_and_text_identifiers_change_nothing(running: Path) -> None:
+    events = source_of(running_records()).events
+    twice = pl.concat([events, events]).with_columns(patient="p" + pl.col("patient").cast(pl.String))
+    assert verify(running, Source(twice)).passed
+    enum = events.with_columns(pl.col("code").cast(pl.Enum([*events["code"].unique().sort(), "unused"])))
+    assert verify(running, Source(enum)).passed
+
+
+def test_renamed_repeats_are_compared_under_their_new_names(tmp_path: Path) -> None:
+    leaf = Leaf(3, [chunk(*["-"] * 3)], {"z#1"})
+    leaf.chunks = [[frozenset({"a#1", "a#2"})] * 3]
+    out = write(tmp_path / "out", [leaf], 3, 2, parameters={"k": 3, "m": 2, "repeats": True})
+    rows = [(p, c) for p in range(3) for c in ("a", "a")] + [(0, "z")]
+    assert verify(out, Source(pl.DataFrame(rows, schema=["patient", "code"], orient="row"))).passed
+    assert "source_codes" in failed(
+        verify(
+            out, Source(pl.DataFrame([*rows, (1, "z"), (1, "z")], schema=["patient", "code"], orient="row"))
+        )
+    )
+
+
+def listed(out: Path, name: str, rows: int) -> None:
+    """Add a file to the manifest, with its true hash."""
+    manifest = json.loads((out / "share" / "release.json").read_text())
+    digest = hashlib.sha256((out / "share" / name).read_bytes()).hexdigest()
+    manifest["files"].append({"path": name, "rows": rows, "sha256": digest})
+    (out / "share" / "release.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("tampered", [False, True])
+def test_a_csv_copy_must_say_what_its_parquet_file_says(running: Path, tampered: bool) -> None:
+    data = running / "share" / "data"
+    chunks = pl.read_parquet(data / "chunks.parquet").with_columns(pl.col("codes").list.join(";"))
+    if tampered:
+        chunks = chunks.with_columns(
+            pl.when(pl.col("kind") == "item").then(pl.lit("x")).otherwise("codes").alias("codes")
+        )
+    chunks.write_csv(data / "chunks.csv")
+    listed(running, "data/chunks.csv", chunks.height)
+    assert failed(verify(running)) == ({"csv_copies"} if tampered else set())
+
+
+@pytest.mark.parametrize(
+    ("change", "passes"),
+    [
+        (lambda rows: rows, True),
+        (lambda rows: rows[1:], False),
+        (lambda rows: [[], *rows[1:]], False),
+        (lambda rows: [["999.9"], *rows[1:]], False),
+        (lambda rows: [rows[0] * 2, *rows[1:]], False),
+        (lambda rows: [[c for c in rows[0] if c != "296.00"], *rows[1:]], False),
+    ],
+)
+def test_reconstructions_are_checked(running: Path, change: Any, passes: bool) -> None:
+    folder = running / "share" / "data" / "reconstructions"
+    folder.mkdir()
+    rows = change([sorted(record) for record in running_records()])
+    frame = pl.DataFrame(
+        {"record": range(len(rows)), "codes": rows}, schema_overrides={"codes": pl.List(pl.String)}
+    )
+    frame.write_parquet(folder / "01.parquet")
+    listed(running, "data/reconstructions/01.parquet", len(rows))
+    assert failed(verify(running)) == (set() if passes else {"reconstruction_01"})

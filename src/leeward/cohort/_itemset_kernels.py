@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def bitmaps(offsets, values, rank, count):
+def bitmaps(offsets: Array, values: Array, rank: Array, count: int) -> Any:
     """Bitmap of each ranked code: uint64[count, ceil(n / 64)]."""
     n = len(offsets) - 1
     bits = np.zeros((count, (n + 63) // 64), np.uint64)
@@ -21,7 +26,7 @@ def bitmaps(offsets, values, rank, count):
 
 
 @njit(cache=True, nogil=True)
-def pairs(offsets, values, rank, count):
+def pairs(offsets: Array, values: Array, rank: Array, count: int) -> Any:
     """Support of each pair of ranked codes, upper triangle of int32[count, count]."""
     table = np.zeros((count, count), np.int32)
     longest = 0
@@ -42,7 +47,7 @@ def pairs(offsets, values, rank, count):
 
 
 @njit(cache=True, nogil=True)
-def _and_count(a, b, out):
+def _and_count(a: Array, b: Array, out: Array) -> Any:
     """out = a & b; returns the number of bits set."""
     total = np.int64(0)
     for w in range(len(a)):
@@ -56,7 +61,7 @@ def _and_count(a, b, out):
 
 
 @njit(cache=True, nogil=True)
-def _grown(array, needed):
+def _grown(array: Array, needed: int) -> Any:
     if needed <= len(array):
         return array
     larger = np.empty(max(2 * len(array), needed), array.dtype)
@@ -65,7 +70,7 @@ def _grown(array, needed):
 
 
 @njit(cache=True, nogil=True)
-def eclat(bits, supports, pair, least, size, limit):
+def eclat(bits: Array, supports: Array, pair: Array, least: int, size: int, limit: int) -> Any:
     """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
 
     `pair` prunes: a set is tried only when its new code is frequent with every code before it."""
@@ -121,7 +126,7 @@ def eclat(bits, supports, pair, least, size, limit):
 
 
 @njit(cache=True, nogil=True)
-def postings(offsets, values, codes):
+def postings(offsets: Array, values: Array, codes: int) -> Any:
     """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
     starts = np.zeros(codes + 1, np.int64)
     for v in values:
@@ -138,8 +143,9 @@ def postings(offsets, values, codes):
 
 
 @njit(cache=True, nogil=True)
-def supports(starts, records, offsets, items, n):
-    """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by bisection."""
+def supports(starts: Array, records: Array, offsets: Array, items: Array, n: int) -> Any:
+    """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by
+    bisection."""
     out = np.empty(len(offsets) - 1, np.int64)
     held = np.empty(0, np.int32)
     for q in range(len(offsets) - 1):
@@ -150,7 +156,10 @@ def supports(starts, records, offsets, items, n):
         order = items[first:last].copy()
         for i in range(1, len(order)):  # by rising support
             j = i
-            while j > 0 and starts[order[j] + 1] - starts[order[j]] < starts[order[j - 1] + 1] - starts[order[j - 1]]:
+            while (
+                j > 0
+                and starts[order[j] + 1] - starts[order[j]] < starts[order[j - 1] + 1] - starts[order[j - 1]]
+            ):
                 order[j], order[j - 1] = order[j - 1], order[j]
                 j -= 1
         count = starts[order[0] + 1] - starts[order[0]]
@@ -169,14 +178,14 @@ def supports(starts, records, offsets, items, n):
                         held[kept] = held[h]
                         kept += 1
             else:
-                h = np.int64(0)
-                while h < count and low < high:
-                    a, b = held[h], records[low]
+                at = np.int64(0)
+                while at < count and low < high:
+                    a, b = held[at], records[low]
                     if a == b:
                         held[kept] = a
                         kept += 1
-                    h += np.int64(a <= b)
-                    low += np.int64(b <= a)
+                    at += 1 if a <= b else 0
+                    low += 1 if b <= a else 0
             count = kept
         out[q] = count
     return out

@@ -14,7 +14,8 @@ SMALLEST_BLOCK = 16
 
 
 def over_blocks(work: Callable[[int, int], Result], n: int) -> list[Result]:
-    """`work(low, high)` over 0 … n in blocks, in order; on as many threads as the process may use processors."""
+    """`work(low, high)` over 0 … n in blocks, in order; on as many threads as the process may use
+    processors."""
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     size = max(SMALLEST_BLOCK, -(-n // (threads * BLOCKS_A_THREAD)))
     bounds = [(low, min(low + size, n)) for low in range(0, n, size)] or [(0, 0)]

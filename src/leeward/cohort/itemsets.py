@@ -26,7 +26,8 @@ Itemset = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Itemsets:
-    """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into `codes`."""
+    """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into
+    `codes`."""
 
     offsets: NDArray[np.int64]
     items: NDArray[np.int32]
@@ -40,7 +41,8 @@ class Itemsets:
 
 
 def minimum_count(records: int, min_support: int | float) -> int:
-    """Records that `min_support` asks for: an integer is a count (≥ 1), a float a share of records in (0, 1]."""
+    """Records that `min_support` asks for: an integer is a count (≥ 1), a float a share of records in (0,
+    1]."""
     if isinstance(min_support, bool) or not isinstance(min_support, int | float):
         raise BadInput("`min_support` must be a whole number of records or a share of them between 0 and 1.")
     if isinstance(min_support, int):
@@ -49,14 +51,17 @@ def minimum_count(records: int, min_support: int | float) -> int:
         return min_support
     if not 0.0 < min_support <= 1.0:
         raise BadInput(f"`min_support` as a share must be above 0 and at most 1; got {min_support:g}.")
-    # The share of a support s is s / records: the least s with s / records >= min_support, whatever the rounding.
+    # The share of a support s is s / records: the least s with s / records >= min_support, whatever the
+    # rounding.
     count = max(int(min_support * records) - 1, 1)
     while count / records < min_support:
         count += 1
     return count
 
 
-def mine(sets: CodeSets, min_support: int | float, max_size: int | None = None, *, limit: int = LIMIT) -> Itemsets:
+def mine(
+    sets: CodeSets, min_support: int | float, max_size: int | None = None, *, limit: int = LIMIT
+) -> Itemsets:
     """All itemsets of 1 to `max_size` codes that at least `min_support` records hold.
 
     In the order of a depth-first walk, codes ascending: (a), (a, b), (a, b, c), (a, c), (b), …
@@ -78,10 +83,16 @@ def mine(sets: CodeSets, min_support: int | float, max_size: int | None = None, 
     rank = np.full(len(sets.codes), -1, np.int32)
     rank[frequent] = np.arange(len(frequent), dtype=np.int32)
     bitmaps = kernels.bitmaps(sets.offsets, sets.values, rank, len(frequent))
-    pairs = kernels.pairs(sets.offsets, sets.values, rank, len(frequent)) if size > 1 else np.zeros((1, 1), np.int32)
+    pairs = (
+        kernels.pairs(sets.offsets, sets.values, rank, len(frequent))
+        if size > 1
+        else np.zeros((1, 1), np.int32)
+    )
     offsets, items, counts = kernels.eclat(bitmaps, supports[frequent], pairs, least, size, limit)
     if len(counts) > limit:
-        raise BadInput(f"More than {limit:,} itemsets reach the support of {least:,} records; raise `min_support`.")
+        raise BadInput(
+            f"More than {limit:,} itemsets reach the support of {least:,} records; raise `min_support`."
+        )
     return Itemsets(offsets, frequent[items], counts)
 
 
@@ -94,8 +105,9 @@ def frequent_itemsets(
     return sorted(listed, key=lambda each: (-each[1], each[0]))
 
 
-def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all records."""
+def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
+    records."""
     from leeward.cohort import _itemset_kernels as kernels
 
     lengths = np.array([len(each) for each in itemsets], np.int64)
@@ -107,6 +119,7 @@ def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int]]) -> NDArray[np
     starts, records = kernels.postings(sets.offsets, sets.values, len(sets.codes))
     return np.concatenate(
         over_blocks(
-            lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)), len(lengths)
+            lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)),
+            len(lengths),
         )
     )

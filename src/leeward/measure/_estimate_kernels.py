@@ -18,7 +18,7 @@ RECORD, SHARED, ITEM = 0, 1, 2
 
 @njit(cache=True, nogil=True)
 def bottom_up(parent: Array) -> Any:
-    """(new number of each node, first number of its subtree): children before parents, subtrees contiguous."""
+    """New number of each node: children before parents, subtrees contiguous."""
     n = len(parent)
     head = np.full(n + 1, -1, np.int64)
     following = np.full(n, -1, np.int64)
@@ -27,14 +27,12 @@ def bottom_up(parent: Array) -> Any:
         following[v] = head[p]
         head[p] = v
     number = np.full(n, -1, np.int64)
-    first = np.zeros(n, np.int64)
     stack = np.empty(n + 1, np.int64)
     at = 0
     root = head[n]
     while root != -1:
         depth = 0
         stack[0] = root
-        first[root] = at
         while depth >= 0:
             v = stack[depth]
             child = head[v]
@@ -46,9 +44,8 @@ def bottom_up(parent: Array) -> Any:
                 head[v] = following[child]
                 depth += 1
                 stack[depth] = child
-                first[child] = at
         root = following[root]
-    return number, first
+    return number
 
 
 @njit(cache=True, nogil=True)
@@ -61,7 +58,7 @@ def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> 
     for g in range(groups):
         filled = 0
         for row in range(start[g], start[g + 1]):
-            filled += np.int64(offsets[row + 1] > offsets[row])
+            filled += 1 if offsets[row + 1] > offsets[row] else 0
             for i in range(offsets[row], offsets[row + 1]):
                 if seen[values[i]] != g:
                     seen[values[i]] = g
@@ -71,7 +68,9 @@ def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def fill_entries(start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array) -> Any:
+def fill_entries(
+    start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array
+) -> Any:
     """One entry a chunk and code: (code, chunk, where its bitmap starts) and the bitmaps."""
     total = first[-1]
     code = np.empty(total, np.int32)
@@ -92,7 +91,7 @@ def fill_entries(start: Array, offsets: Array, values: Array, n_codes: int, firs
                     place[used] = at_bits[g] + (used - first[g]) * words[g]
                     used += 1
                 bits[place[slot[c]] + filled // 64] |= np.uint64(1) << np.uint64(filled % 64)
-            filled += np.int64(offsets[row + 1] > offsets[row])
+            filled += 1 if offsets[row + 1] > offsets[row] else 0
     return code, group, place, bits
 
 
@@ -148,9 +147,10 @@ def answer(
 ) -> Any:
     """(low, expected, high) of each query.
 
-    Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked bottom up with
-    a stack of their ancestors. Each open node keeps, for every set of codes still wanted from shared chunks above
-    (`left`), the sums of (low, expected, high) below it; what no entry touches wants all codes from above."""
+    Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
+    bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
+    from shared chunks above (`left`), the sums of (low, expected, high) below it; what no entry touches
+    wants all codes from above."""
     queries = len(query_at) - 1
     out_low = np.zeros(queries, np.int64)
     out_expected = np.zeros(queries, np.float64)
@@ -363,11 +363,11 @@ def answer(
                         kept += 1
                 n_keys = kept
         if size == 0:
-            for x in range(len(parent)):
-                if parent[x] < 0:
-                    out_low[q] += records[x]
-                    out_expected[q] += records[x]
-                    out_high[q] += records[x]
+            for top in range(len(parent)):
+                if parent[top] < 0:
+                    out_low[q] += records[top]
+                    out_expected[q] += records[top]
+                    out_high[q] += records[top]
     return out_low, out_expected, out_high
 
 

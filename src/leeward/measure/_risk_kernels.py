@@ -20,12 +20,23 @@ def mix(x: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def subset_keys(offsets: Array, values: Array, m: int, base: Any, exact: bool, salt: Any, threshold: Any, keys: Array, owners: Array) -> Any:
-    """Keys of the m-subsets of every record, written to `keys` (and the record to `owners` unless that is empty).
+def subset_keys(
+    offsets: Array,
+    values: Array,
+    m: int,
+    base: Any,
+    exact: bool,
+    salt: Any,
+    threshold: Any,
+    keys: Array,
+    owners: Array,
+) -> Any:
+    """Keys of the m-subsets of every record, written to `keys` (and the record to `owners` unless that is
+    empty).
 
-    `exact`: the subset as a number in base `base`; else a 64-bit hash. Only subsets whose two smallest codes (one,
-    for m = 1) hash below `threshold` are kept: the same ones in every record, so that their supports stay whole.
-    Returns how many; more than fit are counted, not written."""
+    `exact`: the subset as a number in base `base`; else a 64-bit hash. Only subsets whose two smallest
+    codes (one, for m = 1) hash below `threshold` are kept: the same ones in every record, so that their
+    supports stay whole. Returns how many; more than fit are counted, not written."""
     found = 0
     chosen = np.zeros(m + 1, np.int64)
     key = np.zeros(m + 1, np.uint64)
@@ -121,12 +132,14 @@ def matching_records(offsets: Array, values: Array, constraint_of: Array, constr
 
 
 @njit(cache=True, nogil=True)
-def rarest_subsets(offsets: Array, values: Array, starts: Array, holders: Array, chosen: Array, largest: int, widest: int) -> Any:
-    """Support of the rarest set of m codes of each chosen record, int64[len(chosen), largest]; 2^62 where it has
-    fewer than m. Of a record with more than `widest` codes only the rarest `widest` are looked at.
+def rarest_subsets(
+    offsets: Array, values: Array, starts: Array, holders: Array, chosen: Array, largest: int, widest: int
+) -> Any:
+    """Support of the rarest set of m codes of each chosen record, int64[len(chosen), largest]; 2^62 where
+    it has fewer than m. Of a record with more than `widest` codes only the rarest `widest` are looked at.
 
-    For each record, every other record's overlap is a mask of its codes; supports of all its subsets are the sums
-    over the masks that contain them."""
+    For each record, every other record's overlap is a mask of its codes; supports of all its subsets are
+    the sums over the masks that contain them."""
     n = len(offsets) - 1
     out = np.full((len(chosen), largest), np.int64(2**62), np.int64)
     overlap = np.zeros(n, np.uint16)

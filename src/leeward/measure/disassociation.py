@@ -12,7 +12,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.itemsets import mine, supports_of
 from leeward.cohort.lenses import CodeSets
 from leeward.errors import BadInput
-from leeward.measure.estimates import Estimates, check_prior, estimates_of_numbers, matching
+from leeward.measure.estimates import Estimates, check_prior, estimates_of_numbers, matching, spread
 from leeward.measure.placement import placement
 from leeward.measure.published import Array, Published, read
 from leeward.measure.risk import risk_after, risk_before
@@ -23,8 +23,8 @@ WORKLOAD_SEED = 20140901
 """W2 and samples are drawn from a fixed stream: the same cohort gives the same queries on every run."""
 
 MRE_BOUNDS = (-0.24, -0.21, -0.10, -0.05, -0.025, 0.025, 0.05, 0.10, 0.21, 0.24)
-"""Ends of the intervals of the paper's Figs. 19 to 21 (those it names: [-24 %, 5 %), [-21 %, -10 %), [-5 %, 5 %),
-[-2.5 %, 2.5 %]) and their mirror images; beyond them two open ones."""
+"""Ends of the intervals of the paper's Figs. 19 to 21 (those it names: [-24 %, 5 %), [-21 %, -10 %), [-5 %,
+5 %), [-2.5 %, 2.5 %]) and their mirror images; beyond them two open ones."""
 
 RANDOM_SIZES = (1, 2, 3, 4, 5)
 """W2: c = 1 … 4 codes and the extension by one more."""
@@ -59,7 +59,9 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
         for name, options in each.items():
             if name == "are":
                 one = are(published, sets, **options)
-                figures.setdefault("are", {"prior": one["prior"], "workloads": []})["workloads"] += one["workloads"]
+                figures.setdefault("are", {"prior": one["prior"], "workloads": []})["workloads"] += one[
+                    "workloads"
+                ]
             elif name == "mre":
                 figures["mre"] = mre(published, sets, policy_of(release), **options)
             elif name == "placement":
@@ -72,7 +74,9 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
 def _check_options(name: str, options: Mapping[str, Any]) -> None:
     if name not in OPTIONS:
-        raise BadInput(f"`measure`: `{name}` is not known for disassociation; choose from {', '.join(OPTIONS)}.")
+        raise BadInput(
+            f"`measure`: `{name}` is not known for disassociation; choose from {', '.join(OPTIONS)}."
+        )
     unknown = sorted(set(options) - OPTIONS[name])
     if unknown:
         known = ", ".join(sorted(OPTIONS[name])) or "none"
@@ -102,17 +106,21 @@ def are(
     prior: str = "cubic",
     queries: int | None = None,
 ) -> dict[str, Any]:
-    """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true count > 0.
+    """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true
+    count > 0.
 
-    `frequent` (W1): every set of codes that `min_support` of the patients have, at most `queries` of them (drawn
-    evenly, all when None). `random` (W2): see `random_queries`, 1,000 records unless `queries` says otherwise; one
-    workload a size from 1 to 5.
+    `frequent` (W1): every set of codes that `min_support` of the patients have, at most `queries` of them
+    (drawn evenly, all when None). `random` (W2): see `random_queries`, 1,000 records unless `queries` says
+    otherwise; one workload a size from 1 to 5.
     """
     check_prior(prior)
     if workload == "frequent":
         drawn, total = frequent_queries(sets, min_support, max_size, queries)
         entry = _errors(published, sets, drawn, prior)
-        named = {"name": "frequent", "label": f"sets that at least {_percent(min_support)} of the patients have"}
+        named = {
+            "name": "frequent",
+            "label": f"sets that at least {_percent(min_support)} of the patients have",
+        }
         if isinstance(min_support, int):
             named["label"] = f"sets that at least {min_support:,} patients have"
         found = {**named, "min_support": min_support, "itemsets": total, **entry}
@@ -152,9 +160,9 @@ def frequent_queries(
 
 
 def random_queries(sets: CodeSets, queries: int) -> list[list[Array]]:
-    """W2, one list a size: `queries` random records of two codes or more are drawn, the codes of each shuffled, and
-    its first c codes are a set of size c, so that each set of c + 1 extends one of c. Records shorter than a size
-    give no set of it."""
+    """W2, one list a size: `queries` random records of two codes or more are drawn, the codes of each
+    shuffled, and its first c codes are a set of size c, so that each set of c + 1 extends one of c. Records
+    shorter than a size give no set of it."""
     stream = Randomness.of(WORKLOAD_SEED).stream("random queries")
     lengths = sets.lengths()
     able = np.flatnonzero(lengths >= min(2, int(lengths.max(initial=0))))
@@ -166,7 +174,8 @@ def random_queries(sets: CodeSets, queries: int) -> list[list[Array]]:
 
 
 def _errors(published: Published, sets: CodeSets, queries: list[Array], prior: str) -> dict[str, Any]:
-    """ARE and what it rests on; a query with a true count of 0 has no relative error and is counted as skipped."""
+    """ARE and what it rests on; a query with a true count of 0 has no relative error and is counted as
+    skipped."""
     true = supports_of(sets, queries)
     estimated = estimate_queries(published, sets, queries, prior)
     asked = true > 0
@@ -191,9 +200,7 @@ def estimate_queries(published: Published, sets: CodeSets, queries: list[Array],
     found = estimates_of_numbers(published, [q for q, k in zip(numbered, known, strict=True) if k], prior)
     if known.all():
         return found
-    full = Estimates(*(np.zeros(len(queries), each.dtype) for each in (found.low, found.expected, found.high)), prior)
-    full.low[known], full.expected[known], full.high[known] = found.low, found.expected, found.high
-    return full
+    return spread(found, known)
 
 
 def policy_of(release: Release) -> pl.DataFrame | None:
@@ -203,7 +210,8 @@ def policy_of(release: Release) -> pl.DataFrame | None:
 
 
 def custody_facts(release: Release) -> Mapping[str, Any]:
-    """What the method told its custodian (`method` in `custody/measures.json`), where it is written already."""
+    """What the method told its custodian (`method` in `custody/measures.json`), where it is written
+    already."""
     import json
 
     file = None if release.custody is None else release.custody / "measures.json"
@@ -213,7 +221,9 @@ def custody_facts(release: Release) -> Mapping[str, Any]:
     return facts
 
 
-def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, prior: str = "cubic") -> dict[str, Any]:
+def mre(
+    published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, prior: str = "cubic"
+) -> dict[str, Any]:
     """Matching relative error, (true - estimate) / true, of each constraint of the policy; a record matches a
     constraint when it has at least one of its codes."""
     if policy is None:
@@ -228,7 +238,9 @@ def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, pr
     for name, codes, true, estimate in zip(names, members, counted, estimated.tolist(), strict=True):
         if true > 0:
             error = (true - estimate) / true
-            found.append({"name": name, "codes": len(codes), "true": true, "estimate": estimate, "mre": error})
+            found.append(
+                {"name": name, "codes": len(codes), "true": true, "estimate": estimate, "mre": error}
+            )
     skipped = len(members) - len(found)
     errors = np.array([each["mre"] for each in found])
     return {

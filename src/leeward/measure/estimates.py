@@ -1,12 +1,13 @@
 """COUNT(S) from a disassociated release: low, expected, high (ALGORITHMS, section 1.7).
 
-The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every figure
-names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n) given by the
-prior on 1 … min(k - 1, N).
+The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every
+figure names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n)
+given by the prior on 1 … min(k - 1, N).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,7 +57,9 @@ def check_prior(prior: str) -> str:
 def item_mean(k: int, size: int, prior: str) -> float:
     """Expected number of a cluster's `size` records that hold one code of its item chunk."""
     n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
-    weight = {"uniform": np.ones_like(n), "one": (n == 1).astype(np.float64), "cubic": n**-3.0}[check_prior(prior)]
+    weight = {"uniform": np.ones_like(n), "one": (n == 1).astype(np.float64), "cubic": n**-3.0}[
+        check_prior(prior)
+    ]
     return float((n * weight).sum() / weight.sum())
 
 
@@ -72,11 +75,21 @@ def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str
     number = published.number
     listed = [sorted(set(query)) for query in queries]
     known = np.array([all(code in number for code in query) for query in listed], np.bool_)
-    numbered = [np.array([number[code] for code in query], np.int32) for query, k in zip(listed, known, strict=True) if k]
+    numbered = [
+        np.array([number[code] for code in query], np.int32)
+        for query, k in zip(listed, known, strict=True)
+        if k
+    ]
     found = estimates_of_numbers(published, numbered, prior)
-    full = Estimates(*(np.zeros(len(listed), each.dtype) for each in (found.low, found.expected, found.high)), prior)
-    full.low[known], full.expected[known], full.high[known] = found.low, found.expected, found.high
-    return full
+    return spread(found, known)
+
+
+def spread(found: Estimates, known: NDArray[np.bool_]) -> Estimates:
+    """The estimates of the queries that are `known`, and 0, 0, 0 for the others between them."""
+    low, high = np.zeros(len(known), np.int64), np.zeros(len(known), np.int64)
+    expected = np.zeros(len(known), np.float64)
+    low[known], expected[known], high[known] = found.low, found.expected, found.high
+    return Estimates(low, expected, high, found.prior)
 
 
 def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: str = "cubic") -> Estimates:
@@ -94,8 +107,8 @@ def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: 
 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
-            at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words, p.bits,
-            p.parent, p.root, p.leaf, p.records, means,
+            at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
+            p.bits, p.parent, p.root, p.leaf, p.records, means,
         )  # fmt: skip
         return found
 
@@ -103,7 +116,9 @@ def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: 
     return Estimates(low, expected, high, prior)
 
 
-def matching(published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic") -> NDArray[np.float64]:
+def matching(
+    published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic"
+) -> NDArray[np.float64]:
     """Expected number of records with at least one code of each constraint (section 1.7, for MRE)."""
     from leeward.measure import _estimate_kernels as kernels
 
@@ -125,7 +140,7 @@ def matching(published: Published, constraints: Sequence[Iterable[str]], prior: 
                 node[low:high], chunk[low:high], place[low:high], p.kind, p.words, p.bits,
                 p.parent, p.leaf, p.records, means,
             )
-            for low, high in zip(bounds[:-1], bounds[1:], strict=True)
+            for low, high in itertools.pairwise(bounds)
         ],
         np.float64,
     )  # fmt: skip
@@ -134,7 +149,9 @@ def matching(published: Published, constraints: Sequence[Iterable[str]], prior: 
 def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Array]:
     """The entries of each list of codes, one after the other, and the number of the list of each entry."""
     pieces = [np.arange(published.at[c], published.at[c + 1]) for codes in wanted for c in codes]
-    owners = [np.full(published.at[c + 1] - published.at[c], i) for i, codes in enumerate(wanted) for c in codes]
+    owners = [
+        np.full(published.at[c + 1] - published.at[c], i) for i, codes in enumerate(wanted) for c in codes
+    ]
     nothing = np.empty(0, np.int64)
     return np.concatenate([nothing, *pieces]), np.concatenate([nothing, *owners])
 

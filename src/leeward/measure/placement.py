@@ -18,10 +18,12 @@ ITEM_ONLY = "item_only_records"
 
 
 def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item chunks whole.
+    """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
+    chunks whole.
 
-    What lies in item chunks is the true support less what record and shared chunks show. `item_only_records` is the
-    method's count where custody has it; `item_only_records_at_least` follows from the files alone.
+    What lies in item chunks is the true support less what record and shared chunks show.
+    `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
+    from the files alone.
     """
     shown = occurrences(published)
     number = published.number
@@ -60,7 +62,8 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
 
 
 def occurrences(published: Published) -> np.ndarray[Any, Any]:
-    """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list it."""
+    """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list
+    it."""
     kind = published.kind[published.entry_chunk]
     code = np.repeat(np.arange(len(published.codes)), np.diff(published.at))
     weight = np.where(kind == ITEM, 1, published.entry_counts())
@@ -70,9 +73,14 @@ def occurrences(published: Published) -> np.ndarray[Any, Any]:
 
 
 def item_only_at_least(published: Published) -> int:
-    """The least number of records whose codes all lie in item chunks, seen from the files alone: every non-empty
-    subrecord may lie in another record, so what is left of a cluster without any has its codes in the item chunk."""
-    filled = np.bincount(published.node, weights=np.where(published.kind == ITEM, 0, published.filled), minlength=len(published.parent))
+    """The least number of records whose codes all lie in item chunks, seen from the files alone: every
+    non-empty subrecord may lie in another record, so what is left of a cluster without any has its codes in
+    the item chunk."""
+    filled = np.bincount(
+        published.node,
+        weights=np.where(published.kind == ITEM, 0, published.filled),
+        minlength=len(published.parent),
+    )
     left = np.zeros(len(published.parent), np.int64)
     for v in range(len(published.parent)):  # children come before parents
         own = published.records[v] if published.leaf[v] else left[v]

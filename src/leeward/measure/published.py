@@ -64,7 +64,9 @@ class Published:
         """Number of records or subrecords behind each entry; 0 for item chunks, which publish no count."""
         from leeward.measure import _estimate_kernels as kernels
 
-        return np.asarray(kernels.entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits))
+        return np.asarray(
+            kernels.entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
+        )
 
 
 def read(release: Release | str | Path) -> Published:
@@ -79,7 +81,9 @@ def read(release: Release | str | Path) -> Published:
 
     opened = release if isinstance(release, Release) else Release.open(release)
     if opened.method != "disassociation":
-        raise BadInput(f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`.")
+        raise BadInput(
+            f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`."
+        )
     nodes = pq.read_table(opened.path("nodes.parquet"))
     released = nodes.column("node").to_numpy()
     parents = nodes.column("parent").cast(pa.int64())
@@ -87,21 +91,28 @@ def read(release: Release | str | Path) -> Published:
     named = pc.fill_null(parents, -1).to_numpy()
     place = np.searchsorted(released[by_number], named)
     parent = np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
-    number, first = kernels.bottom_up(parent)
+    number = kernels.bottom_up(parent)
     rows = _rows(opened.path("chunks.parquet"), released[by_number], number[by_number])
     node, kind, start, offsets, values, codes = rows
     distinct, words = kernels.count_entries(start, offsets, values, max(len(codes), 1))
     first_entry = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
     at_bits = np.concatenate([[0], np.cumsum(distinct * words)]).astype(np.int64)
-    code, chunk, places, bits = kernels.fill_entries(start, offsets, values, max(len(codes), 1), first_entry, words, at_bits)
+    code, chunk, places, bits = kernels.fill_entries(
+        start, offsets, values, max(len(codes), 1), first_entry, words, at_bits
+    )
     order = np.lexsort((node[chunk], code)) if len(code) else np.empty(0, np.int64)
     at = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(codes)))]).astype(np.int64)
-    filled = np.add.reduceat(np.append(np.diff(offsets) > 0, False).astype(np.int64), start[:-1]) if len(node) else node
+    filled = (
+        np.add.reduceat(np.append(np.diff(offsets) > 0, False).astype(np.int64), start[:-1])
+        if len(node)
+        else node
+    )
     in_order = np.argsort(number)
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
+    leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     return Published(
         codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered, _roots(renumbered),
-        (nodes.column("kind").combine_chunks().cast(pa.string()).to_numpy(zero_copy_only=False) == "cluster")[in_order],
+        leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
     )  # fmt: skip
@@ -117,7 +128,9 @@ def _roots(parent: Array) -> Array:
         root = above
 
 
-def _rows(file: Path, released: Array, number: Array) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
+def _rows(
+    file: Path, released: Array, number: Array
+) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
     """(node and kind of each chunk, row bounds, code bounds of each row, code numbers, sorted codes)."""
     try:
         metadata = pq.read_metadata(file)
@@ -132,11 +145,20 @@ def _rows(file: Path, released: Array, number: Array) -> tuple[Array, Array, Arr
         node.append(number[np.searchsorted(released, batch.column("node").to_numpy())].astype(np.int64))
         chunk.append(batch.column("chunk").to_numpy())
         kind.append(_numbered(batch.column("kind"), dict(zip(KINDS, range(3), strict=True))).astype(np.int8))
-        lengths.append(pc.list_value_length(batch.column("codes")).to_numpy(zero_copy_only=False).astype(np.int64))
+        lengths.append(
+            pc.list_value_length(batch.column("codes")).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         values.append(_numbered(batch.column("codes").flatten(), codes))
     if not node:
         empty = np.empty(0, np.int64)
-        return empty, empty.astype(np.int8), np.zeros(1, np.int64), np.zeros(1, np.int64), empty.astype(np.int32), ()
+        return (
+            empty,
+            empty.astype(np.int8),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            empty.astype(np.int32),
+            (),
+        )
     nodes, chunks, kinds, sizes = (np.concatenate(each) for each in (node, chunk, kind, lengths))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     flat = np.concatenate(values)

@@ -14,8 +14,8 @@ from leeward.measure.published import Array, Published
 from leeward.randomness import Randomness
 
 MOST_SUBSETS = 4_000_000
-"""Occurrences of code sets of one size that are held at once; beyond, an even sample of the sets is taken, each
-counted in full."""
+"""Occurrences of code sets of one size that are held at once; beyond, an even sample of the sets is taken,
+each counted in full."""
 
 TABLE_CELLS = 1 << 26
 """Pairs are counted in a table where it has no more cells."""
@@ -27,7 +27,8 @@ WIDEST = 16
 """Of a sampled patient's codes, at most so many are combined, the rarest."""
 
 SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
-"""Code sets drawn from records after release, and those with the rarest codes, whose candidates are counted."""
+"""Code sets drawn from records after release, and those with the rarest codes, whose candidates are
+counted."""
 
 LARGEST_M = 5
 
@@ -39,11 +40,11 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
     -------
     dict
         `by_m`: for each m, of the distinct sets of m codes that some record holds: `sets` (counted),
-        `sets_in_one_record_share`, `sets_below_k_share`, `sets_by_support`, and `exact` (False: `sampled_share` of
-        the sets was taken, evenly). Of the patients with at least m codes (`patients`): `unique` and `below_k` hold
-        a set of m codes that no other, or fewer than k patients hold, with `unique_share` and `below_k_share` of all
-        patients. `patients_exact` False: extrapolated from `patients_sampled` of them.
-        `whole_set`: patients by their whole code set.
+        `sets_in_one_record_share`, `sets_below_k_share`, `sets_by_support`, and `exact` (False:
+        `sampled_share` of the sets was taken, evenly). Of the patients with at least m codes (`patients`):
+        `unique` and `below_k` hold a set of m codes that no other, or fewer than k patients hold, with
+        `unique_share` and `below_k_share` of all patients. `patients_exact` False: extrapolated from
+        `patients_sampled` of them. `whole_set`: patients by their whole code set.
     """
     n = len(sets)
     lengths = sets.lengths()
@@ -53,7 +54,11 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
         enough = lengths >= m
         if not enough.any():
             break
-        row, rarest = _pairs(sets, m, k) if m <= 2 and len(sets.codes) ** 2 <= TABLE_CELLS else _subsets(sets, m, k, seed)
+        row, rarest = (
+            _pairs(sets, m, k)
+            if m <= 2 and len(sets.codes) ** 2 <= TABLE_CELLS
+            else _subsets(sets, m, k, seed)
+        )
         patients = int(enough.sum())
         if rarest is None:
             if sampled is None:
@@ -100,7 +105,8 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], Array]:
 
 
 def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], Array | None]:
-    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are sampled)."""
+    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are
+    sampled)."""
     from leeward.measure import _risk_kernels as kernels
 
     total = subsets_of_size(sets, m)
@@ -113,7 +119,9 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
     owners = np.empty(0 if sampled else len(keys), np.int32)
     base = np.uint64(len(sets.codes))
     while True:
-        found = kernels.subset_keys(sets.offsets, sets.values, m, base, exact_keys, salt, threshold, keys, owners)
+        found = kernels.subset_keys(
+            sets.offsets, sets.values, m, base, exact_keys, salt, threshold, keys, owners
+        )
         if found <= len(keys):
             break
         threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
@@ -122,7 +130,9 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
         return _figures(m, kernels.run_lengths(np.sort(keys[:found])), k, share), None
     order = np.argsort(keys[:found])
     ordered = keys[order]
-    return _figures(m, kernels.run_lengths(ordered), k, 1.0), kernels.rarest_of_owner(ordered, owners[order], len(sets))
+    return _figures(m, kernels.run_lengths(ordered), k, 1.0), kernels.rarest_of_owner(
+        ordered, owners[order], len(sets)
+    )
 
 
 def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
@@ -135,7 +145,9 @@ def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
         "sets_in_one_record_share": int((supports == 1).sum()) / count,
         "sets_below_k_share": int((supports < k).sum()) / count,
         "sets_by_support": [
-            {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": int(c) / count} for i, c in enumerate(by_size) if c
+            {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": int(c) / count}
+            for i, c in enumerate(by_size)
+            if c
         ],
         "exact": share == 1.0,
         "sampled_share": share,
@@ -143,7 +155,8 @@ def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
 
 
 def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> Array:
-    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients, largest_m]."""
+    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
+    largest_m]."""
     from leeward.cohort import _itemset_kernels
     from leeward.measure import _risk_kernels as kernels
 
@@ -172,8 +185,8 @@ def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
 def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, Any]:
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
-    Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked at; a
-    set's candidates are the upper bound of its estimate (section 1.7).
+    Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
+    at; a set's candidates are the upper bound of its estimate (section 1.7).
     """
     stream = Randomness.of(seed).stream("risk after")
     number = published.number

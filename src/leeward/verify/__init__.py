@@ -1,7 +1,7 @@
 """Attackers: each guarantee is checked from the released files, with code of its own.
 
-Nothing here imports a method, a kernel of a method or the writer of releases: what a method got wrong, its verifier
-must not repeat.
+Nothing here imports a method, a kernel of a method or the writer of releases: what a method got wrong, its
+verifier must not repeat.
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ CHECKERS: dict[str, str] = {
 def verify(path: str | Path, source: Source | None = None) -> Verification:
     """Check a release folder (`OUT` or `OUT/share`) against the guarantee that its manifest states.
 
-    Reads only the shared files; with `source` also compares them with the data they came from. A refuted guarantee
-    is a failed check, not an exception; BadInput when the folder is no release or its method has no verifier.
+    Reads only the shared files; with `source` also compares them with the data they came from. A refuted
+    guarantee is a failed check, not an exception; BadInput when the folder is no release or its method has
+    no verifier.
     """
     share = open_share(path)
     if share.method not in CHECKERS:
-        raise BadInput(f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}.")
+        raise BadInput(
+            f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}."
+        )
     checks = manifest_checks(share)
     if all(check.passed for check in checks if check.name == "files_present"):
         module, function = CHECKERS[share.method].split(":")
         checks += getattr(import_module(module), function)(share, source)
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if share.manifest.get("seeded"):
         warnings = (
-            "The release was made with a chosen seed: whoever learns the seed can undo its shuffles. "
-            "Share only releases made without a seed.",
+            (
+                "The release was made with a chosen seed: whoever learns the seed can undo its shuffles. "
+                "Share only releases made without a seed."
+            ),
         )
     return Verification(share.method, tuple(checks), warnings, source is not None)

@@ -1,20 +1,27 @@
-"""Kernels of the verifier of disassociation: flat arrays in, violation counts out (ALGORITHMS, sections 1.3 to 1.7).
+"""Kernels of the verifier of disassociation: flat arrays in, violation counts out (ALGORITHMS, sections 1.3
+to 1.7).
 
 Written for the verifier alone; no method uses or shares them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 RECORD, SHARED, ITEM = 0, 1, 2
 UNLIMITED = np.int64(2**62)
 
 
 @njit(cache=True, nogil=True)
-def preorder(parent):
-    """Preorder of a forest: (position of each node, end of its subtree's range); positions -1 inside a cycle."""
+def preorder(parent: Array) -> Any:
+    """Preorder of a forest: (position of each node, end of its subtree's range); positions -1 inside a
+    cycle."""
     n = len(parent)
     head = np.full(n + 1, -1, np.int32)
     following = np.full(n, -1, np.int32)
@@ -49,8 +56,9 @@ def preorder(parent):
 
 
 @njit(cache=True, nogil=True)
-def chunk_codes(start, offsets, values, n_codes):
-    """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows with a double)."""
+def chunk_codes(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
+    """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows with a
+    double)."""
     groups = len(start) - 1
     bounds = np.zeros(groups + 1, np.int64)
     codes = np.empty(len(values), np.int32)
@@ -82,7 +90,7 @@ def chunk_codes(start, offsets, values, n_codes):
 
 
 @njit(cache=True, nogil=True)
-def bad_numbers(start, number, rows_expected):
+def bad_numbers(start: Array, number: Array, rows_expected: Array) -> Any:
     """Rows of each chunk whose subrecord number is not one of 0 … rows - 1, or is taken already."""
     groups = len(start) - 1
     bad = np.zeros(groups, np.int64)
@@ -98,7 +106,7 @@ def bad_numbers(start, number, rows_expected):
 
 
 @njit(cache=True, nogil=True)
-def _popcount(x):
+def _popcount(x: Any) -> Any:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -106,8 +114,11 @@ def _popcount(x):
 
 
 @njit(cache=True, nogil=True)
-def _smallest_subset(bits, words, local, length, size, partial, chosen):
-    """Smallest support of the `size`-subsets of `local[:length]`; partial[d] holds the and of the first d bitmaps."""
+def _smallest_subset(
+    bits: Array, words: int, local: Array, length: int, size: int, partial: Array, chosen: Array
+) -> Any:
+    """Smallest support of the `size`-subsets of `local[:length]`; partial[d] holds the and of the first d
+    bitmaps."""
     smallest = UNLIMITED
     depth = 0
     chosen[0] = 0
@@ -135,10 +146,12 @@ def _smallest_subset(bits, words, local, length, size, partial, chosen):
 
 
 @njit(cache=True, nogil=True)
-def chunk_anonymity(start, offsets, values, bounds, codes, kind, m):
-    """Of each record or shared chunk: (smallest support of a code set of size up to m that occurs, smallest number of
-    times that a non-empty subrecord occurs). Supports are anti-monotone, so the subsets of size min(m, length) of
-    every subrecord suffice."""
+def chunk_anonymity(
+    start: Array, offsets: Array, values: Array, bounds: Array, codes: Array, kind: Array, m: int
+) -> Any:
+    """Of each record or shared chunk: (smallest support of a code set of size up to m that occurs, smallest
+    number of times that a non-empty subrecord occurs). Supports are anti-monotone, so the subsets of size
+    min(m, length) of every subrecord suffice."""
     groups = len(start) - 1
     subset = np.full(groups, UNLIMITED, np.int64)
     whole = np.full(groups, UNLIMITED, np.int64)
@@ -219,11 +232,22 @@ def chunk_anonymity(start, offsets, values, bounds, codes, kind, m):
 
 
 @njit(cache=True, nogil=True)
-def domains(order, end, leaf, node_groups, groups_of, kind, bounds, codes, n_codes):
+def domains(
+    order: Array,
+    end: Array,
+    leaf: Array,
+    node_groups: Array,
+    groups_of: Array,
+    kind: Array,
+    bounds: Array,
+    codes: Array,
+    n_codes: int,
+) -> Any:
     """Walk the forest in preorder with the codes of the shared chunks above in view.
 
-    Returns (first node index, or -1, and number of nodes whose visible chunks share a code that they must not share;
-    bool[g]: shared chunks with a code that also lies in a record chunk or a lower shared chunk below)."""
+    Returns (first node index, or -1, and number of nodes whose visible chunks share a code that they must
+    not share; bool[g]: shared chunks with a code that also lies in a record chunk or a lower shared chunk
+    below)."""
     n = len(order)
     overlapping = 0
     first_overlap = -1
@@ -275,177 +299,3 @@ def domains(order, end, leaf, node_groups, groups_of, kind, bounds, codes, n_cod
                     undone_at += 1
                     above[c] = g
     return first_overlap, overlapping, strict
-
-
-@njit(cache=True, nogil=True)
-def _add(table, low, high, width, a, b, count):
-    """Add `count` candidates of the pair {a, b} if its smaller code is in this block of the table."""
-    x, y = min(a, b), max(a, b)
-    if low <= x < high:
-        table[(x - low) * width + y] += count
-
-
-@njit(cache=True, nogil=True)
-def pair_candidates(
-    order, end, leaf, records, node_groups, groups_of, kind, start, offsets, values, bounds, codes, supports, low, high, width
-):
-    """Upper bound, for every pair of codes, on the records that may hold both (section 1.7, `high`).
-
-    The table holds rows low … high - 1 (the smaller code of a pair) of the upper triangle, flat; singles lie on the
-    diagonal. Codes of one chunk count where they lie in one subrecord; codes of different chunks count up to the
-    rarer one; a code of a shared chunk meets what the whole joint cluster holds below it."""
-    n = len(order)
-    table = np.zeros((high - low) * width, np.int32)
-    below = np.zeros(width, np.int64)
-    touched = np.empty(width, np.int32)
-    for at in range(n):
-        v = order[at]
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            if kind[g] != ITEM:
-                for row in range(start[g], start[g + 1]):
-                    for i in range(offsets[row], offsets[row + 1]):
-                        for j in range(i + 1, offsets[row + 1]):
-                            _add(table, low, high, width, values[i], values[j], 1)
-            for i in range(bounds[g], bounds[g + 1]):
-                count = records[v] if kind[g] == ITEM else supports[i]
-                _add(table, low, high, width, codes[i], codes[i], count)
-                if kind[g] == ITEM:
-                    for j in range(i + 1, bounds[g + 1]):
-                        _add(table, low, high, width, codes[i], codes[j], count)
-                for q2 in range(q + 1, node_groups[v + 1]):
-                    h = groups_of[q2]
-                    for j in range(bounds[h], bounds[h + 1]):
-                        other = records[v] if kind[h] == ITEM else supports[j]
-                        _add(table, low, high, width, codes[i], codes[j], min(count, other))
-        if leaf[v]:
-            continue
-        n_touched = 0
-        for later in range(at + 1, end[v]):
-            u = order[later]
-            for q in range(node_groups[u], node_groups[u + 1]):
-                g = groups_of[q]
-                for i in range(bounds[g], bounds[g + 1]):
-                    c = codes[i]
-                    if below[c] == 0:
-                        touched[n_touched] = c
-                        n_touched += 1
-                    below[c] += records[u] if kind[g] == ITEM else supports[i]
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            for i in range(bounds[g], bounds[g + 1]):
-                for t in range(n_touched):
-                    if touched[t] != codes[i]:
-                        _add(table, low, high, width, codes[i], touched[t], min(below[touched[t]], supports[i]))
-        for t in range(n_touched):
-            below[touched[t]] = 0
-    return table
-
-
-@njit(cache=True, nogil=True)
-def summary(table, k):
-    """(pairs and codes that may occur, how many of them have fewer than k candidates, the smallest count)."""
-    occurring = 0
-    few = 0
-    smallest = UNLIMITED
-    for i in range(len(table)):
-        if table[i] > 0:
-            occurring += 1
-            smallest = min(smallest, table[i])
-            if table[i] < k:
-                few += 1
-    return occurring, few, smallest
-
-
-@njit(cache=True, nogil=True)
-def set_candidates(wanted, chain, node_groups, groups_of, kind, start, offsets, values, bounds, codes, records, stamp, hit):
-    """Records of one cluster's own chunks and of the shared chunks above (`chain`, the cluster first) that may hold
-    all of `wanted`; -1 when a code is not visible. `stamp` (int64 a code) and `hit` are scratch."""
-    smallest = UNLIMITED
-    found = 0
-    for c in wanted:
-        stamp[c] = 1
-    for step in range(len(chain)):
-        v = chain[step]
-        smallest = min(smallest, records[v])
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            inside = 0
-            for i in range(bounds[g], bounds[g + 1]):
-                if stamp[codes[i]] == 1:
-                    stamp[codes[i]] = 2
-                    hit[inside] = codes[i]
-                    inside += 1
-            found += inside
-            if inside > 0 and kind[g] != ITEM:
-                count = 0
-                for row in range(start[g], start[g + 1]):
-                    have = 0
-                    for i in range(offsets[row], offsets[row + 1]):
-                        if stamp[values[i]] == 2:
-                            have += 1
-                    if have == inside:
-                        count += 1
-                smallest = min(smallest, count)
-            for i in range(inside):
-                stamp[hit[i]] = 3
-    for c in wanted:
-        stamp[c] = 0
-    return smallest if found == len(wanted) else np.int64(-1)
-
-
-@njit(cache=True, nogil=True)
-def _fits(record, leaf, parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp):
-    for c in record:
-        stamp[c] = 1
-    found = 0
-    good = True
-    v = leaf
-    while v >= 0:
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            inside = 0
-            for i in range(bounds[g], bounds[g + 1]):
-                if stamp[codes[i]] == 1:
-                    stamp[codes[i]] = 2
-                    inside += 1
-            found += inside
-            if kind[g] != ITEM and good:
-                match = False
-                for row in range(start[g], start[g + 1]):
-                    if offsets[row + 1] - offsets[row] != inside:
-                        continue
-                    have = 0
-                    for i in range(offsets[row], offsets[row + 1]):
-                        if stamp[values[i]] == 2:
-                            have += 1
-                    if have == inside:
-                        match = True
-                        break
-                good = match
-            if inside > 0:
-                for i in range(bounds[g], bounds[g + 1]):
-                    if stamp[codes[i]] == 2:
-                        stamp[codes[i]] = 3
-        if not good:
-            break
-        v = parent[v]
-    for c in record:
-        stamp[c] = 0
-    return good and found == len(record)
-
-
-@njit(cache=True, nogil=True)
-def fits_somewhere(
-    record, holders, order, position, end, leaf, parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp
-):
-    """True when a record is one that some cluster at or below one of `holders` may hold: each code visible, and what
-    the record leaves in each record or shared chunk is one of that chunk's subrecords. A code lies in the lowest
-    chunk that has it."""
-    for v in holders:
-        for at in range(position[v], end[v]):
-            if leaf[order[at]] and _fits(
-                record, order[at], parent, node_groups, groups_of, kind, start, offsets, values, bounds, codes, stamp
-            ):
-                return True
-    return False

@@ -1,7 +1,7 @@
 """What a verifier says: single checks, the whole verification, and what it may compare a release with.
 
-Messages hold counts and node numbers only, never a code or a record: a verification may be read by anyone who may
-read the release.
+Messages hold counts and node numbers only, never a code or a record: a verification may be read by anyone
+who may read the release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Check:
         Short and stable, for example `km_anonymous_chunks`.
     passed : bool
     detail : str
-        One sentence with figures; for a failure, how many violations and the number of the first node concerned.
+        One sentence with figures; for a failure, how many violations and the number of the first node
+        concerned.
     figures : mapping
         JSON-able numbers behind the sentence.
     """
@@ -35,7 +36,12 @@ class Check:
 
     def to_json(self) -> dict[str, Any]:
         """As written to `verification.json`."""
-        return {"name": self.name, "passed": self.passed, "detail": self.detail, "figures": dict(self.figures)}
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "detail": self.detail,
+            "figures": dict(self.figures),
+        }
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,10 @@ class Verification:
         return f"Verification({self.method}: {len(self.checks)} checks, {outcome})"
 
 
-def of_count(name: str, violations: int, good: str, bad: str, figures: Mapping[str, Any] | None = None) -> Check:
-    """A check that passes when nothing violates it: `good` is the sentence then, `bad` follows the count else."""
+def of_count(
+    name: str, violations: int, good: str, bad: str, figures: Mapping[str, Any] | None = None
+) -> Check:
+    """A check that passes when nothing violates it: `good` is the sentence then, `bad` follows the count
+    else."""
     all_figures = {"violations": int(violations), **(figures or {})}
     return Check(name, violations == 0, good if violations == 0 else f"{violations:,} {bad}", all_figures)

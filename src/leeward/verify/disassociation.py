@@ -1,22 +1,36 @@
 """The attacker of disassociation: re-checks k^m-anonymity of a release from its files alone.
 
-What is checked is in ALGORITHMS, sections 1.3 to 1.7: cluster sizes, chunk domains, k^m-anonymity of every record and
-shared chunk, the empty-item-chunk condition (Lemma 2), Property 1, and Guarantee 1 by counting candidates for every
-code, every pair of codes and sampled larger sets. With the source at hand, `verify.disassociation_source` adds that
-nothing is lost and nothing is invented.
+What is checked is in ALGORITHMS, sections 1.3 to 1.7: cluster sizes, chunk domains, k^m-anonymity of every
+record and shared chunk, the empty-item-chunk condition (Lemma 2), Property 1, and Guarantee 1 by counting
+candidates for every code, every pair of codes and sampled larger sets. With the source at hand,
+`verify.disassociation_source` adds that nothing is lost and nothing is invented.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from leeward.verify import _candidate_kernels as counting
 from leeward.verify import _kernels as kernels
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.flat import ITEM, RECORD, SHARED, Chunks, Ints, Longs, Nodes, StructureFault, read_chunks, read_nodes
+from leeward.verify.flat import (
+    ITEM,
+    RECORD,
+    SHARED,
+    Chunks,
+    Ints,
+    Longs,
+    Nodes,
+    StructureFault,
+    read_chunks,
+    read_nodes,
+)
 from leeward.verify.manifest import Share
 
 TABLE_CELLS = 1 << 26
@@ -28,7 +42,8 @@ SAMPLED_SETS = 2_000
 
 @dataclass(frozen=True)
 class Layout:
-    """A release with what most checks need: preorder, groups by node, distinct codes with supports of each chunk."""
+    """A release with what most checks need: preorder, groups by node, distinct codes with supports of each
+    chunk."""
 
     nodes: Nodes
     chunks: Chunks
@@ -42,10 +57,6 @@ class Layout:
     filled: Longs
     doubles: Longs
 
-    @cached_property
-    def kinds(self) -> NDArray[np.int8]:
-        return self.chunks.kind
-
     def chain(self, leaf: int) -> Ints:
         """A cluster and the joint clusters above it, lowest first."""
         path = [leaf]
@@ -55,7 +66,8 @@ class Layout:
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a disassociated release; the later ones are left out when the files cannot be laid out."""
+    """Every check of a disassociated release; the later ones are left out when the files cannot be laid
+    out."""
     k, m = share.guarantee("k"), share.guarantee("m")
     try:
         nodes = read_nodes(share.data("nodes.parquet"))
@@ -66,8 +78,15 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if not whole:
         return checks
     layout = lay_out(nodes, chunks)
-    checks += [*sizes(layout, k, share.manifest["records"]), *rows_of_chunks(layout), *domains_and_anonymity(layout, k, m)]
+    checks += [
+        *sizes(layout, k, share.manifest["records"]),
+        *rows_of_chunks(layout),
+        *domains_and_anonymity(layout, k, m),
+    ]
     checks += [empty_item_chunks(layout, k, m), *candidates(layout, k, m), sampled_sets(layout, k, m, share)]
+    checks += [
+        reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
+    ]
     if source is not None:
         from leeward.verify.disassociation_source import against_source
 
@@ -79,7 +98,9 @@ def structure(nodes: Nodes, chunks: Chunks) -> tuple[list[Check], bool]:
     """The tree is a forest of clusters under joint clusters, and chunks lie where their kind may lie."""
     position, _ = kernels.preorder(nodes.parent)
     has_parent = nodes.parent >= 0
-    under_cluster = has_parent & nodes.leaf[np.where(has_parent, nodes.parent, 0)] if len(nodes.parent) else has_parent
+    under_cluster = (
+        has_parent & nodes.leaf[np.where(has_parent, nodes.parent, 0)] if len(nodes.parent) else has_parent
+    )
     children = np.bincount(nodes.parent[has_parent], minlength=len(nodes.parent))
     lone = ~nodes.leaf & (children < 2)
     broken = (nodes.parent == -2) | (position < 0) | under_cluster | lone
@@ -87,12 +108,14 @@ def structure(nodes: Nodes, chunks: Chunks) -> tuple[list[Check], bool]:
         "tree",
         int(broken.sum()),
         f"{int(nodes.leaf.sum()):,} clusters and {int((~nodes.leaf).sum()):,} joint clusters form a forest.",
-        "nodes have an unknown parent, a cluster as parent, a cycle above them, or are joint clusters of fewer than two."
+        "nodes have an unknown parent, a cluster as parent, a cycle above, or are joint clusters of one."
         + first_node(nodes, broken),
         {"clusters": int(nodes.leaf.sum()), "joint_clusters": int((~nodes.leaf).sum())},
     )
     stray = chunks.node < 0
-    on_leaf = nodes.leaf[np.maximum(chunks.node, 0)] if len(nodes.leaf) else np.zeros(len(chunks.node), np.bool_)
+    on_leaf = (
+        nodes.leaf[np.maximum(chunks.node, 0)] if len(nodes.leaf) else np.zeros(len(chunks.node), np.bool_)
+    )
     misplaced = stray | (on_leaf == (chunks.kind == SHARED))
     places = of_count(
         "chunk_places",
@@ -147,7 +170,8 @@ def sizes(layout: Layout, k: int, records: int) -> list[Check]:
 
 
 def rows_of_chunks(layout: Layout) -> list[Check]:
-    """A record or shared chunk has one row a record, empty ones too, numbered once each; an item chunk has one row."""
+    """A record or shared chunk has one row a record, empty ones too, numbered once each; an item chunk has
+    one row."""
     chunks, nodes = layout.chunks, layout.nodes
     item = chunks.kind == ITEM
     expected = np.where(item, 1, nodes.records[chunks.node])
@@ -162,13 +186,15 @@ def rows_of_chunks(layout: Layout) -> list[Check]:
             "subrecord_counts",
             int(wrong.sum() + second_item.sum()),
             "Every record and shared chunk has one subrecord a record; no cluster has two item chunks.",
-            "chunks have another number of subrecords than their node has records." + first_chunk(layout, wrong),
+            "chunks have another number of subrecords than their node has records."
+            + first_chunk(layout, wrong),
         ),
         of_count(
             "subrecord_numbers",
             int(bad.sum()),
             "Subrecords are numbered from 0, once each.",
-            "chunks have subrecord numbers that are missing, doubled or out of range." + first_chunk(layout, bad),
+            "chunks have subrecord numbers that are missing, doubled or out of range."
+            + first_chunk(layout, bad),
         ),
         of_count(
             "codes_distinct",
@@ -204,7 +230,7 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
         of_count(
             "km_anonymous_chunks",
             int(rare.sum()),
-            f"Every set of up to {m} codes that occurs in a record or shared chunk occurs at least {k} times there.",
+            f"Every set of up to {m} codes that occurs in such a chunk does so {k} times or more.",
             f"chunks hold a set of up to {m} codes fewer than {k} times." + first_chunk(layout, rare),
             {"smallest_support": int(known.min()) if len(known) else None},
         ),
@@ -212,7 +238,8 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
             "property_1",
             int(loose.sum()),
             f"Shared chunks whose codes also lie below them ({int(strict.sum())}) are {k}-anonymous.",
-            f"shared chunks have codes that also lie below them and are not {k}-anonymous." + first_chunk(layout, loose),
+            f"shared chunks have codes that also lie below them and are not {k}-anonymous."
+            + first_chunk(layout, loose),
             {"shared_chunks_with_codes_below": int(strict.sum())},
         ),
     ]
@@ -220,13 +247,16 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
 
 def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
     """Lemma 2: a cluster without item chunk needs N + k(h - 1) non-empty subrecords in its record chunks,
-    h = min(m, their number); it is judged by its record chunks alone, and one without any violates the condition."""
+    h = min(m, their number); it is judged by its record chunks alone, and one without any violates the
+    condition."""
     nodes, chunks = layout.nodes, layout.chunks
     n = len(nodes.leaf)
     has_items = np.bincount(chunks.node[(chunks.kind == ITEM) & (layout.filled > 0)], minlength=n) > 0
     of_records = chunks.kind == RECORD
     v = np.bincount(chunks.node[of_records], minlength=n)
-    filled = np.bincount(chunks.node[of_records], weights=layout.filled[of_records], minlength=n).astype(np.int64)
+    filled = np.bincount(chunks.node[of_records], weights=layout.filled[of_records], minlength=n).astype(
+        np.int64
+    )
     judged = nodes.leaf & ~has_items
     short = judged & ((v == 0) | (filled < nodes.records + k * (np.minimum(m, v) - 1)))
     return of_count(
@@ -247,16 +277,20 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
     singles, few_singles, smallest_single = 0, 0, int(kernels.UNLIMITED)
     for low in range(0, width, block):
         high = min(low + block, width)
-        table = kernels.pair_candidates(
-            layout.order, layout.end, layout.nodes.leaf, layout.nodes.records, layout.node_groups, layout.groups_of,
-            chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, layout.supports,
-            low, high, width,
+        table = counting.pair_candidates(
+            layout.order, layout.end, layout.nodes.leaf, layout.nodes.records, layout.node_groups,
+            layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
+            layout.codes, layout.supports, low, high, width,
         )  # fmt: skip
         diagonal = np.arange(high - low) * width + np.arange(low, high)
-        own = kernels.summary(table[diagonal], k)
-        singles, few_singles, smallest_single = singles + own[0], few_singles + own[1], min(smallest_single, own[2])
+        own = counting.summary(table[diagonal], k)
+        singles, few_singles, smallest_single = (
+            singles + own[0],
+            few_singles + own[1],
+            min(smallest_single, own[2]),
+        )
         table[diagonal] = 0
-        pairs = kernels.summary(table, k)
+        pairs = counting.summary(table, k)
         occurring, few, smallest = occurring + pairs[0], few + pairs[1], min(smallest, pairs[2])
     checks = [
         of_count(
@@ -272,7 +306,7 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
             of_count(
                 "candidates_of_pairs",
                 few,
-                f"Each of {occurring:,} pairs of codes that may lie in one record has at least {k} candidate records.",
+                f"Each of {occurring:,} pairs that may go together has at least {k} candidate records.",
                 f"pairs of codes have fewer than {k} candidate records.",
                 {"pairs": int(occurring), "smallest": int(smallest) if occurring else None},
             )
@@ -281,11 +315,14 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
 
 
 def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
-    """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in that cluster
-    and the joint clusters above it alone, which can only be stricter. The draw is keyed by the files' hashes, so that
-    it repeats and yet no method can know it beforehand."""
+    """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in
+    that cluster and the joint clusters above it alone, which can only be stricter. The draw is keyed by the
+    files' hashes, so that it repeats and yet no method can know it beforehand."""
     key = int.from_bytes(
-        b"".join(bytes.fromhex(str(entry["sha256"]))[:4] for entry in share.manifest["files"])[:8].ljust(8, b"\0"), "big"
+        b"".join(bytes.fromhex(str(entry["sha256"]))[:4] for entry in share.manifest["files"])[:8].ljust(
+            8, b"\0"
+        ),
+        "big",
     )
     generator = np.random.Generator(np.random.Philox(key=key))
     leaves = np.flatnonzero(layout.nodes.leaf)
@@ -300,7 +337,7 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
             wanted = draw(layout, chain, size, generator)
             if len(wanted) < size:
                 continue
-            count = int(kernels.set_candidates(wanted, chain, *arrays, layout.nodes.records, stamp, hit))
+            count = int(counting.set_candidates(wanted, chain, *arrays, layout.nodes.records, stamp, hit))
             if count <= 0:  # these codes cannot lie in one record
                 continue
             counted += 1
@@ -318,8 +355,8 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
 
 
 def draw(layout: Layout, chain: Ints, size: int, generator: np.random.Generator) -> Ints:
-    """Up to `size` distinct codes that may lie in one record of the cluster `chain[0]`: a random subrecord of each
-    record and shared chunk and the item chunk's codes, pooled, then drawn from."""
+    """Up to `size` distinct codes that may lie in one record of the cluster `chain[0]`: a random subrecord
+    of each record and shared chunk and the item chunk's codes, pooled, then drawn from."""
     chunks = layout.chunks
     pool: list[Ints] = []
     for v in chain:
@@ -338,6 +375,46 @@ def _arrays(layout: Layout) -> tuple[NDArray[np.generic], ...]:
     )  # fmt: skip
 
 
+def reconstructions(layout: Layout, file: Path) -> Check:
+    """A reconstruction has one non-empty record a record, no code twice, and counts that the chunks allow."""
+    name = f"reconstruction_{file.stem}"
+    try:
+        table = pl.read_parquet(file, columns=["record", "codes"])
+    except (OSError, pl.exceptions.PolarsError):
+        return Check(name, False, f"{file.name} cannot be read, or lacks `record` or `codes`.")
+    sizes_ = table["codes"].list.len()
+    flat = table["codes"].explode(empty_as_null=False).cast(pl.String)
+    number = {code: i for i, code in enumerate(layout.chunks.codes)}
+    places = flat.replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
+    bad = (
+        int((sizes_ == 0).sum())
+        + int((table["codes"].list.n_unique() != sizes_).sum())
+        + int((places < 0).sum())
+    )
+    bad += abs(table.height - int(layout.nodes.records[layout.nodes.parent < 0].sum()))
+    bad += table.height - table["record"].n_unique()
+    if bad == 0:
+        low, high = count_bounds(layout)
+        counted = np.bincount(places, minlength=len(low))
+        bad = int(((counted < low) | (counted > high)).sum())
+    return of_count(
+        name,
+        bad,
+        "One non-empty record a record, with counts of codes that the chunks allow.",
+        "records are missing, empty or hold a code twice, or codes have counts that the chunks exclude.",
+    )
+
+
+def count_bounds(layout: Layout) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Fewest and most records that may hold each code: exact but for item chunks (1 to all of a cluster)."""
+    n = len(layout.chunks.codes)
+    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
+    item = layout.chunks.kind[group] == ITEM
+    most = np.where(item, layout.nodes.records[layout.chunks.node[group]], layout.supports)
+    low = np.bincount(layout.codes, weights=np.where(item, 1, layout.supports), minlength=n)
+    return low, np.bincount(layout.codes, weights=most, minlength=n)
+
+
 def first_node(nodes: Nodes, mask: NDArray[np.bool_]) -> str:
     """Names the first node concerned, by its released number."""
     return f" First: node {int(nodes.numbers[np.argmax(mask)])}." if mask.any() else ""
@@ -345,4 +422,8 @@ def first_node(nodes: Nodes, mask: NDArray[np.bool_]) -> str:
 
 def first_chunk(layout: Layout, mask: NDArray[np.bool_]) -> str:
     """Names the node of the first chunk concerned."""
-    return f" First: node {int(layout.nodes.numbers[layout.chunks.node[np.argmax(mask)]])}." if mask.any() else ""
+    return (
+        f" First: node {int(layout.nodes.numbers[layout.chunks.node[np.argmax(mask)]])}."
+        if mask.any()
+        else ""
+    )

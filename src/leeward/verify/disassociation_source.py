@@ -2,66 +2,89 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
-from leeward.verify import _kernels as kernels
+from leeward.verify import _candidate_kernels as counting
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.flat import ITEM, Ints, Longs
+from leeward.verify.disassociation import Layout, count_bounds
+from leeward.verify.flat import Ints, Longs
 from leeward.verify.manifest import Share
-
-if TYPE_CHECKING:
-    from leeward.verify.disassociation import Layout
 
 SAMPLED_RECORDS = 300
 """Source records whose place in some cluster is looked for."""
 
 
 def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
-    """Every source code is released and no other, records agree, counts lie in their bounds, records fit a cluster."""
-    events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
+    """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
+    cluster."""
+    events = source.events.select("patient", "code").drop_nulls()
     if share.manifest["parameters"].get("repeats"):
         events = numbered_repeats(events)
-    events = events.unique()
+    events = with_enum(events)
     released = layout.chunks.codes
-    wanted = set(events["code"].unique())
+    enum = events.schema["code"]
+    categories = enum.categories.to_list() if isinstance(enum, pl.Enum) else []
+    held = events["code"].to_physical().unique().to_list()
+    wanted = {categories[c] for c in held}
     patients = events["patient"].n_unique()
     lost, invented = len(wanted - set(released)), len(set(released) - wanted)
     checks = [
-        of_count("source_codes", lost, "Every code of the source is released.", "codes of the source are missing."),
-        of_count("nothing_invented", invented, "Every released code is in the source.", "codes are not in the source."),
+        of_count(
+            "source_codes", lost, "Every code of the source is released.", "codes of the source are missing."
+        ),
+        of_count(
+            "nothing_invented",
+            invented,
+            "Every released code is in the source.",
+            "codes are not in the source.",
+        ),
         Check(
             "source_records",
             patients == share.manifest["records"],
-            f"The source has {patients:,} patients with a code, the release {share.manifest['records']:,} records.",
+            f"The source has {patients:,} patients, the release {share.manifest['records']:,} records.",
             {"source": patients, "release": share.manifest["records"]},
         ),
     ]
     if lost or invented:
         return checks
-    numbered = events.with_columns(
-        pl.col("code").replace_strict(list(released), range(len(released)), return_dtype=pl.Int32)
+    number = {code: i for i, code in enumerate(released)}
+    translate = np.array([number.get(code, -1) for code in categories], np.int32)
+    numbered = pl.DataFrame(
+        {"patient": events["patient"], "code": translate[events["code"].to_physical().to_numpy()]}
     )
-    return [*checks, counts_in_bounds(layout, numbered["code"].to_numpy()), records_fit(layout, numbered)]
+    return [*checks, counts_in_bounds(layout, numbered), records_fit(layout, numbered)]
+
+
+def with_enum(events: pl.DataFrame) -> pl.DataFrame:
+    """The same events with `code` as an Enum."""
+    if isinstance(events.schema["code"], pl.Enum):
+        return events
+    text = events["code"].cast(pl.String)
+    return events.with_columns(code=text.cast(pl.Enum(text.unique().sort())))
 
 
 def numbered_repeats(events: pl.DataFrame) -> pl.DataFrame:
-    """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section 7)."""
+    """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section
+    7)."""
     instance = pl.int_range(1, pl.len() + 1).over("patient", "code").cast(pl.String)
-    return events.with_columns(pl.col("code") + "#" + instance)
+    return events.with_columns(pl.col("code").cast(pl.String) + "#" + instance)
 
 
-def counts_in_bounds(layout: Layout, codes: Ints) -> Check:
-    """Each code's number of patients lies between what its chunks show: exact but for item chunks (1 to all)."""
-    n = len(layout.chunks.codes)
-    true = np.bincount(codes, minlength=n)
-    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
-    item = layout.chunks.kind[group] == ITEM
-    most = np.where(item, layout.nodes.records[layout.chunks.node[group]], layout.supports)
-    low = np.bincount(layout.codes, weights=np.where(item, 1, layout.supports), minlength=n)
-    high = np.bincount(layout.codes, weights=most, minlength=n)
+def patients_with(events: pl.DataFrame, codes: int) -> Longs:
+    """Number of patients with each code: repeats of a code in a patient count once."""
+    patient = events["patient"].rank("dense")
+    key = patient.to_numpy().astype(np.int64) * codes + events["code"].to_numpy()
+    key.sort()
+    first = np.append(True, key[1:] != key[:-1])
+    return np.bincount(key[first] % codes, minlength=codes)
+
+
+def counts_in_bounds(layout: Layout, events: pl.DataFrame) -> Check:
+    """Each code's number of patients lies between what its chunks show: exact but for item chunks (1 to
+    all)."""
+    low, high = count_bounds(layout)
+    true = patients_with(events, len(low))
     outside = int(((true < low) | (true > high)).sum())
     return of_count(
         "source_counts",
@@ -72,12 +95,16 @@ def counts_in_bounds(layout: Layout, codes: Ints) -> Check:
 
 
 def records_fit(layout: Layout, events: pl.DataFrame) -> Check:
-    """Sampled source records each fit some cluster: every code visible, every projection one of the subrecords."""
-    patients = events["patient"].unique(maintain_order=True)
+    """Sampled source records each fit some cluster: every code visible, every projection one of the
+    subrecords."""
+    patients = events["patient"].unique().sort()
     generator = np.random.Generator(np.random.Philox(key=len(patients)))
     chosen = patients.gather(np.sort(generator.permutation(len(patients))[:SAMPLED_RECORDS]))
     taken = events.filter(pl.col("patient").is_in(chosen.implode()))
-    records = [np.array(r, np.int32) for r in taken.group_by("patient").agg("code")["code"].to_list()]
+    records = [
+        np.array(r, np.int32)
+        for r in taken.group_by("patient").agg(pl.col("code").unique())["code"].to_list()
+    ]
     holders = Holders(layout)
     lost = sum(not holders.fit(record) for record in records)
     return of_count(
@@ -107,9 +134,10 @@ class Holders:
         layout, chunks = self.layout, self.layout.chunks
         rarest = min(record, key=lambda c: self.offsets[c + 1] - self.offsets[c])
         return bool(
-            kernels.fits_somewhere(
-                record, self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]], layout.order, self.position,
-                layout.end, layout.nodes.leaf, layout.nodes.parent, layout.node_groups, layout.groups_of, chunks.kind,
-                chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, self.stamp,
+            counting.fits_somewhere(
+                record, self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]], layout.order,
+                self.position, layout.end, layout.nodes.leaf, layout.nodes.parent, layout.node_groups,
+                layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
+                layout.codes, self.stamp,
             )
         )  # fmt: skip

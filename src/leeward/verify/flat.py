@@ -1,7 +1,7 @@
 """A disassociated release as flat arrays, read from its two Parquet files in batches.
 
-Reading is strict about form only: what cannot be laid out as arrays is reported as a structural fault, and the
-properties that the guarantee needs are checked afterwards.
+Reading is strict about form only: what cannot be laid out as arrays is reported as a structural fault, and
+the properties that the guarantee needs are checked afterwards.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def read_nodes(file: Path) -> Nodes:
     table = _open(file, ("node", "parent", "kind", "records")).read(["node", "parent", "kind", "records"])
     for column in ("node", "kind", "records"):
         if table.column(column).null_count:
-            raise StructureFault(f"nodes.parquet: column `{column}` holds {table.column(column).null_count} nulls.")
+            raise StructureFault(
+                f"nodes.parquet: column `{column}` holds {table.column(column).null_count} nulls."
+            )
     numbers = table.column("node").to_numpy().astype(np.int64)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
@@ -130,7 +132,9 @@ def read_chunks(file: Path, nodes: Nodes) -> Chunks:
         node[at:end] = find(nodes.numbers, batch.column("node").to_numpy(), -1)
         chunk[at:end] = batch.column("chunk").to_numpy()
         kind[at:end] = _kinds(batch.column("kind"))
-        number[at:end] = pc.fill_null(batch.column("subrecord").cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        number[at:end] = pc.fill_null(batch.column("subrecord").cast(pa.int64()), -1).to_numpy(
+            zero_copy_only=False
+        )
         lengths, flat = _code_lists(batch.column("codes"), codes)
         offsets[at + 1 : end + 1] = lengths
         values.append(flat)
@@ -141,7 +145,13 @@ def read_chunks(file: Path, nodes: Nodes) -> Chunks:
 
 
 def _grouped(
-    node: Ints, chunk: Longs, kind: NDArray[np.int8], number: Longs, offsets: Longs, values: Ints, codes: tuple[str, ...]
+    node: Ints,
+    chunk: Longs,
+    kind: NDArray[np.int8],
+    number: Longs,
+    offsets: Longs,
+    values: Ints,
+    codes: tuple[str, ...],
 ) -> Chunks:
     change = np.ones(len(node), np.bool_)
     if len(node):
@@ -205,5 +215,7 @@ def _code_lists(column: Any, codes: dict[str, int]) -> tuple[Longs, Ints]:
     if flat.null_count:
         raise StructureFault("chunks.parquet: a subrecord holds a null code.")
     encoded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
-    lookup = np.array([codes.setdefault(code, len(codes)) for code in encoded.dictionary.to_pylist()] or [0], np.int32)
+    lookup = np.array(
+        [codes.setdefault(code, len(codes)) for code in encoded.dictionary.to_pylist()] or [0], np.int32
+    )
     return lengths, lookup[encoded.indices.to_numpy(zero_copy_only=False)]

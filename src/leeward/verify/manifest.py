@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 
 REQUIRED_KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
+LIST_SEPARATOR = ";"
+"""Between the codes of one cell of a CSV copy."""
+
 UNLISTED = frozenset({"release.json", "README.md"})
 """Files of `share/` that the manifest does not list."""
 
@@ -53,7 +57,9 @@ def open_share(path: str | Path) -> Share:
         raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.") from None
     except (ValueError, UnicodeDecodeError):
         raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
-    missing = [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
+    missing = (
+        [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
+    )
     if missing:
         raise BadInput(f"release.json lacks {', '.join(missing)}.")
     if not isinstance(manifest["guarantee"], dict) or not isinstance(manifest["files"], list):
@@ -73,20 +79,62 @@ def manifest_checks(share: Share) -> list[Check]:
     extra = found - set(listed) - UNLISTED
     absent = len(listed) - len(present)
     return [
-        of_count("files_present", absent, f"All {len(listed)} listed files are there.", "listed files are missing."),
-        of_count("file_hashes", changed, "Every file has the hash stated.", "files differ from the hash stated."),
-        of_count("file_rows", recount, "Every file has the rows stated.", "files have other row counts than stated."),
+        of_count(
+            "files_present", absent, f"All {len(listed)} listed files are there.", "listed files are missing."
+        ),
+        of_count(
+            "file_hashes", changed, "Every file has the hash stated.", "files differ from the hash stated."
+        ),
+        of_count(
+            "file_rows",
+            recount,
+            "Every file has the rows stated.",
+            "files have other row counts than stated.",
+        ),
         of_count(
             "no_other_files",
             len(extra) + links,
             "Nothing lies beside the listed files.",
             "files or links lie in the share that the manifest does not list.",
         ),
+        of_count(
+            "csv_copies",
+            sum(not _same_content(share.folder / path) for path in present if path.endswith(".csv")),
+            "Every CSV copy says what its Parquet file says.",
+            "CSV copies differ from their Parquet file.",
+        ),
     ]
 
 
 def _is_inside(folder: Path, path: str) -> bool:
     return (folder / path).resolve().is_relative_to(folder.resolve())
+
+
+def _same_content(csv_file: Path) -> bool:
+    """True when a CSV file has the cells of the Parquet file beside it (lists joined), or has none beside
+    it."""
+    parquet = csv_file.with_suffix(".parquet")
+    if not parquet.is_file():
+        return True
+    try:
+        copy = pl.scan_csv(csv_file, infer_schema=False).with_columns(pl.all().fill_null(""))
+        original = pl.scan_parquet(parquet)
+        schema = original.collect_schema()
+        if copy.collect_schema().names() != schema.names():
+            return False
+        cells = [
+            (
+                pl.col(name).list.join(LIST_SEPARATOR)
+                if isinstance(kind, pl.List)
+                else pl.col(name).cast(pl.String)
+            )
+            .fill_null("")
+            .alias(name)
+            for name, kind in schema.items()
+        ]
+        return bool(original.select(cells).collect().equals(copy.collect()))
+    except (OSError, pl.exceptions.PolarsError):
+        return False
 
 
 def _sha256(file: Path) -> str:
