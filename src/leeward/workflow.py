@@ -96,6 +96,7 @@ def protect(
     measures: Sequence[Any] = (),
     population: Cohort | None = None,
     source: SourceSpec | None = None,
+    population_source: SourceSpec | None = None,
     tell: Tell | None = None,
 ) -> Result:
     """Protect a cohort and write a release that has passed its own verification.
@@ -120,8 +121,8 @@ def protect(
         report needs.
     population : Cohort, optional
         Where the method's model needs one.
-    source : SourceSpec, optional
-        Where the cohort came from, for `custody/spec.yaml` (`leeward verify` reads it again).
+    source, population_source : SourceSpec, optional
+        Where cohort and population came from, for `custody/spec.yaml` (`leeward verify` reads them again).
     tell : callable, optional
         Told each stage; by default a line on the terminal when a person watches.
 
@@ -134,7 +135,8 @@ def protect(
     from leeward.release import draft
 
     with watched(tell) as say, draft(out) as pending:
-        spec = spec_of(cohort, method, engine, seed, formats, measures, population, source)
+        everyone = population_source or in_memory(population)
+        spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
@@ -144,7 +146,7 @@ def protect(
         verification = verified(pending.folder, cohort, population)
         pending.put_json("custody/verification.json", verification.to_json())
         say("Measuring what it cost")
-        figures = measured(pending, cohort, measures, anonymized)
+        figures = measured(pending, cohort, measures, anonymized, population)
         pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
         say("Writing the report")
@@ -179,6 +181,7 @@ def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell |
             measures=spec.measure,
             population=population,
             source=spec.source,
+            population_source=spec.population,
             tell=say,
         )
 
@@ -239,22 +242,30 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
     from leeward.verify import verify as check
 
     if source is None:
+        if population is not None:
+            raise BadInput("a population is compared beside the source: give the source too (--source).")
         return check(path)
     everyone = None if population is None else population.events
     return check(path, Source(source.require_events(), source.patients, everyone))
 
 
-def measure(release: Release | str | Path, cohort: Cohort, wanted: Sequence[Any] = ()) -> dict[str, Any]:
+def measure(
+    release: Release | str | Path,
+    cohort: Cohort,
+    wanted: Sequence[Any] = (),
+    population: Cohort | None = None,
+) -> dict[str, Any]:
     """What a release lost, against its source, and the risk before: JSON-able figures, for the custodian
     only.
 
-    `wanted` as in a spec's `measure:`; empty: all that apply to the method.
+    `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
+    model speaks of one.
     """
     from leeward.measure import measure as figures_of
     from leeward.release import Release
 
     opened = release if isinstance(release, Release) else Release.open(release)
-    return figures_of(opened, cohort, list(wanted))
+    return figures_of(opened, cohort, list(wanted), population)
 
 
 PROFILE_SEED = 1
@@ -311,12 +322,18 @@ def refusal(outcome: Verification) -> str:
     )
 
 
-def measured(pending: Draft, cohort: Cohort, wanted: Sequence[Any], anonymized: Anonymized) -> dict[str, Any]:
+def measured(
+    pending: Draft,
+    cohort: Cohort,
+    wanted: Sequence[Any],
+    anonymized: Anonymized,
+    population: Cohort | None = None,
+) -> dict[str, Any]:
     """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
     known = about(cohort, anonymized)
     # Measures may rest on the method's facts, and look for them where a custodian finds them.
     pending.put_json("custody/measures.json", known)
-    return {**known, **measure(pending.folder, cohort, wanted)}
+    return {**known, **measure(pending.folder, cohort, wanted, population)}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
@@ -370,19 +387,24 @@ def spec_of(
     seed: int | None,
     formats: Sequence[str],
     measure: Sequence[Any],
-    population: Cohort | None,
+    population: SourceSpec | None,
     source: SourceSpec | None,
 ) -> Spec:
     """The spec of a run that was started without one."""
     return Spec(
         source=source or SourceSpec(format="memory", name=cohort.name),
         method=parameters_of(method),
-        population=None if population is None else SourceSpec(format="memory", name=population.name),
+        population=population,
         measure=tuple(measure),
         engine=engine,
         formats=tuple(dict.fromkeys(("parquet", *formats))),
         seed=seed,
     )
+
+
+def in_memory(population: Cohort | None) -> SourceSpec | None:
+    """The source of a population that was given as an object."""
+    return None if population is None else SourceSpec(format="memory", name=population.name)
 
 
 def parameters_of(method: Method) -> dict[str, Any]:

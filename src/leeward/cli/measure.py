@@ -15,10 +15,13 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 @click.option(
     "--source", "path", required=True, metavar="COHORT", help="The original, with the input flags below."
 )
+@click.option("--population", metavar="COHORT", help="Everybody, for a k-map; read like --source.")
 @with_source
 @click.option("--measure", "wanted", metavar="are,mre", callback=commas, help="[default: all that apply]")
 @json_option
-def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> None:
+def measure(
+    out: str, source: Any, population: str | None, wanted: tuple[str, ...], as_json: bool
+) -> None:
     """Measure what the release OUT lost, against its source COHORT. The figures are for the custodian only.
 
     \b
@@ -26,6 +29,8 @@ def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> No
       leeward measure release --source events.csv --patient pid --code icd
       leeward measure release --source events.csv --patient pid --code icd --measure are --json
     """
+    from dataclasses import replace
+
     from leeward.release import Release
     from leeward.workflow import measure as figures_of
     from leeward.workflow import read_source, watched
@@ -34,8 +39,9 @@ def measure(out: str, source: Any, wanted: tuple[str, ...], as_json: bool) -> No
     with watched(None) as say:
         say("Reading the source")
         cohort = read_source(source)
+        everyone = None if population is None else read_source(replace(source, path=population))
         say("Measuring")
-        figures = figures_of(release, cohort, wanted)
+        figures = figures_of(release, cohort, wanted, everyone)
     if as_json:
         print_json(figures)
     else:

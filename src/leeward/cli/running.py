@@ -21,6 +21,7 @@ def run_and_tell(
     formats: tuple[str, ...],
     measure: tuple[str, ...],
     as_json: bool,
+    population: Any = None,
     **parameters: Any,
 ) -> None:
     """Run a shortcut's flags as the spec that they stand for; what is no run option is the method's
@@ -37,6 +38,7 @@ def run_and_tell(
     spec = Spec(
         source=source,
         method={"name": method, **given},
+        population=population,
         engine=engine,
         seed=seed,
         formats=tuple(dict.fromkeys(("parquet", *formats))),

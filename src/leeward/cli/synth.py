@@ -6,7 +6,10 @@ import click
 
 from leeward.cli.main import LazyGroup
 
-KINDS = {"codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM.")}
+KINDS = {
+    "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
+    "repeats": ("leeward.cli.censor:repeats", "Repeated codes of a population, and a sample of it."),
+}
 """Each kind of made-up data. A new kind adds a row."""
 
 

@@ -17,9 +17,14 @@ from leeward.cli.options import json_option, print_json, print_lines, with_sourc
     metavar="COHORT",
     help="The original, to check also that it is all there [default: the one that custody/spec.yaml names].",
 )
+@click.option(
+    "--population",
+    metavar="COHORT",
+    help="Everybody, for a k-map; read like --source [default: the one that custody/spec.yaml names].",
+)
 @with_source
 @json_option
-def verify(out: str, source: Any, as_json: bool) -> None:
+def verify(out: str, source: Any, population: str | None, as_json: bool) -> None:
     """Check the guarantee of the release OUT from its files alone, trusting nothing of how it was made.
 
     \b
@@ -30,19 +35,23 @@ def verify(out: str, source: Any, as_json: bool) -> None:
 
     Exit status: 0 every check passed; 4 at least one failed.
     """
+    from dataclasses import replace
+
     from leeward.errors import VerificationFailed
     from leeward.release import Release
     from leeward.workflow import read_source, refusal, watched
     from leeward.workflow import verify as check
 
     release = Release.open(out)
+    everyone = None if source is None or population is None else replace(source, path=population)
     if source is None:
         source = _named_source(release)
+        everyone = _named_population(release, population)
     with watched(None) as say:
         say("Reading the source")
         cohort = None if source is None else read_source(source)
         say("Checking")
-        outcome = check(out, cohort)
+        outcome = check(out, cohort, None if everyone is None else read_source(everyone))
     if as_json:
         print_json(outcome.to_json())
     else:
@@ -78,3 +87,17 @@ def _named_source(release: Any) -> Any:
         return None
     click.echo(f"leeward: source {source.path}, as named in {spec_file}.", err=True)
     return source
+
+
+def _named_population(release: Any, path: str | None) -> Any:
+    """The population that `custody/spec.yaml` names, or the file `path` read in its way."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from leeward.release.spec import load
+
+    spec_file = None if release.custody is None else release.custody / "spec.yaml"
+    named = load(spec_file).population if spec_file is not None and spec_file.is_file() else None
+    if named is None or path is not None:
+        return named if named is None or path is None else replace(named, path=path)
+    return named if named.path is not None and Path(named.path).exists() else None
