@@ -145,7 +145,7 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "50.0 %",  # 16 of 32 patients at risk with two codes
         "3 of 40 patients",
         "The smallest number of candidate records was 6 ;",
-        "a lower bound",
+        "estimated from a sample",
         "+25.0 %",
         "12 missing codes left out 12 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …",
         "passed cluster sizes All 4 clusters hold 5 records.",

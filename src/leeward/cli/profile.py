@@ -67,9 +67,8 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         "",
         f"Risk, if released as it is: patients that fewer than {figures['k']} share some m codes with",
         *(
-            f"  m = {row['m']}{' ' if row['patients_exact'] else ' at least'} {row['below_k']:>10,}  "
-            f"{row['below_k_share']:6.1%}   alone with them: "
-            f"{row['unique']:,} ({row['unique_share']:.1%})"
+            f"  m = {row['m']} {'     ' if row['patients_exact'] else 'about'} {row['below_k']:>10,}  "
+            f"{row['below_k_share']:6.1%}   alone with them: {row['unique']:,} ({row['unique_share']:.1%})"
             for row in figures["risk"]["by_m"]
         ),
     ]

@@ -79,14 +79,14 @@ def risk(release: Release, measures: Figures) -> Section | None:
     bars: list[dict[str, Any]] = []
     for row in rows:
         known = f"{row['m']} code{'s' if row['m'] > 1 else ''}"
-        bars.append({"known": known, "share": row["below_k"] / max(1, row["patients"]), "data": before})
+        bars.append({"known": known, "share": at_risk(row, "below_k"), "data": before})
         if row["m"] <= m:
             bars.append({"known": known, "share": 0.0, "data": after})
     worst = next(row for row in reversed(rows) if row["m"] <= m)
-    at_risk = percent(worst["below_k"] / max(1, worst["patients"]))
+    share = percent(at_risk(worst, "below_k"))
     chart = Chart(
         f"Patients whom fewer than {k} patients resemble in some codes that an attacker may know",
-        f"Bars by number of codes known. In the original data {at_risk} of the patients are at risk with "
+        f"Bars by number of codes known. In the original data {share} of the patients are at risk with "
         f"{worst['m']} codes known; in the release none with up to {m}.",
         charts.grouped_bars(
             bars,
@@ -109,16 +109,25 @@ def risk(release: Release, measures: Figures) -> Section | None:
                 str(row["m"]),
                 number(row["patients"]),
                 number(row["below_k"]),
-                percent(row["below_k"] / max(1, row["patients"])),
+                percent(at_risk(row, "below_k")),
                 number(row["unique"]),
-                percent(row["unique"] / max(1, row["patients"])),
+                percent(at_risk(row, "unique")),
             )
             for row in rows
         ),
     )
-    bounds = "" if all(row["patients_exact"] for row in rows) else " Where sets were too many, a lower bound."
+    bounds = (
+        ""
+        if all(row["patients_exact"] for row in rows)
+        else "; where the sets were too many to count, estimated from a sample of patients"
+    )
     table = dataclasses.replace(table, caption=table.caption + bounds)
     return Section("Risk before and after", (chart, *candidates(measures["risk"].get("after"), k), table))
+
+
+def at_risk(row: Figures, figure: str) -> float:
+    """Share of the patients with so many codes; a figure extrapolated from a sample may exceed them all."""
+    return min(1.0, float(row[figure]) / max(1, row["patients"]))
 
 
 def candidates(after: Figures | None, k: int) -> tuple[str, ...]:
