@@ -443,3 +443,12 @@ def test_reconstructions_are_checked(running: Path, change: Any, passes: bool) -
     frame.write_parquet(folder / "01.parquet")
     listed(running, "data/reconstructions/01.parquet", len(rows))
     assert failed(verify(running)) == (set() if passes else {"reconstruction_01"})
+
+
+def test_suppressed_occurrences_of_sensitive_codes_are_allowed_for_diversity_only(tmp_path: Path) -> None:
+    records = running_records()
+    records[1] = records[1] | {"042"}
+    assert against(tmp_path, records) == {"source_codes"}
+    parameters = {"k": 3, "m": 2, "sensitive": ["042"], "diversity": 3}
+    out = write(tmp_path / "diverse", running_example(), 3, 2, parameters=parameters)
+    assert verify(out, source_of(records)).passed

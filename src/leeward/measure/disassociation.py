@@ -89,7 +89,10 @@ def released_sets(release: Release, cohort: Cohort) -> CodeSets:
         return cohort.code_sets()
     from leeward.cohort.lenses import code_sets_of
 
-    events = cohort.require_events().select("patient", pl.col("code").cast(pl.String))
+    events = cohort.require_events()
+    if "visit" in events.columns:  # a code counts once a visit
+        events = events.unique(["patient", "visit", "code"])
+    events = events.select("patient", pl.col("code").cast(pl.String))
     instance = pl.int_range(1, pl.len() + 1).over("patient", "code").cast(pl.String)
     renamed = events.with_columns(code=pl.col("code") + "#" + instance)
     names = renamed["code"].unique().sort()

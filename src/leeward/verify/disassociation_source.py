@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -18,17 +21,19 @@ SAMPLED_RECORDS = 300
 def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
     cluster."""
-    events = source.events.select("patient", "code").drop_nulls()
-    if share.manifest["parameters"].get("repeats"):
-        events = numbered_repeats(events)
-    events = with_enum(events)
+    parameters = share.manifest["parameters"]
+    events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
+    events = with_enum(events.select("patient", "code").drop_nulls())
     released = layout.chunks.codes
     enum = events.schema["code"]
     categories = enum.categories.to_list() if isinstance(enum, pl.Enum) else []
     held = events["code"].to_physical().unique().to_list()
     wanted = {categories[c] for c in held}
     patients = events["patient"].n_unique()
-    lost, invented = len(wanted - set(released)), len(set(released) - wanted)
+    # For l-diversity, occurrences of sensitive codes (all in item chunks) may have been suppressed.
+    sensitive = set(parameters.get("sensitive") or ()) if parameters.get("diversity") else set()
+    missing = {code for code in wanted - set(released) if base_code(code, parameters) not in sensitive}
+    lost, invented = len(missing), len(set(released) - wanted)
     checks = [
         of_count(
             "source_codes", lost, "Every code of the source is released.", "codes of the source are missing."
@@ -53,7 +58,10 @@ def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
     numbered = pl.DataFrame(
         {"patient": events["patient"], "code": translate[events["code"].to_physical().to_numpy()]}
     )
-    return [*checks, counts_in_bounds(layout, numbered), records_fit(layout, numbered)]
+    open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
+    kept = numbered.filter(pl.col("code") >= 0)
+    fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
+    return [*checks, counts_in_bounds(layout, kept, open_codes), records_fit(layout, fitting)]
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:
@@ -67,8 +75,15 @@ def with_enum(events: pl.DataFrame) -> pl.DataFrame:
 def numbered_repeats(events: pl.DataFrame) -> pl.DataFrame:
     """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section
     7)."""
+    if "visit" in events.columns:
+        events = events.unique(["patient", "visit", "code"])
     instance = pl.int_range(1, pl.len() + 1).over("patient", "code").cast(pl.String)
     return events.with_columns(pl.col("code").cast(pl.String) + "#" + instance)
+
+
+def base_code(code: str, parameters: Mapping[str, Any]) -> str:
+    """The code of the source behind a released one."""
+    return code.rsplit("#", 1)[0] if parameters.get("repeats") else code
 
 
 def patients_with(events: pl.DataFrame, codes: int) -> Longs:
@@ -80,12 +95,12 @@ def patients_with(events: pl.DataFrame, codes: int) -> Longs:
     return np.bincount(key[first] % codes, minlength=codes)
 
 
-def counts_in_bounds(layout: Layout, events: pl.DataFrame) -> Check:
+def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray[np.bool_]) -> Check:
     """Each code's number of patients lies between what its chunks show: exact but for item chunks (1 to
-    all)."""
+    all). Codes that may have been suppressed have no upper bound."""
     low, high = count_bounds(layout)
     true = patients_with(events, len(low))
-    outside = int(((true < low) | (true > high)).sum())
+    outside = int(((true < low) | ((true > high) & ~suppressible)).sum())
     return of_count(
         "source_counts",
         outside,
