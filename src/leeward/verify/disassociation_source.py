@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.verify import _candidate_kernels as counting
 from leeward.verify.checks import Check, Source, of_count
