@@ -1,0 +1,440 @@
+"""Kernels over visit sets: numbering equal sets, and the enforcement step over sets that too few patients hold.
+
+A set's hash is the wrapped sum of its codes' hashes, so that a set without one code is found by a subtraction; every
+look-up compares the codes themselves, so hashes decide nothing but speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int32]
+Longs: TypeAlias = NDArray[np.int64]
+Hashes: TypeAlias = NDArray[np.uint64]
+
+FREE = -1
+DEAD = -1
+"""Holders of a set whose visits have all become another set."""
+
+
+@njit(cache=True, nogil=True)
+def hash_codes(n: int) -> Hashes:
+    """A hash of each code number (the finalizer of splitmix64)."""
+    found = np.empty(n, np.uint64)
+    for i in range(n):
+        x = np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        found[i] = x ^ (x >> np.uint64(31))
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slot(h: Any, mask: Any) -> Any:
+    """The first place of a hash in a table of mask + 1 places."""
+    x = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64((x ^ (x >> np.uint64(32))) & mask)
+
+
+@njit(cache=True, nogil=True)
+def number_sets(offsets: Longs, values: Ints, of_code: Hashes, table: Ints) -> tuple[Ints, Longs, Hashes]:
+    """(set of each visit, first visit of each set, hash of each set); the set of an empty visit is -1.
+
+    `table` : int32[power of two above the number of visits], filled with FREE; used up.
+    """
+    n = offsets.shape[0] - 1
+    mask = np.uint64(table.shape[0] - 1)
+    set_of = np.empty(n, np.int32)
+    first = np.empty(n, np.int64)
+    hashes = np.empty(n, np.uint64)
+    sets = 0
+    for v in range(n):
+        begin, length = offsets[v], offsets[v + 1] - offsets[v]
+        if length == 0:
+            set_of[v] = -1
+            continue
+        h = np.uint64(0)
+        for i in range(begin, begin + length):
+            h += of_code[values[i]]
+        place = _slot(h, mask)
+        while True:
+            s = table[place]
+            if s == FREE:
+                table[place] = sets
+                first[sets] = v
+                hashes[sets] = h
+                set_of[v] = sets
+                sets += 1
+                break
+            other = offsets[first[s]]
+            if hashes[s] == h and offsets[first[s] + 1] - other == length:
+                same = True
+                for i in range(length):
+                    if values[begin + i] != values[other + i]:
+                        same = False
+                        break
+                if same:
+                    set_of[v] = s
+                    break
+            place = (place + 1) & np.int64(mask)
+    return set_of, first[:sets].copy(), hashes[:sets].copy()
+
+
+@njit(cache=True, nogil=True)
+def count_holders(set_of: Ints, patient_offsets: Longs, sets: int) -> Ints:
+    """Distinct patients of each set, int32[sets]."""
+    count = np.zeros(sets, np.int32)
+    last = np.full(sets, -1, np.int64)
+    for p in range(patient_offsets.shape[0] - 1):
+        for v in range(patient_offsets[p], patient_offsets[p + 1]):
+            s = set_of[v]
+            if s >= 0 and last[s] != p:
+                last[s] = p
+                count[s] += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def list_holders(
+    set_of: Ints, patient_offsets: Longs, count: Ints, k: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The holders of every set with fewer than k: (head of each set, next, patient, visits), linked lists."""
+    head = np.full(count.shape[0], -1, np.int32)
+    entries = 0
+    for s in range(count.shape[0]):
+        if count[s] < k:
+            entries += count[s]
+    after = np.empty(entries, np.int32)
+    patient = np.empty(entries, np.int32)
+    times = np.empty(entries, np.int32)
+    used = 0
+    for p in range(patient_offsets.shape[0] - 1):
+        for v in range(patient_offsets[p], patient_offsets[p + 1]):
+            s = set_of[v]
+            if s < 0 or count[s] >= k:
+                continue
+            e = head[s]
+            if e >= 0 and patient[e] == p:
+                times[e] += 1
+                continue
+            patient[used] = p
+            times[used] = 1
+            after[used] = e
+            head[s] = used
+            used += 1
+    return head, after, patient, times
+
+
+@njit(cache=True, nogil=True)
+def count_codes(
+    patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints
+) -> tuple[Longs, Ints, Ints]:
+    """Each patient's codes and, for every one that can climb, the node above: (offsets, codes, visits with it)."""
+    n = patient_offsets.shape[0] - 1
+    starts = np.zeros(n + 1, np.int64)
+    capacity = values.shape[0] + 16
+    codes = np.empty(capacity, np.int32)
+    times = np.empty(capacity, np.int32)
+    total = 0
+    for p in range(n):
+        begin, end = offsets[patient_offsets[p]], offsets[patient_offsets[p + 1]]
+        wide = np.empty(2 * (end - begin), np.int64)
+        size = 0
+        for i in range(begin, end):
+            wide[size] = np.int64(values[i]) * 2 + 1
+            size += 1
+            if up[values[i]] >= 0:
+                wide[size] = np.int64(up[values[i]]) * 2
+                size += 1
+        part = np.sort(wide[:size])
+        if total + size > capacity:
+            capacity = 2 * capacity + size
+            grown_codes = np.empty(capacity, np.int32)
+            grown_codes[:total] = codes[:total]
+            codes = grown_codes
+            grown_times = np.empty(capacity, np.int32)
+            grown_times[:total] = times[:total]
+            times = grown_times
+        previous = np.int64(-1)
+        for i in range(size):
+            code = part[i] // 2
+            if code != previous:
+                codes[total] = code
+                times[total] = 0
+                total += 1
+                previous = code
+            times[total - 1] += part[i] & 1
+        starts[p + 1] = total
+    return starts, codes[:total].copy(), times[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def count_patients(codes: Ints, times: Ints, labels: int) -> Longs:
+    """Patients who hold each label in at least one visit."""
+    found = np.zeros(labels, np.int64)
+    for i in range(codes.shape[0]):
+        if times[i] > 0:
+            found[codes[i]] += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def fill_table(table: Ints, hashes: Hashes, first: int, last: int) -> None:
+    """Put the sets first … last - 1 into the look-up table (they are known to be distinct)."""
+    mask = np.uint64(table.shape[0] - 1)
+    for s in range(first, last):
+        place = _slot(hashes[s], mask)
+        while table[place] != FREE:
+            place = (place + 1) & np.int64(mask)
+        table[place] = s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
+    """Where patient p's count of code c stands."""
+    low, high = starts[p], starts[p + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if codes[middle] < c:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _changed(content: Ints, start: int, length: int, place: int, node: int, out: Ints) -> int:
+    """Write the set without its code at `place`, with `node` instead (none if -1), ascending; return its length."""
+    size = 0
+    pending = node >= 0
+    for i in range(length):
+        c = content[start + i]
+        if pending and node <= c:
+            out[size] = node
+            size += 1
+            pending = False
+            if c == node:
+                continue
+        if i == place:
+            continue
+        out[size] = c
+        size += 1
+    if pending:
+        out[size] = node
+        size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _find(
+    table: Ints, hashes: Hashes, starts: Longs, lengths: Ints, content: Ints, h: Any, wanted: Ints, size: int
+) -> int:
+    """The number of a set, or -1."""
+    mask = np.uint64(table.shape[0] - 1)
+    place = _slot(h, mask)
+    while True:
+        s = table[place]
+        if s == FREE:
+            return -1
+        if hashes[s] == h and lengths[s] == size:
+            same = True
+            for i in range(size):
+                if content[starts[s] + i] != wanted[i]:
+                    same = False
+                    break
+            if same:
+                return s
+        place = (place + 1) & np.int64(mask)
+
+
+@njit(cache=True, nogil=True)
+def _joined(head: Ints, after: Ints, patient: Ints, s: int, t: int) -> int:
+    """Distinct patients who hold s or t."""
+    found = 0
+    e = head[t]
+    while e >= 0:
+        found += 1
+        e = after[e]
+    e = head[s]
+    while e >= 0:
+        other = head[t]
+        while other >= 0 and patient[other] != patient[e]:
+            other = after[other]
+        if other < 0:
+            found += 1
+        e = after[e]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def enforce_bucket(
+    chosen: Ints,
+    k: int,
+    relative: bool,
+    up: Ints,
+    of_code: Hashes,
+    table: Ints,
+    content: Ints,
+    starts: Longs,
+    lengths: Ints,
+    hashes: Hashes,
+    count: Ints,
+    became: Ints,
+    head: Ints,
+    after: Ints,
+    patient: Ints,
+    times: Ints,
+    held_starts: Longs,
+    held_codes: Ints,
+    held_times: Ints,
+    frequency: Longs,
+    sets: int,
+    used: int,
+) -> tuple[int, int, int]:
+    """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few.
+
+    All visits equal to the set s lose a code c, or have the node above it in its place. The code is the one with the
+    fewest violating sets after; then top nodes before codes that climb; then the fewest patients who lose c altogether
+    (`relative`: as a share of c's patients); then the lowest frequency; then the smallest code.
+
+    Arrays of sets have room for len(chosen) further ones, `content` for their codes. `count` is at most k where a set
+    is safe, DEAD when it is gone; `became` is the set that a dead one turned into (-2: empty).
+    Returns (sets, entries of `content` used, steps).
+    """
+    trial = np.empty(0, np.int32)
+    best_set = np.empty(0, np.int32)
+    steps = 0
+    for at in range(chosen.shape[0]):
+        s = chosen[at]
+        if count[s] >= k or count[s] == DEAD:
+            continue
+        steps += 1
+        length, start = lengths[s], starts[s]
+        if trial.shape[0] < length + 1:
+            trial = np.empty(length + 1, np.int32)
+            best_set = np.empty(length + 1, np.int32)
+        best = -1
+        best_change, best_climbs, best_loss, best_held = 9, False, np.int64(0), np.int64(0)
+        best_size, best_known = 0, -1
+        best_hash = np.uint64(0)
+        for i in range(length):
+            c = content[start + i]
+            node = up[c]
+            size = _changed(content, start, length, i, node, trial)
+            h = hashes[s] - of_code[c]
+            if node >= 0 and size == length:
+                h += of_code[node]
+            known = -1
+            change = -1
+            if size > 0:
+                known = _find(table, hashes, starts, lengths, content, h, trial, size)
+                if known < 0:
+                    change = 0
+                elif count[known] < k and _joined(head, after, patient, s, known) >= k:
+                    change = -2
+            if change > best_change:
+                continue
+            loss = np.int64(0)
+            e = head[s]
+            while e >= 0:
+                if held_times[_entry(held_codes, held_starts, patient[e], c)] == times[e]:
+                    loss += 1
+                e = after[e]
+            climbs = node >= 0
+            held = frequency[c]
+            better = change < best_change
+            if not better and climbs != best_climbs:
+                better = best_climbs
+            elif not better:
+                mine, theirs = (loss * best_held, best_loss * held) if relative else (loss, best_loss)
+                better = mine < theirs or (mine == theirs and held < best_held)
+            if better:
+                best = i
+                best_change, best_climbs, best_loss, best_held = change, climbs, loss, held
+                best_size, best_known, best_hash = size, known, h
+                best_set[:size] = trial[:size]
+        c = content[start + best]
+        node = up[c]
+        gained = node >= 0 and best_size == length
+        e = head[s]
+        while e >= 0:
+            p = patient[e]
+            place = _entry(held_codes, held_starts, p, c)
+            held_times[place] -= times[e]
+            if held_times[place] == 0:
+                frequency[c] -= 1
+            if gained:
+                place = _entry(held_codes, held_starts, p, node)
+                if held_times[place] == 0:
+                    frequency[node] += 1
+                held_times[place] += times[e]
+            e = after[e]
+        t = best_known
+        if best_size == 0:
+            became[s] = -2
+        elif t < 0:
+            t = sets
+            starts[t], lengths[t], hashes[t] = used, best_size, best_hash
+            content[used : used + best_size] = best_set[:best_size]
+            used += best_size
+            count[t], head[t], became[t] = count[s], head[s], t
+            sets += 1
+            fill_table(table, hashes, t, t + 1)
+            became[s] = t
+        else:
+            became[s] = t
+            if count[t] < k:
+                together = _joined(head, after, patient, s, t)
+                if together < k:
+                    _merge_lists(head, after, patient, times, s, t)
+                count[t] = together
+        count[s] = DEAD
+    return sets, used, steps
+
+
+@njit(cache=True, nogil=True)
+def _merge_lists(head: Ints, after: Ints, patient: Ints, times: Ints, s: int, t: int) -> None:
+    """Put the holders of s into the list of t."""
+    e = head[s]
+    while e >= 0:
+        following = after[e]
+        other = head[t]
+        while other >= 0 and patient[other] != patient[e]:
+            other = after[other]
+        if other >= 0:
+            times[other] += times[e]
+        else:
+            after[e] = head[t]
+            head[t] = e
+        e = following
+
+
+@njit(cache=True, nogil=True)
+def follow(set_of: Ints, became: Ints) -> Ints:
+    """The last set of each visit, -1 where nothing is left."""
+    found = np.empty(set_of.shape[0], np.int32)
+    for v in range(set_of.shape[0]):
+        s = set_of[v]
+        while s >= 0 and became[s] != s:
+            s = became[s]
+        found[v] = s if s >= 0 else -1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def spread(set_of: Ints, starts: Longs, lengths: Ints, content: Ints) -> tuple[Longs, Ints]:
+    """(offsets, values) of visits by the sets that they have."""
+    n = set_of.shape[0]
+    offsets = np.zeros(n + 1, np.int64)
+    for v in range(n):
+        offsets[v + 1] = offsets[v] + (lengths[set_of[v]] if set_of[v] >= 0 else 0)
+    values = np.empty(offsets[n], np.int32)
+    for v in range(n):
+        if set_of[v] >= 0:
+            begin = starts[set_of[v]]
+            values[offsets[v] : offsets[v + 1]] = content[begin : begin + lengths[set_of[v]]]
+    return offsets, values

@@ -1,0 +1,152 @@
+"""Visits, the plain slow way (Heatherly et al. 2013, Methods; ALGORITHMS §5), to be read beside the paper.
+
+Data are `{patient: [visit, …]}`, a visit being a frozenset of codes. A released label is its members joined by `|`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Visit = frozenset[str]
+Data = Mapping[str, list[Visit]]
+SEPARATOR = "|"
+
+
+def frequency(data: Data, members: Visit) -> int:
+    """Patients who hold any of the members in at least one visit."""
+    return sum(any(visit & members for visit in visits) for visits in data.values())
+
+
+def merged(data: Data, k: int, group: Callable[[str], str], rescue: bool = False) -> list[Visit]:
+    """The active (generalized) codes after bin merging (§5.1), before suppression."""
+    active = [frozenset([code]) for code in sorted({c for visits in data.values() for v in visits for c in v})]
+    width = 1
+    while True:
+        bins: dict[tuple[int, str], list[Visit]] = {}
+        for each in active:
+            held = frequency(data, each)
+            if held < k:
+                bins.setdefault(((held - 1) // width, group(min(each))), []).append(each)
+        for key in sorted(bins):
+            union: Visit = frozenset().union(*bins[key])
+            active = [each for each in active if each not in bins[key]] + [union]
+        if width >= k - 1:
+            break
+        width *= 2
+    return rescued(data, k, group, active) if rescue else active
+
+
+def rescued(data: Data, k: int, group: Callable[[str], str], active: list[Visit]) -> list[Visit]:
+    """Left-overs below k join the least frequent sibling of at least k when merging ended (ties: smallest member)."""
+    held = {each: frequency(data, each) for each in active}
+    result = {each: each for each in active}
+    for each in active:
+        siblings = [a for a in active if group(min(a)) == group(min(each)) and held[a] >= k]
+        if held[each] < k and siblings:
+            into = min(siblings, key=lambda a: (held[a], min(a)))
+            result[into] |= each
+            del result[each]
+    return list(result.values())
+
+
+def label(members: Visit) -> str:
+    return SEPARATOR.join(sorted(members))
+
+
+def mapped(data: Data, k: int, active: list[Visit]) -> dict[str, list[Visit]]:
+    """Codes replaced by labels, those below k suppressed; visits keep their places, emptied or not."""
+    of_code = {code: label(each) for each in active if frequency(data, each) >= k for code in each}
+    return {p: [frozenset(of_code[c] for c in v if c in of_code) for v in visits] for p, visits in data.items()}
+
+
+def holders(data: Data, wanted: Visit) -> int:
+    """G3: patients with exactly this set in some visit."""
+    return sum(wanted in visits for visits in data.values())
+
+
+def containers(data: Data, wanted: Visit) -> int:
+    """G2: patients whose union over visits contains the set."""
+    return sum(wanted <= frozenset().union(*visits) for visits in data.values() if visits)
+
+
+def violating(data: Data, k: int, count: Callable[[Data, Visit], int] = holders) -> set[Visit]:
+    """The non-empty visit sets with fewer than k patients."""
+    sets = {visit for visits in data.values() for visit in visits if visit}
+    return {s for s in sets if count(data, s) < k}
+
+
+def without(data: Data, wanted: Visit, code: str) -> dict[str, list[Visit]]:
+    """The code deleted from every visit equal to the set."""
+    return {p: [v - {code} if v == wanted else v for v in visits] for p, visits in data.items()}
+
+
+def enforced(data: Data, k: int, key: str = "absolute") -> dict[str, list[Visit]]:
+    """§5.2: delete until every visit set is held exactly by at least k patients; all recounted every time."""
+    while bad := violating(data, k):
+        s = min(bad, key=lambda v: (-len(v), sorted(v)))
+        c = min(s, key=lambda code: cost(data, k, s, code, key))
+        data = without(data, s, c)
+    return dict(data)
+
+
+def cost(data: Data, k: int, s: Visit, code: str, key: str) -> tuple[float, float, int, str]:
+    """What it costs to delete a code from the visits equal to s: violations, patients who lose it, frequency, code."""
+    after = without(data, s, code)
+    before = frequency(data, frozenset([code]))
+    losing = before - frequency(after, frozenset([code]))
+    return (
+        len(violating(after, k)),
+        losing / before if key == "relative" else losing,
+        before,
+        code,
+    )
+
+
+def generalized(data: Data, k: int, up: Mapping[str, str]) -> dict[str, list[Visit]]:
+    """`enforce: generalize` [ours]: a code climbs to the node above (`up`) before it goes; nodes on top are deleted.
+
+    The set with most codes, then most codes that can climb, goes first; of its codes the one with the fewest
+    violations after, top nodes before codes that climb, then as in `cost`.
+    """
+    while bad := violating(data, k):
+        s = min(bad, key=lambda v: (-len(v), -sum(c in up for c in v), sorted(v)))
+
+        def key(c: str, s: Visit = s) -> tuple[int, bool, float, int, str]:
+            violations = len(violating(changed(data, s, c, up), k))
+            _, losing, held, code = cost(data, k, s, c, "absolute")
+            return violations, c in up, losing, held, code
+
+        data = changed(data, s, min(s, key=key), up)
+    return dict(data)
+
+
+def changed(data: Data, s: Visit, c: str, up: Mapping[str, str]) -> dict[str, list[Visit]]:
+    """Every visit equal to s loses c, or has the node above in its place."""
+    t = (s - {c}) | ({up[c]} if c in up else set())
+    return {p: [t if v == s else v for v in visits] for p, visits in data.items()}
+
+
+def contained(data: Data, k: int) -> dict[str, list[Visit]]:
+    """The G2 variant on merged visits: rounds; in each, every violating set of the round's start loses one code.
+
+    That code leaves the part that most unions contain (ties: the smallest remaining part); all deletions of a round
+    are chosen against the unions at its start, and every set is recounted in the next round.
+    """
+    while bad := violating(data, k, containers):
+        choice = {
+            s: min((s - {c} for c in s), key=lambda t: (-containers(data, t) if t else -len(data), sorted(t)))
+            for s in bad
+        }
+        data = {p: [choice.get(v, v) for v in visits] for p, visits in data.items()}
+    return dict(data)
+
+
+def diagnosis_count(data: Data) -> int:
+    """DC: distinct (patient, code) pairs."""
+    return sum(len(frozenset().union(*visits)) for visits in data.values() if visits)
+
+
+def code_count(data: Data) -> int:
+    """CC: original codes still there, alone or inside a generalized one."""
+    labels = {c for visits in data.values() for v in visits for c in v}
+    return len({member for each in labels for member in each.split(SEPARATOR)})
