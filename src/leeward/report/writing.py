@@ -15,6 +15,7 @@ from leeward.report.common import checks_section, guarantee_section, notices_sec
 from leeward.report.sections import Section
 
 SECTIONS: dict[str, str] = {
+    "censoring": "leeward.report.censoring:sections",
     "constraints": "leeward.report.constraints:sections",
     "disassociation": "leeward.report.disassociation:sections",
 }

@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from leeward.protect.censoring.run import Outcome
 
 ATTACKER = (
-    "Somebody who knows a person of the population, every code of theirs with its number of mentions, and the codes "
-    "of all other people of the population, but not who of them is in the sample: at least {k} people of the "
-    "population contain the codes of any released record, so a guess at whose it is is right at most once in {k}."
+    "Somebody who knows the codes of a person of the population, each with its number of mentions, but not who "
+    "is in the sample, and who takes for a candidate everybody whose record contains a released one: at least "
+    "{k} people are, so a guess at whose record it is is right at most once in {k}."
 )
 
 NOT_PROTECTED = (
-    "Somebody who knows that a person is in the sample: within the sample a record may be the only one of its kind.",
-    "What those known to be among the candidates have in common: if all of them share a diagnosis, it is learnt.",
+    "Somebody who knows that a person is in the sample: there a record may be the only one of its kind.",
+    "What all candidates have in common: if each of them has a diagnosis, it is learnt.",
     "The payload columns: they are released as they are.",
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
 KNOWS_THE_GREEDY_RULE = (
-    "Somebody who reasons about the algorithm: caps fall until the last record is safe, so the caps that show in the "
-    "release tell that one record had not been safe a step earlier."
+    "Somebody who has everybody's full records and knows that all codes up to the final caps are shown: a "
+    "candidate of whom more would be shown cannot be the owner. That may leave fewer than {k} candidates, at times "
+    "one; the custodian's report says for how many records."
 )
 
 KNOWS_THE_RECORD_RULE = (
-    "Somebody who knows this rule and the population: each record keeps the largest part that k people share, so a "
-    "candidate of whom more could have been shown cannot be the owner. That may leave fewer than k candidates, at "
-    "times one; custody/measures.json says for how many records (`attack`)."
+    "Somebody who has everybody's full records and knows this rule, by which each record keeps the largest part "
+    "that {k} people share: a candidate of whom more could have been shown cannot be the owner. That often leaves "
+    "fewer than {k} candidates, at times one; the custodian's report says for how many records."
 )
 
 README = """\
@@ -65,7 +66,7 @@ def guarantee_of(method: Censoring) -> Guarantee:
         name="k-map",
         k=method.k,
         attacker=ATTACKER.format(k=method.k),
-        not_protected=(*NOT_PROTECTED, rule),
+        not_protected=(*NOT_PROTECTED, rule.format(k=method.k)),
     )
 
 

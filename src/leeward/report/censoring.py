@@ -1,0 +1,312 @@
+"""The report on a censored release: risk before and after, what was censored, what studies keep, who could undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from leeward.release import Release
+from leeward.report import charts
+from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+
+BEFORE, AFTER = "original records", "released records"
+COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
+CODES_SHOWN = 15
+
+Figures = Mapping[str, Any]
+
+
+def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
+    """The sections of the report that are this method's own."""
+    found = [
+        glance(release, measures, verification),
+        risk(release, measures),
+        loss(measures),
+        studies(measures),
+        caps(release),
+        attack(release, measures),
+        plain_words(release),
+    ]
+    return [section for section in found if section is not None]
+
+
+def glance(release: Release, measures: Figures, verification: Figures) -> Section:
+    """What a board reads first."""
+    checks = verification["checks"]
+    failed = sum(not check["passed"] for check in checks)
+    tiles = [
+        Tile(
+            "passed" if not failed else f"{failed} failed",
+            f"{len(checks)} checks of the released files",
+            tone="good" if not failed else "warn",
+        )
+    ]
+    if "risk" in measures:
+        before, after = measures["risk"]["before"], measures["risk"]["after"]
+        tiles += [
+            Tile(percent(before["unique"]), "of the original records fit one person of the population only"),
+            Tile(number(after["smallest"]), "people at least fit each released record", tone="good"),
+        ]
+    if "cul" in measures:
+        tiles.append(Tile(percent(measures["cul"]["kept"]), "of all mentions of codes are released"))
+    if "attack" in measures and measures["attack"]["records"]:
+        pinned = measures["attack"]["pinned_down"]
+        tiles.append(
+            Tile(
+                percent(pinned),
+                "of the records fit one person only for somebody who knows the rule and everybody's records",
+                tone="warn" if pinned else "plain",
+            )
+        )
+    k = release.guarantee["k"]
+    text = (
+        f"{release.records:,} records with repeated codes, censored until at least **{k} people** of the population "
+        "contain each of them."
+    )
+    return Section("At a glance", (text, Tiles(tuple(tiles))))
+
+
+def risk(release: Release, measures: Figures) -> Section | None:
+    """Figure 2 of the thesis, before and after, and the usual risks."""
+    figures = measures.get("risk")
+    if not figures:
+        return None
+    rows = [
+        {"people": people, "share": share, "records": name}
+        for name, key in ((BEFORE, "before"), (AFTER, "after"))
+        for people, share in zip(figures["at"], figures[key]["at_most"], strict=True)
+    ]
+    k, unique = release.guarantee["k"], figures["before"]["unique"]
+    chart = Chart(
+        "Distinguishability before and after",
+        f"Two rising lines: the share of records that at most so many people contain. Of the original records "
+        f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
+        charts_of_steps(rows, k),
+        f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
+    )
+    return Section(
+        "Risk in the population and in the sample",
+        (
+            "**Distinguishability** is how many people of the population contain a record. One over it is the chance "
+            "of guessing right whose the record is.",
+            chart,
+            _risks(figures),
+            "Prosecutor: somebody who knows that a person is in the sample and compares released records with one "
+            "another; a k-map promises nothing against this. Journalist: somebody who does not know who is in it. "
+            "Marketer: the share of right guesses when every record is guessed.",
+        ),
+    )
+
+
+def _risks(figures: Figures) -> Table:
+    def row(name: str, value: Any) -> tuple[str, str, str]:
+        return (name, value(figures["before"]), value(figures["after"]))
+
+    return Table(
+        "Risk by the usual definitions",
+        ("", "before", "after"),
+        (
+            row("records that one person contains", lambda f: percent(f["unique"])),
+            row("records that fewer than k people contain", lambda f: percent(f["below_k"])),
+            row("smallest distinguishability", lambda f: number(f["smallest"])),
+            row("median distinguishability", lambda f: number(f["median"])),
+            row("journalist risk, highest", lambda f: percent(f["journalist"]["highest"])),
+            row("marketer risk", lambda f: percent(f["marketer"], 2)),
+            row(
+                "smallest class of equal records in the sample",
+                lambda f: number(f["smallest_class_in_sample"]),
+            ),
+            row("records unlike all others in the sample", lambda f: percent(f["alone_in_sample"])),
+            row("prosecutor risk, mean", lambda f: percent(f["prosecutor"]["mean"])),
+        ),
+    )
+
+
+def loss(measures: Figures) -> Section | None:
+    """Censoring utility loss."""
+    figures = measures.get("cul")
+    if not figures:
+        return None
+    names = [_interval(each) for each in figures["intervals"]]
+    total = max(1, sum(each["count"] for each in figures["intervals"]))
+    rows = [
+        {"loss": name, "records": each["count"] / total, "of": AFTER}
+        for name, each in zip(names, figures["intervals"], strict=True)
+    ]
+    chart = Chart(
+        "Records by the share of their mentions that was censored",
+        f"Bars, one an interval of loss; {percent(rows[0]['records'])} of the records lost nothing.",
+        charts.grouped_bars(
+            rows,
+            x="loss",
+            y="records",
+            group="of",
+            x_title="share of the record's mentions that was censored (CUL)",
+            y_title="records",
+            colors={AFTER: charts.BLUE},
+        ),
+        f"{percent(figures['changed_records'])} of the records lost something; {figures['emptied_records']:,} are empty.",
+    )
+
+    def row(name: str, key: str) -> tuple[str, ...]:
+        each = figures[key]
+        return (name, *(f"{each[what]:.3f}" for what in ("mean", "sd", "median", "skewness")))
+
+    table = Table(
+        "Censoring utility loss (CUL)",
+        ("relative to", "mean", "standard deviation", "median", "skewness"),
+        (row("the original record", "cul"), row("the record after its caps", "cul_after_cap")),
+    )
+    return Section(
+        "What was censored",
+        (
+            f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
+            f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave).",
+            chart,
+            table,
+        ),
+    )
+
+
+def studies(measures: Figures) -> Section | None:
+    """What a study of repeats and comorbidity keeps."""
+    if not {"repeats", "pairs", "phenotypes"} <= set(measures):
+        return None
+    repeats, pairs, cases = measures["repeats"], measures["pairs"], measures["phenotypes"]
+    rows = (
+        (
+            "repeats (mentions of a code beyond the first)",
+            repeats["before"],
+            repeats["after"],
+            repeats["kept"],
+        ),
+        ("comorbidity pairs (two codes in one record)", pairs["before"], pairs["after"], pairs["kept"]),
+        (
+            f"cases (≥ {cases['mentions']} mentions of a code)",
+            cases["cases_before"],
+            cases["cases_after"],
+            cases["cases_kept"],
+        ),
+        (
+            "patients with such a case",
+            cases["patients_before"],
+            cases["patients_after"],
+            cases["patients_kept"],
+        ),
+    )
+    table = Table(
+        "What studies keep",
+        ("", "before", "after", "kept"),
+        tuple((name, number(before), number(after), percent(kept)) for name, before, after, kept in rows),
+    )
+    return Section("What studies of repeats and comorbidity keep", (table,))
+
+
+def caps(release: Release) -> Section | None:
+    """Where the caps ended, for the codes that were capped most often."""
+    file = None if release.custody is None else release.custody / "data" / "caps.parquet"
+    if release.parameters.get("scope") != "global" or file is None or not file.is_file():
+        return None
+    frame = pl.read_parquet(file)
+    fell = frame.filter(pl.col("final_cap") < pl.col("cap"))
+    gone = frame.filter(pl.col("final_cap") == 0).height
+    shown = frame.sort("final_cap", "highest", "code", descending=[True, True, False]).head(CODES_SHOWN)
+    table = Table(
+        f"The {shown.height} codes with the highest final caps",
+        ("code", "most mentions in a record", "cap at the start", "final cap"),
+        tuple(
+            (row["code"], *(number(row[name]) for name in ("highest", "cap", "final_cap")))
+            for row in shown.to_dicts()
+        ),
+    )
+    text = (
+        f"The caps of {fell.height:,} of {frame.height:,} codes were lowered until the last record was safe; "
+        f"{gone:,} codes are gone altogether."
+    )
+    advice = (
+        ()
+        if not gone
+        else ("With many rare codes global caps cost much: fewer codes, or `scope: record`, keep more.",)
+    )
+    return Section("The caps", (text, table, *advice))
+
+
+def attack(release: Release, measures: Figures) -> Section | None:
+    """An attacker who knows the rule."""
+    figures = measures.get("attack")
+    if not figures or not figures["records"]:
+        return None
+    k = release.guarantee["k"]
+    table = Table(
+        f"Consistent owners of {figures['records']:,} attacked records",
+        ("", ""),
+        (
+            ("fewest", number(figures["smallest"])),
+            ("median", number(figures["median"])),
+            (f"records with fewer than {k}", percent(figures["below_k"])),
+            ("records pinned down to one person", percent(figures["pinned_down"])),
+            ("right guesses, on average", percent(figures["mean_success"])),
+        ),
+    )
+    return Section(
+        "Somebody who knows the rule",
+        (
+            "The k-map counts people who contain a released record. Who has the whole population, knows this rule, "
+            "and knows that a record of the sample is a person's full record, can do more: carry the rule out for each "
+            "of them, and keep those whose record it turns into exactly the released one, the **consistent owners**.",
+            table,
+            "This goes beyond the guarantee. It matters where a recipient may hold the population's full records, as "
+            "an employee of the hospital may.",
+        ),
+    )
+
+
+def plain_words(release: Release) -> Section:
+    """The guarantee and its limits for people who do not read proofs."""
+    k = release.guarantee["k"]
+    return Section(
+        "In plain words",
+        (
+            f"Somebody knows which codes a person was given, and how often. For every released record there are at "
+            f"least **{k} people** in the population who have all of its codes at least as often, so guessing whose it "
+            f"is succeeds at most once in {k}, as long as it is not known who is in the sample.",
+            "What a board should know before it signs:",
+            Notes(tuple(release.guarantee["not_protected"])),
+        ),
+    )
+
+
+def charts_of_steps(rows: charts.Rows, k: int) -> str:
+    """Cumulative shares over a logarithmic number of people, one line a set of records, and k."""
+    import altair as alt
+
+    lines = (
+        alt.Chart(pl.DataFrame(list(rows)))
+        .mark_line(interpolate="step-after", strokeWidth=2.5)
+        .encode(
+            x=alt.X(
+                "people:Q",
+                scale=alt.Scale(type="log"),
+                title="people who contain the record",
+                axis=alt.Axis(format=",~s"),
+            ),
+            y=alt.Y("share:Q", title="share of the records", axis=alt.Axis(format="%", tickCount=5)),
+            color=alt.Color(
+                "records:N",
+                title=None,
+                sort=list(COLORS),
+                scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
+                legend=alt.Legend(orient="top", symbolType="stroke", labelFontSize=13, labelLimit=300),
+            ),
+        )
+    )
+    rule = alt.Chart(pl.DataFrame({"k": [k]})).mark_rule(color=charts.GREY, strokeDash=[5, 4]).encode(x="k:Q")
+    return charts._svg(alt.layer(rule, lines), charts.WIDTH, 260)
+
+
+def _interval(each: Figures) -> str:
+    if each["high"] == 0:
+        return "none"
+    return f"{100 * each['low']:.0f}–{100 * each['high']:.0f} %"
