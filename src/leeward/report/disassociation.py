@@ -127,7 +127,8 @@ def risk(release: Release, measures: Figures) -> Section | None:
 
 def at_risk(row: Figures, figure: str) -> float:
     """Share of the patients with so many codes; a figure extrapolated from a sample may exceed them all."""
-    return min(1.0, float(row[figure]) / max(1, row["patients"]))
+    share: float = row[figure] / max(1, row["patients"])
+    return min(1.0, share)
 
 
 def candidates(after: Figures | None, k: int) -> tuple[str, ...]:
