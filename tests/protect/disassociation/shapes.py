@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
+from tests.oracles import disassociation as oracle
 
 from leeward.cohort.cohort import Cohort
 from leeward.protect.disassociation import core
-from tests.oracles import disassociation as oracle
 
 RUNNING_EXAMPLE = """
 296.00 296.01 296.02 834.0 944.01

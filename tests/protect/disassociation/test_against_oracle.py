@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from hypothesis import given
-
 from tests.oracles import disassociation as oracle
 from tests.protect.disassociation.shapes import (
     data_sets,

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from leeward.protect.disassociation import core
-from leeward.protect.disassociation import settle as kernels
 from tests.oracles import disassociation as oracle
 from tests.oracles import settle as plain
 from tests.protect.disassociation.shapes import data_sets, flat, rules_of
+
+from leeward.protect.disassociation import core
+from leeward.protect.disassociation import settle as kernels
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
 
 
 def leaves_of(partition: core.Partition) -> list[list[int]]:
     bounds = partition.leaf_offsets
-    return [partition.order[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [partition.order[a:b].tolist() for a, b in itertools.pairwise(bounds)]
 
 
 @given(data_sets(most=50))

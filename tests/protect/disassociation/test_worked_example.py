@@ -5,10 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from leeward import workflow
-from leeward.measure.estimates import estimate
-from leeward.protect.disassociation import Disassociation, core
 from tests.oracles import disassociation as oracle
 from tests.protect.disassociation.shapes import (
     POLICY,
@@ -20,6 +16,10 @@ from tests.protect.disassociation.shapes import (
     running_example,
     shared_of,
 )
+
+from leeward import workflow
+from leeward.measure.estimates import estimate
+from leeward.protect.disassociation import Disassociation, core
 
 RECORDS = running_example()
 CODES = sorted({code for record in RECORDS for code in record})

@@ -256,13 +256,21 @@ def disassociate(
     n_codes = len(rules.constraint_of)
     item_left, holders = count_items(offsets, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes)
     if rules.refine:
-        items = leaf_items(offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes)
+        item_at, item_code, item_row, published_at, published_code = leaf_items(
+            offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes
+        )
+        virtual_at, virtual_code = distinct_codes(item_at, item_code)
         clusters = Clusters(
-            *items,
-            *distinct_codes(items[0], items[1]),
-            np.diff(leaf_offsets),
-            np.arange(leaves, dtype=np.int64),
-            np.full(leaves, -1, np.int64),
+            item_at=item_at,
+            item_code=item_code,
+            item_row=item_row,
+            published_at=published_at,
+            published_code=published_code,
+            virtual_at=virtual_at,
+            virtual_code=virtual_code,
+            records=np.diff(leaf_offsets),
+            node=np.arange(leaves, dtype=np.int64),
+            refused=np.full(leaves, -1, np.int64),
         )
         shared = refine(
             clusters,

@@ -177,7 +177,9 @@ def split_all(
             depth += 1
             ignored[code] = True
             u = constraint_of[code]
-        b, e, c = split_chain(offsets, values, order, begin, end, ignored, constraint_of, u, max_size, count, start)
+        b, e, c = split_chain(
+            offsets, values, order, begin, end, ignored, constraint_of, u, max_size, count, start
+        )
         for i in range(len(b)):
             if c[i] < 0 or e[i] - b[i] < max_size:
                 leaf_begins[b[i]] = True

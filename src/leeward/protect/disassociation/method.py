@@ -183,13 +183,17 @@ def _policy_table(policy: Constraints, sets: CodeSets) -> tuple[ReleaseTable, ..
 def guarantee_of(parameters: Disassociation) -> Guarantee:
     """Guarantee 1, its attacker and what it leaves open (ALGORITHMS 1.9)."""
     open_ends = [
-        "It promises that some data set that could have given these files has k candidate records, not that all do: "
-        "an attacker who knows how the method works can exclude some of them.",
+        (
+            "It promises that some data set that could have given these files has k candidate records, not that all "
+            "do: an attacker who knows how the method works can exclude some of them."
+        ),
         "Within a chunk one code may always come with another, so that knowing the first reveals the second (the "
         "cover problem)." + (" Switched off here: no chunk has such a pair." if parameters.safe else ""),
         f"Knowledge of more than {parameters.m} codes of a patient, or of codes that a patient does not have.",
-        "Attackers who pool what they know, who know several patients' records, or who hold an earlier release of "
-        "the same patients.",
+        (
+            "Attackers who pool what they know, who know several patients' records, or who hold an earlier release "
+            "of the same patients."
+        ),
         "What a patient suffers from, when all candidate records agree on it.",
     ]
     if parameters.sensitive:

@@ -145,9 +145,12 @@ def partition_kernel(
         result = published(done, layout_of(done, len(codes)), codes, streams)
         nodes = node_table(result)
         chunks = pa.Table.from_batches(chunk_table(result, streams).batches(), CHUNKS)
-        facts = {k: v for k, v in facts_of(result).items()}
+        facts = facts_of(result)
         figures = pa.table({"kind": list(facts), "records": pa.array(list(facts.values()), pa.int64())})
-        parts = [_piece(partition, name, t) for name, t in (("nodes", nodes), ("chunks", chunks), ("facts", figures))]
+        parts = [
+            _piece(partition, name, t)
+            for name, t in (("nodes", nodes), ("chunks", chunks), ("facts", figures))
+        ]
         return pa.concat_tables(parts)
 
     return kernel

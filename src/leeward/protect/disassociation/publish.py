@@ -6,6 +6,7 @@ anything. Random numbers belong to blocks of nodes, not to threads.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,7 +60,14 @@ def published(d: Disassociated, layout: Layout, codes: tuple[str, ...], randomne
     number = np.empty_like(old)
     number[old] = np.arange(len(old))
     node, chunk = _occurrences(
-        d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, layout.node, layout.chunk, len(codes)
+        d.offsets,
+        d.values,
+        d.leaf_offsets,
+        d.leaf_codes,
+        d.leaf_n_codes,
+        layout.node,
+        layout.chunk,
+        len(codes),
     )
     return Published(d, layout, codes, number, old, node, chunk)
 
@@ -88,7 +96,7 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
     def batches() -> Iterator[pa.RecordBatch]:
         code_names = pa.array(p.codes, pa.string())
         kind_names = pa.array(KINDS, pa.string())
-        for block, (lo, hi) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        for block, (lo, hi) in enumerate(itertools.pairwise(bounds)):
             slots = int((rows[lo:hi] - 1).sum())
             keys = randomness.stream("chunks", block).integers(0, 2**63, slots, dtype=np.int64)
             node, chunk, kind, subrecord, code_at, code = _emit(
@@ -155,7 +163,12 @@ def _emit(
     occurrence_chunk: NDArray[np.int32],
     keys: NDArray[np.int64],
 ) -> tuple[
-    NDArray[np.int64], NDArray[np.int64], NDArray[np.int8], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int8],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
 ]:
     """Rows of the nodes numbered `lo…hi-1`, in the order of node, chunk, subrecord."""
     rows = 0

@@ -6,6 +6,8 @@ chunks over all slots of their joint cluster, item-chunk codes in numbers drawn 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numba import njit
@@ -50,7 +52,7 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
 
 
 @njit(cache=True, nogil=True)
-def _draw(state: NDArray[np.uint64]) -> int:
+def _draw(state: NDArray[np.uint64]) -> Any:
     """The next of a keyed counter's mixed numbers (SplitMix64), below 2^63."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -67,7 +69,9 @@ def _shuffle(a: NDArray[np.int64], state: NDArray[np.uint64]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _holds(head: NDArray[np.int64], link: NDArray[np.int64], code: NDArray[np.int32], slot: int, c: int) -> bool:
+def _holds(
+    head: NDArray[np.int64], link: NDArray[np.int64], code: NDArray[np.int32], slot: int, c: int
+) -> bool:
     at = head[slot]
     while at >= 0:
         if code[at] == c:

@@ -213,8 +213,7 @@ def break_ties(
                     i, j = lo, mid
                     for x in range(lo, hi):
                         if j >= hi or (
-                            i < mid
-                            and not _comes_before(order[j], order[i], virtual_at, virtual_code, rank)
+                            i < mid and not _comes_before(order[j], order[i], virtual_at, virtual_code, rank)
                         ):
                             spare[x] = order[i]
                             i += 1
@@ -675,7 +674,7 @@ def refine(
         parent.append(np.full(n_joint, -1, np.int64))
         n_nodes += n_joint
 
-        items = merge_joined(
+        merged = merge_joined(
             order, taken, star_at, code.astype(np.int32), clusters.item_at, clusters.item_code,
             clusters.item_row, clusters.published_at, clusters.published_code, clusters.virtual_at,
             clusters.virtual_code, leaf_of_row, item_left, holders,
@@ -686,7 +685,7 @@ def refine(
         records[is_joint] += clusters.records[order[joint + 1]]
         node = np.where(is_joint, new_node[~second], clusters.node[survivors])
         refused = np.where(is_joint, -1, clusters.refused[survivors])
-        clusters = Clusters(*items, records, node, refused)
+        clusters = Clusters(*merged, records=records, node=node, refused=refused)
     empty = np.empty(0, np.int32)
     return SharedChunks(
         np.concatenate(parent),
@@ -698,7 +697,9 @@ def refine(
     )
 
 
-def _set_parents(parent: list[NDArray[np.int64]], nodes: NDArray[np.int64], joined: NDArray[np.int64]) -> None:
+def _set_parents(
+    parent: list[NDArray[np.int64]], nodes: NDArray[np.int64], joined: NDArray[np.int64]
+) -> None:
     """Write parents into the list of arrays, one a pass, that together number the nodes."""
     first = 0
     for part in parent:

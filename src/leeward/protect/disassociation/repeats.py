@@ -18,9 +18,12 @@ def renamed_code_sets(events: pl.DataFrame) -> CodeSets:
     keys = ["patient", "visit", "code"] if "visit" in events.columns else None
     mentions = events.unique(keys) if keys else events
     counts = mentions.group_by("patient", "code").len("mentions")
-    instances = counts.with_columns(pl.int_ranges(1, pl.col("mentions") + 1).alias("instance")).explode("instance")
+    instances = counts.with_columns(pl.int_ranges(1, pl.col("mentions") + 1).alias("instance")).explode(
+        "instance", empty_as_null=False
+    )
     named = instances.select(
-        "patient", pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance")).alias("code")
+        "patient",
+        pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance")).alias("code"),
     )
     domain = named["code"].unique().sort()
     return code_sets_of(named.with_columns(pl.col("code").cast(pl.Enum(domain))))
@@ -35,4 +38,6 @@ def base_codes(sets: CodeSets) -> CodeSets:
     records = np.repeat(np.arange(len(sets), dtype=np.int64), np.diff(sets.offsets))
     keys = np.unique(records * len(domain) + values)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(keys // len(domain), minlength=len(sets)))])
-    return CodeSets(offsets.astype(np.int64), (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients)
+    return CodeSets(
+        offsets.astype(np.int64), (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients
+    )

@@ -6,6 +6,8 @@ count of an intersection. Conventions: ALGORITHMS 1.3 and 1.4.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ ITEM = -1
 
 
 @njit(cache=True, nogil=True, inline="always")
-def popcount(x: int) -> int:
+def popcount(x: int) -> Any:
     x = uint64(x)
     x = x - ((x >> uint64(1)) & uint64(0x5555555555555555))
     x = (x & uint64(0x3333333333333333)) + ((x >> uint64(2)) & uint64(0x3333333333333333))
@@ -112,10 +114,10 @@ def extends_k(
             c = t if i == n_current else current[i]
             if (masks[c, r >> 6] >> uint64(r & 63)) & uint64(1):
                 empty[label[r]] = False
+    good = True
     for x in range(classes):
-        if not empty[x] and size[x] < k:
-            return False
-    return True
+        good = good and (empty[x] or size[x] >= k)
+    return good
 
 
 @njit(cache=True, nogil=True)
