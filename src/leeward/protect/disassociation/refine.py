@@ -674,7 +674,15 @@ def refine(
         parent.append(np.full(n_joint, -1, np.int64))
         n_nodes += n_joint
 
-        merged = merge_joined(
+        (
+            item_at,
+            item_code,
+            item_row,
+            published_at,
+            published_code,
+            virtual_at,
+            virtual_code,
+        ) = merge_joined(
             order, taken, star_at, code.astype(np.int32), clusters.item_at, clusters.item_code,
             clusters.item_row, clusters.published_at, clusters.published_code, clusters.virtual_at,
             clusters.virtual_code, leaf_of_row, item_left, holders,
@@ -685,7 +693,18 @@ def refine(
         records[is_joint] += clusters.records[order[joint + 1]]
         node = np.where(is_joint, new_node[~second], clusters.node[survivors])
         refused = np.where(is_joint, -1, clusters.refused[survivors])
-        clusters = Clusters(*merged, records=records, node=node, refused=refused)
+        clusters = Clusters(
+            item_at,
+            item_code,
+            item_row,
+            published_at,
+            published_code,
+            virtual_at,
+            virtual_code,
+            records,
+            node,
+            refused,
+        )
     empty = np.empty(0, np.int32)
     return SharedChunks(
         np.concatenate(parent),
