@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from leeward.cohort import Cohort, read
     from leeward.cohort import synthetic as synth
     from leeward.measure.estimates import estimate
+    from leeward.protect.constraints import Constraints
     from leeward.protect.disassociation import Disassociation
     from leeward.release import Release
     from leeward.workflow import Result, measure, protect, run, verify
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadInput",
     "Cohort",
+    "Constraints",
     "Disassociation",
     "GuaranteeUnreachable",
     "LeewardError",
@@ -46,6 +48,7 @@ __all__ = [
 
 _WHERE = {
     "Cohort": "leeward.cohort.cohort:Cohort",
+    "Constraints": "leeward.protect.constraints:Constraints",
     "Disassociation": "leeward.protect.disassociation:Disassociation",
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
