@@ -20,6 +20,8 @@ from leeward.release.building import build, nearest
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from leeward.cohort.cohort import Cohort
     from leeward.release import Anonymized, Draft, Release
     from leeward.verify import Verification
@@ -165,7 +167,7 @@ def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell |
     from leeward.release.folder import check_out
 
     check_out(Path(out))
-    method = method_of(spec.method)
+    method = method_of(spec.method, spec.plan)
     with watched(tell) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
@@ -186,8 +188,8 @@ def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell |
         )
 
 
-def method_of(parameters: Mapping[str, Any]) -> Method:
-    """The parameter object of a spec's `method:` mapping.
+def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:
+    """The parameter object of a spec's `method:` mapping; methods that follow the recipient's plan get it.
 
     Raises
     ------
@@ -201,7 +203,10 @@ def method_of(parameters: Mapping[str, Any]) -> Method:
         raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
     module, _, cls = METHODS[name].partition(":")
     rest = {key: value for key, value in parameters.items() if key != "name"}
-    method: Method = build(getattr(importlib.import_module(module), cls), rest, "method", aliases=SPEC_WORDS)
+    kind = getattr(importlib.import_module(module), cls)
+    if plan and any(each.name == "plan" for each in dataclasses.fields(kind)):
+        rest.setdefault("plan", list(plan))
+    method: Method = build(kind, rest, "method", aliases=SPEC_WORDS)
     return method
 
 
@@ -227,6 +232,8 @@ def read_source(source: SourceSpec) -> Cohort:
         missing=source.missing,
         lines=source.lines,
         date_format=source.date_format,
+        drop=source.drop,
+        domains=source.domains,
     )
 
 
@@ -246,7 +253,16 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
             raise BadInput("a population is compared beside the source: give the source too (--source).")
         return check(path)
     everyone = None if population is None else population.events
-    return check(path, Source(source.require_events(), source.patients, everyone))
+    return check(path, Source(_events_of(source), source.patients, everyone))
+
+
+def _events_of(source: Cohort) -> pl.DataFrame:
+    """The events; none for a table of patients, whose methods look at the patients alone."""
+    import polars as pl
+
+    if source.events is None and source.patients is not None:
+        return pl.DataFrame({"patient": [], "code": []}, schema={"patient": pl.Int64, "code": pl.String})
+    return source.require_events()
 
 
 def measure(
@@ -348,6 +364,8 @@ def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
 
 def source_facts(cohort: Cohort) -> dict[str, Any]:
     """The cohort's name and size."""
+    if cohort.events is None and cohort.patients is not None:
+        return {"name": cohort.name, "patients": cohort.patients.height, "columns": cohort.patients.width}
     sets = cohort.code_sets()
     return {
         "name": cohort.name,

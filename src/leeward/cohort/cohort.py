@@ -5,6 +5,7 @@ Column names are fixed here; the readers map the user's names onto them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from leeward.errors import BadInput
 if TYPE_CHECKING:
     from leeward.cohort.lenses import CodeSets
     from leeward.cohort.lenses_counts import CodeCounts
-    from leeward.cohort.lenses_visits import Visits
+    from leeward.cohort.lenses_table import Table
     from leeward.cohort.lenses_trajectories import Trajectories
+    from leeward.cohort.lenses_visits import Visits
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
@@ -57,6 +59,8 @@ class Cohort:
         What the reader repaired, left out or found odd.
     name
         What to call the source in messages (a file name, never a path with patient data).
+    domains
+        Permissible values of the patients' columns, for the table lens (`readers.table`).
     """
 
     events: pl.DataFrame | None = None
@@ -65,6 +69,7 @@ class Cohort:
     notices: tuple[Notice, ...] = ()
     name: str = "cohort"
     vocabulary: str | None = None
+    domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
     _lenses: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def require_events(self) -> pl.DataFrame:
@@ -110,6 +115,15 @@ class Cohort:
             self._lenses[key] = trajectories_of(self.require_events(), first, last, self.name)
         found: Trajectories = self._lenses[key]
         return found
+
+    def table(self) -> Table:
+        """The patients' frame as columns of numbers with their permissible values (computed once)."""
+        from leeward.cohort.lenses_table import table_of
+
+        if "table" not in self._lenses:
+            self._lenses["table"] = table_of(self.patients, self.domains, self.name)
+        table: Table = self._lenses["table"]
+        return table
 
     def with_notices(self, *notices: Notice) -> Cohort:
         """The same cohort with further notices."""

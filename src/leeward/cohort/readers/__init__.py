@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -14,7 +15,7 @@ from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.tables import read_frame, read_tables
 from leeward.errors import BadInput
 
-FORMATS = ("events", "lines")
+FORMATS = ("events", "table", "lines")
 
 __all__ = ["FORMATS", "ColumnNames", "read"]
 
@@ -29,6 +30,8 @@ def read(
     lines: bool = False,
     patients: str | Path | None = None,
     date_format: str | None = None,
+    drop: Sequence[str] = (),
+    domains: Mapping[str, Any] | None = None,
 ) -> Cohort:
     """Read a cohort.
 
@@ -51,6 +54,8 @@ def read(
         A further table of attributes, one row a patient, under the same patient column.
     date_format
         How dates are written (strptime); None is ISO 8601.
+    drop, domains
+        For the format 'table': columns to leave out, and permissible values (`readers.table`).
 
     Raises
     ------
@@ -60,6 +65,12 @@ def read(
     kind = format or ("lines" if lines else "events")
     texts = frozenset(text.strip() for text in missing)
     named = str(vocabulary) if vocabulary is not None else None
+    if kind == "table":
+        from leeward.cohort.readers.table import read_table
+
+        return read_table(path, columns=columns, missing=texts, drop=drop, domains=domains)
+    if drop or domains:
+        raise BadInput("`drop` and `domains` belong to a source of the format `table`.")
     if isinstance(path, pl.DataFrame):
         return read_frame(path, columns, named, texts, "frame")
     if kind == "lines":

@@ -1,0 +1,300 @@
+"""The table lens: one row a patient, every column as a column of floats that a method can compute with.
+
+A value of a `levels` or `ordered` column becomes the number of its level, a date the days since 1970, a missing
+value NaN. `Column.decoded` is the way back: values of the column's own type, permissible ones only.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+
+Floats = NDArray[np.float64]
+Kind = Literal["number", "whole", "date", "levels", "ordered"]
+
+PATIENT = "patient"
+MOST_DECIMALS = 6
+ROWS_SHOWN = 20
+TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+DOMAIN_KEYS = ("low", "high", "levels", "ordered")
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is permissible in a column.
+
+    Attributes
+    ----------
+    name : str
+    kind : `number`, `whole`, `date`, `levels` or `ordered`
+    dtype : polars type of the input
+    levels : tuple
+        The levels in their order (declared, or sorted), for `levels` and `ordered`.
+    low, high : float
+        The range: declared, or else the observed least and greatest value (which are real ones). NaN where every
+        value is missing.
+    declared : bool
+        True when the custodian gave the domain.
+    decimals : int or None
+        Decimals that every value of a `number` column is written with; None where values have more than six.
+    missing : int
+        How many values are missing.
+    """
+
+    name: str
+    kind: Kind
+    dtype: pl.DataType
+    levels: tuple[Any, ...]
+    low: float
+    high: float
+    declared: bool
+    decimals: int | None
+    missing: int
+
+    @property
+    def is_categorical(self) -> bool:
+        """True for unordered levels: they are computed with as dummies."""
+        return self.kind == "levels"
+
+    def permissible(self, values: Floats) -> Floats:
+        """The nearest permissible values: rounded half away from zero, inside the range; NaN stays."""
+        if self.kind == "number":
+            if self.decimals is None:
+                return np.clip(values, self.low, self.high)
+            scale = 10.0**self.decimals
+            return np.clip(half_away(values * scale) / scale, self.low, self.high)
+        return np.clip(half_away(values), self.low, self.high)
+
+    def decoded(self, values: Floats) -> pl.Series:
+        """Permissible floats as a series of the column's own type."""
+        missing = np.isnan(values)
+        if self.kind in ("levels", "ordered"):
+            numbers = pl.Series(np.where(missing, 0, values).astype(np.uint32))
+            if not self.levels:
+                return pl.Series(self.name, [None] * len(values), dtype=self.dtype)
+            series = pl.Series(list(self.levels), dtype=self.dtype).gather(numbers)
+        elif self.dtype.is_float():
+            series = pl.Series(values).cast(self.dtype)
+        elif self.dtype.is_decimal():
+            series = pl.Series(np.where(missing, 0.0, values)).cast(self.dtype)
+        else:
+            whole = half_away(np.where(missing, 0.0, values)).astype(np.int64)
+            physical = pl.Series(whole)
+            series = (
+                physical.cast(pl.Int32).cast(self.dtype)
+                if self.dtype == pl.Date
+                else physical.cast(self.dtype)
+            )
+        if missing.any():
+            series = series.set(pl.Series(missing), None)
+        return series.alias(self.name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of patients.
+
+    Attributes
+    ----------
+    frame : pl.DataFrame
+        The input's columns without the identifier.
+    columns : tuple of Column, in the frame's order
+    name : str
+        What to call the table in messages.
+    """
+
+    frame: pl.DataFrame
+    columns: tuple[Column, ...]
+    name: str
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def column(self, name: str, role: str = "column") -> Column:
+        """The column `name`; BadInput with the nearest name where there is none."""
+        for each in self.columns:
+            if each.name == name:
+                return each
+        from leeward.cohort.readers.columns import did_you_mean
+
+        names = [each.name for each in self.columns]
+        raise BadInput(
+            f"{self.name}: {role} names the column '{name}', which is not there.{did_you_mean(name, names)} "
+            f"Columns: {', '.join(names)}."
+        )
+
+    def encoded(self, name: str) -> Floats:
+        """The column as float64[rows]: numbers, days, or level numbers; NaN where missing."""
+        return encoded(self.frame[name], self.column(name), self.name)
+
+
+def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) -> Table:
+    """The table lens of a patients' frame (its `patient` column is left out: identifiers are never released).
+
+    Raises
+    ------
+    BadInput
+        No rows, no columns, a patient who stands in several rows, a column of a kind that cannot be released, a domain
+        that does not fit.
+    """
+    if frame is None or frame.height == 0:
+        raise BadInput(f"{name}: no rows; a table of patients needs at least one row a patient.")
+    if PATIENT in frame.columns:
+        _require_one_row_each(frame[PATIENT], name)
+        frame = frame.drop(PATIENT)
+    if not frame.columns:
+        raise BadInput(f"{name}: no column is left beside the identifier.")
+    for given in domains:
+        if given not in frame.columns:
+            from leeward.cohort.readers.columns import did_you_mean
+
+            raise BadInput(f"`domains`: {name} has no column '{given}'.{did_you_mean(given, frame.columns)}")
+    columns = tuple(column_of(frame[each], domains.get(each), name) for each in frame.columns)
+    return Table(frame, columns, name)
+
+
+def _require_one_row_each(patients: pl.Series, name: str) -> None:
+    doubled = patients.is_duplicated()
+    if doubled.any():
+        rows = np.flatnonzero(doubled.to_numpy())[:ROWS_SHOWN] + 1
+        raise BadInput(
+            f"{name}: {patients.filter(doubled).n_unique():,} patients stand in more than one row (rows "
+            f"{', '.join(map(str, rows.tolist()))}); k counts patients, so keep one row for each."
+        )
+
+
+def column_of(series: pl.Series, domain: Any, where: str) -> Column:
+    """What is permissible in a column: as declared by `domain`, or as observed.
+
+    `domain` is a list of levels, `{levels: [...], ordered: true}`, or `{low: …, high: …}`.
+    """
+    dtype = series.dtype
+    rules = _rules(domain, series.name)
+    numeric = dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)
+    if not numeric and dtype not in TEXTS and dtype != pl.Null:
+        raise BadInput(
+            f"{where}: column '{series.name}' holds {dtype}; a table is released with numbers, dates, texts and "
+            "true/false only. Convert the column, or leave it out with `drop`."
+        )
+    missing = series.null_count()
+    if "levels" in rules or not numeric:
+        return _levels_column(series, rules, missing, where)
+    values = series.to_physical().cast(pl.Float64).to_numpy()
+    known = values[~np.isnan(values)]
+    if np.isinf(known).any():
+        rows = np.flatnonzero(np.isinf(values))[:ROWS_SHOWN] + 1
+        raise BadInput(
+            f"{where}: column '{series.name}' holds infinity (rows {', '.join(map(str, rows.tolist()))})."
+        )
+    missing = len(values) - len(known)
+    least, greatest = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
+    low, high = _bound(rules, "low", least, series), _bound(rules, "high", greatest, series)
+    outside = np.flatnonzero((values < low) | (values > high))
+    if len(outside):
+        raise BadInput(
+            f"{where}: column '{series.name}' has {len(outside):,} values outside its declared domain (rows "
+            f"{', '.join(map(str, (outside[:ROWS_SHOWN] + 1).tolist()))}); widen the domain or mend the values."
+        )
+    kind: Kind = "date" if dtype in (pl.Date, pl.Datetime) else "whole" if dtype.is_integer() else "number"
+    decimals = decimals_of(known) if kind == "number" else 0
+    return Column(series.name, kind, dtype, (), low, high, bool(rules), decimals, missing)
+
+
+def _levels_column(series: pl.Series, rules: Mapping[str, Any], missing: int, where: str) -> Column:
+    dtype = series.dtype
+    found = series.drop_nulls().unique()
+    if "levels" in rules:
+        levels = tuple(rules["levels"])
+        try:
+            declared = pl.Series(list(levels), dtype=dtype, strict=True)
+        except (TypeError, pl.exceptions.PolarsError):
+            raise BadInput(
+                f"`domains.{series.name}`: the levels must be values of the column's type ({dtype})."
+            ) from None
+        strange = series.is_not_null() & ~series.is_in(declared.implode())
+        if strange.any():
+            rows = np.flatnonzero(strange.fill_null(False).to_numpy())[:ROWS_SHOWN] + 1
+            raise BadInput(
+                f"{where}: column '{series.name}' has {int(strange.sum()):,} values that are none of its declared "
+                f"levels (rows {', '.join(map(str, rows.tolist()))}); add the levels or mend the values."
+            )
+    elif isinstance(dtype, pl.Enum):
+        levels = tuple(dtype.categories.to_list())
+    else:
+        texts = found.cast(pl.String) if dtype == pl.Categorical else found
+        levels = tuple(texts.sort().to_list())
+    kind: Kind = "ordered" if rules.get("ordered") else "levels"
+    return Column(series.name, kind, dtype, levels, 0.0, float(len(levels) - 1), bool(rules), 0, missing)
+
+
+def _rules(domain: Any, column: str) -> Mapping[str, Any]:
+    if domain is None:
+        return {}
+    if isinstance(domain, list | tuple):
+        domain = {"levels": list(domain)}
+    fits = isinstance(domain, Mapping) and set(domain) <= set(DOMAIN_KEYS)
+    if not fits or ("levels" in domain) == ("low" in domain or "high" in domain):
+        raise BadInput(
+            f"`domains.{column}` is a list of levels, `{{levels: [...], ordered: true}}` or `{{low: …, high: …}}`."
+        )
+    levels = domain.get("levels", ["one"])
+    if not isinstance(levels, list | tuple) or not levels or len(set(map(str, levels))) < len(levels):
+        raise BadInput(f"`domains.{column}`: `levels` is a list of different values, in their order.")
+    rules: Mapping[str, Any] = domain
+    return rules
+
+
+def _bound(rules: Mapping[str, Any], key: str, observed: float, series: pl.Series) -> float:
+    """A declared bound as the float that values are compared with, or the observed one."""
+    if rules.get(key) is None:
+        return observed
+    value = rules[key]
+    if series.dtype in (pl.Date, pl.Datetime):
+        if isinstance(value, str):
+            value = datetime.date.fromisoformat(value)
+        if not isinstance(value, datetime.date):
+            raise BadInput(f"`domains.{series.name}.{key}` must be a date.")
+        return float(pl.Series([value]).cast(series.dtype).to_physical()[0])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInput(f"`domains.{series.name}.{key}` must be a number.")
+    return float(value)
+
+
+def encoded(series: pl.Series, column: Column, where: str) -> Floats:
+    """A series as float64: numbers, days since 1970, or level numbers of `column`; NaN where missing."""
+    if column.kind in ("levels", "ordered"):
+        if not column.levels:
+            return np.full(len(series), np.nan)
+        levels = pl.Series(list(column.levels), dtype=series.dtype)
+        numbers = pl.DataFrame({"level": levels, "number": np.arange(len(levels), dtype=np.float64)})
+        joined = series.alias("level").to_frame().join(numbers, on="level", how="left", maintain_order="left")
+        return joined["number"].fill_null(np.nan).to_numpy()
+    return series.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def decimals_of(values: Floats) -> int | None:
+    """The fewest decimals that write every value exactly, up to six; None where none do."""
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(np.abs(scaled), 1.0)):
+            return decimals
+    return None
+
+
+def half_away(values: Floats) -> Floats:
+    """Rounded to whole numbers, halves away from zero (NaN stays)."""
+    return np.copysign(np.floor(np.abs(values) + 0.5), values)
+
+
+def require_names(table: Table, names: Sequence[str], role: str) -> None:
+    """BadInput at the first of `names` that is no column."""
+    for each in names:
+        table.column(each, role)

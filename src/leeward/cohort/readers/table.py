@@ -1,0 +1,135 @@
+"""The format `table`: one row a patient, any columns, each with the type its values have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.readers.columns import did_you_mean, require_columns
+from leeward.cohort.readers.files import find_files
+from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER
+from leeward.errors import BadInput
+
+ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
+SCIENTIFIC = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def read_table(
+    path: str | Path | pl.DataFrame,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    missing: Iterable[str] = (),
+    drop: Sequence[str] = (),
+    domains: Mapping[str, Any] | None = None,
+) -> Cohort:
+    """A table of patients as a cohort whose `patients` frame has the table's columns.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet (a file, a folder, a glob), or a Polars frame.
+    columns
+        `{patient: COL}` names the identifier: it is checked to be unique and never released. Without it each row counts
+        as a patient.
+    missing
+        Texts that mean 'missing'; null and blank always do. Outer blanks of texts are taken off.
+    drop
+        Columns to leave out, for example row numbers and identifiers.
+    domains
+        Permissible values by column: a list of levels, `{levels: [...], ordered: true}` or `{low: …, high: …}`.
+
+    Raises
+    ------
+    BadInput
+        Whatever cannot be read, an unknown column, an empty table.
+    """
+    name = "frame" if isinstance(path, pl.DataFrame) else Path(path).name
+    frame = path if isinstance(path, pl.DataFrame) else _of_files(path)
+    if frame.height == 0:
+        raise BadInput(f"{name}: the table has column names but no rows.")
+    patient = _patient(columns)
+    for each in (*drop, *([patient] if patient else [])):
+        if each not in frame.columns:
+            require_columns(name, [each], frame.columns)
+    frame = frame.drop(list(dict.fromkeys(each for each in drop if each != patient)))
+    frame, notices = _cleaned(frame, frozenset(text.strip() for text in missing), patient)
+    if patient:
+        frame = frame.rename({patient: "patient"}) if patient != "patient" else frame
+    return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
+
+
+def _patient(columns: Mapping[str, Any] | None) -> str | None:
+    for role in columns or {}:
+        if role != "patient":
+            raise BadInput(
+                f"A table's column map has the role `patient` only; got '{role}'.{did_you_mean(role, ['patient'])}"
+            )
+    return None if not columns else str(columns["patient"])
+
+
+def _of_files(path: str | Path) -> pl.DataFrame:
+    from leeward.cohort.readers.tables import reader_of
+
+    frames = []
+    for file in find_files(path):
+        reader = reader_of(file)
+        header = reader.header(file)
+        require_columns(file.name, header, header)
+        if frames and header != frames[0].columns:
+            raise BadInput(
+                f"{file.name}: its columns differ from those of the first file; read them separately."
+            )
+        batches = [*reader.batches(file, header)]
+        table = pa.Table.from_batches(batches) if batches else pa.table({each: [] for each in header})
+        frames.append(pl.DataFrame(pl.from_arrow(table)))
+    return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+
+
+def _cleaned(
+    frame: pl.DataFrame, missing: frozenset[str], patient: str | None
+) -> tuple[pl.DataFrame, list[Notice]]:
+    """Texts without outer blanks, blank and `missing` as null, and as numbers or dates where all of them are."""
+    notices = []
+    series = []
+    for name in frame.columns:
+        each = frame[name]
+        if each.dtype in (pl.Float32, pl.Float64):
+            each = each.fill_nan(None)
+        if each.dtype == pl.String:
+            each = _typed_text(each, missing)
+        elif missing and each.dtype.is_numeric():
+            each = each.set(each.cast(pl.String).is_in(list(missing)).fill_null(False), None)
+        if each.null_count() == len(each):
+            notices.append(Notice("empty column", f"column '{name}' has no value at all", len(each)))
+        elif name != patient and each.n_unique() == 1:
+            notices.append(
+                Notice("constant column", f"column '{name}' has one value in every row", len(each))
+            )
+        series.append(each)
+    return pl.DataFrame(series), notices
+
+
+def _typed_text(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
+    texts = texts.str.strip_chars()
+    texts = texts.set(texts.is_in(["", *missing]).fill_null(False), None)
+    # What is written once a level is judged once a level.
+    values = texts.drop_nulls().unique()
+    if len(values) == 0:
+        return texts
+    if values.str.contains(WHOLE_NUMBER).all():
+        return texts.cast(pl.Int64)
+    if (
+        values.str.contains(f"{DECIMAL_NUMBER}|{SCIENTIFIC}").all()
+        and not values.str.contains(r"^-?0\d").any()
+    ):
+        return texts.cast(pl.Float64)
+    if values.str.contains(ISO_DATE).all():
+        dates = texts.str.to_date("%Y-%m-%d", strict=False)
+        if dates.null_count() == texts.null_count():
+            return dates
+    return texts
