@@ -64,16 +64,17 @@ class Streamed:
         self._codes = tuple(codes)
         self.caps = caps
         self._originals = originals
-        self._frame = self._blocks(mentions(engine.frame(source)), source)
+        self._frame = mentions(self._in_blocks(checked(engine.frame(source))))
         self._survey()
 
-    def _blocks(self, counted: Frame, source: str | Path | pl.DataFrame) -> Frame:
+    def _in_blocks(self, events: Frame) -> Frame:
+        """`events` with the block of each patient; any function of the identifier will do."""
         patient = nw.col("patient")
-        if counted.collect_schema()["patient"].is_integer():
-            people = self._engine.collect(self._engine.frame(source).select(patient.n_unique()))
+        if events.collect_schema()["patient"].is_integer():
+            people = self._engine.collect(events.select(patient.n_unique()))
             blocks = max(1, -(-int(people.item()) // BLOCK_PEOPLE))
-            return counted.with_columns(block=patient.abs() % blocks)
-        return counted.with_columns(block=patient.cast(nw.String).str.tail(SUFFIX))
+            return events.with_columns(block=patient.abs() % blocks)
+        return events.with_columns(block=patient.cast(nw.String).str.tail(SUFFIX))
 
     def _survey(self) -> None:
         """The first pass: people, supports, and the sample's original records."""
@@ -117,23 +118,23 @@ class Streamed:
         return self._engine.map_groups(self._frame, "block", kernel, schema, order=())
 
 
-def mentions(frame: Frame) -> Frame:
-    """`patient`, `code`, `mentions` of a frame of events; with a visit column a code counts once a visit."""
+def checked(frame: Frame) -> Frame:
+    """The frame, if it has the columns of events."""
     names = frame.collect_schema().names()
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise BadInput(
-            f"population: no column '{missing[0]}'; a streamed population has `patient` and `code`."
-        )
-    if "visit" in names:
-        known = (
-            frame.filter(~nw.col("visit").is_null())
-            .select("patient", "code", "visit")
-            .unique(["patient", "visit", "code"], keep="any")
-        )
-        unknown = frame.filter(nw.col("visit").is_null())
-        frame = nw.concat([known.select(*COLUMNS), unknown.select(*COLUMNS)])
-    return frame.select(*COLUMNS).group_by(*COLUMNS).agg(mentions=nw.len())
+    for name in COLUMNS:
+        if name not in names:
+            raise BadInput(f"population: no column '{name}'; a streamed population has `patient` and `code`.")
+    return frame
+
+
+def mentions(events: Frame) -> Frame:
+    """`block`, `patient`, `code`, `mentions` of events; with a visit column a code counts once a visit."""
+    keys = ("block", *COLUMNS)
+    if "visit" in events.collect_schema().names():
+        visit = nw.col("visit")
+        known = events.filter(~visit.is_null()).unique([*keys, "visit"], keep="any").select(*keys)
+        events = nw.concat([known, events.filter(visit.is_null()).select(*keys)])
+    return events.select(*keys).group_by(*keys).agg(mentions=nw.len())
 
 
 def on_block(table: pa.Table, answer: Any, codes: Sequence[str], caps: Ints) -> pa.Table:

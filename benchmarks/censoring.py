@@ -1,0 +1,197 @@
+"""Censoring: seconds for the thesis's population × 4 and × 500 codes, ways to count, and 10 million people on Spark.
+
+    python benchmarks/censoring.py [--repeat 3] [--largest 10000000]
+
+Populations and samples are made up (`leeward synth repeats`, seed 1; 301,423 people, a sample of 2,676). `protect` is
+from the cohorts' frames in memory to the release's tables; `whole run` adds reading, writing, verifying, measuring and
+the report. Start-up (imports, loading compiled kernels) is paid by a first run that is not counted. k = 5, caps 3.
+With `--largest N` a population of N × 500 codes is counted on Spark `local[2]` from its Parquet file, and the same
+release is made on this machine alone, streamed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.containment import Index, Multisets
+from leeward.cohort.readers import read
+from leeward.cohort.synthetic.repeats import PATIENTS, write_repeats
+from leeward.engine import make
+from leeward.protect.censoring import Censoring
+from leeward.randomness import Randomness
+from leeward.release import Anonymized
+from leeward.workflow import protect
+
+K, CAP = 5, 3
+
+
+def best(work: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    """Seconds of the fastest run, and its result."""
+    seconds, result = float("inf"), None
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        result = work()
+        seconds = min(seconds, time.perf_counter() - begin)
+    return seconds, result
+
+
+def machine() -> str:
+    """What the figures were taken on."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.processor(),
+    )
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "polars"))
+    return f"{cpu}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}, {packages}"
+
+
+def commit() -> str:
+    """The commit of the working tree."""
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def synthetic(folder: Path, people: int, codes: int, seed: int = 1) -> tuple[Path, Path]:
+    """The files of a population and a sample."""
+    population, sample = folder / f"p{people}x{codes}.parquet", folder / f"s{people}x{codes}.parquet"
+    if not population.exists():
+        write_repeats(population, people, codes, seed, sample=sample, sample_patients=2_676)
+    return population, sample
+
+
+def fresh(cohort: Cohort) -> Cohort:
+    """The cohort without what earlier runs computed from it."""
+    return Cohort(events=cohort.events, patients=cohort.patients, name=cohort.name)
+
+
+def times(folder: Path, repeat: int) -> None:
+    print("| codes | scope | mentions kept | multisets counted | protect, s | whole run, s |")
+    print("|---:|---|---:|---:|---:|---:|")
+    for codes in (4, 500):
+        files = synthetic(folder, PATIENTS, codes)
+        population, sample = (read(file) for file in files)
+        for scope in ("global", "record"):
+            method = Censoring(k=K, cap=CAP, scope=scope)
+            method.protect(sample, population=population)
+            seconds, made = best(
+                lambda method=method, s=sample, p=population: method.protect(fresh(s), population=fresh(p)), repeat
+            )
+            begin = time.perf_counter()
+            with tempfile.TemporaryDirectory() as out:
+                protect(read(files[1]), method, Path(out) / "release", population=read(files[0]))
+            whole = time.perf_counter() - begin
+            counted = made.custody.get("counted_multisets", "–")
+            print(f"| {codes} | {scope} | {kept(made):,} | {counted} | {seconds:.2f} | {whole:.1f} |", flush=True)
+
+
+def kept(made: Anonymized) -> int:
+    """Released mentions."""
+    return sum(len(batch.column("codes").flatten()) for batch in made.tables[0].batches())
+
+
+def ways_to_count(folder: Path, repeat: int) -> None:
+    """Distinguishability of the 2,676 original records: grid, lists and bit words, roaring bitmaps."""
+    print("\n| codes | way | build, s | count, s |")
+    print("|---:|---|---:|---:|")
+    for codes in (4, 500):
+        population, sample = (read(file).code_counts() for file in synthetic(folder, PATIENTS, codes))
+        records = Multisets(sample.offsets, sample.values, sample.counts)
+
+        def index(population: Any = population, sample: Any = sample) -> Index:
+            built = Index.of(population, sample.codes, np.minimum(sample.most(), 10 if len(sample.codes) < 9 else 99))
+            built.supports()
+            built.counts(records.take(np.arange(1)))
+            return built
+
+        asked = records.capped(index().caps)
+        ways = [("this machine's index", index, lambda built: built.counts(asked))]
+        ways.append(("roaring bitmaps", lambda: roaring(population, sample.codes, index().caps), lambda maps: [
+            roaring_count(maps, *asked.record(r)) for r in range(len(asked))
+        ]))  # fmt: skip
+        answers = []
+        for name, build, count in ways:
+            seconds, built = best(build, repeat)
+            counting, answer = best(lambda built=built, count=count: count(built), repeat)
+            answers.append(np.asarray(answer))
+            print(f"| {codes} | {name} | {seconds:.3f} | {counting:.3f} |", flush=True)
+        assert np.array_equal(*answers)
+
+
+def roaring(population: Any, codes: tuple[str, ...], caps: Any) -> dict[tuple[int, int], Any]:
+    """A bitmap of people for each (code, at least c)."""
+    from pyroaring import BitMap
+
+    number = {code: place for place, code in enumerate(codes)}
+    owner = np.repeat(np.arange(len(population), dtype=np.uint32), np.diff(population.offsets))
+    values = np.array([number.get(code, -1) for code in population.codes])[population.values]
+    order = np.argsort(values, kind="stable")
+    bounds = np.searchsorted(values[order], np.arange(len(codes) + 1))
+    maps = {}
+    for code in range(len(codes)):
+        those = order[bounds[code] : bounds[code + 1]]
+        for level in range(1, int(caps[code]) + 1):
+            maps[code, level] = BitMap(owner[those[population.counts[those] >= level]])
+    return maps
+
+
+def roaring_count(maps: dict[tuple[int, int], Any], codes: Any, counts: Any) -> int:
+    from pyroaring import BitMap
+
+    held = sorted((maps[pair] for pair in zip(codes.tolist(), counts.tolist(), strict=True)), key=len)
+    return len(BitMap.intersection(*held))
+
+
+def large(folder: Path, people: int) -> None:
+    """A population that is streamed: on Spark and on this machine."""
+    begin = time.perf_counter()
+    population, sample = synthetic(folder, people, 500)
+    rows = pl.scan_parquet(population).select(pl.len()).collect().item()
+    print(f"\n{people:,} people × 500 codes: {rows:,} rows, made in {time.perf_counter() - begin:.0f} s", flush=True)
+    source = read(sample)
+    spark = {"spark": {"master": "local[2]", "memory": "6g", "partitions": 32}}
+    releases = []
+    for name, engine in (("Spark local[2]", spark), ("this machine, streamed", "local")):
+        runner = make(engine)
+        begin = time.perf_counter()
+        made = Censoring(k=K, cap=CAP).protect(
+            source, runner, randomness=Randomness.of(1), population=population
+        )
+        seconds = time.perf_counter() - begin
+        runner.close()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        releases.append([batch.to_pydict() for batch in made.tables[0].batches()])
+        print(f"{name}: {seconds:.0f} s, {kept(made):,} mentions kept; Python's peak {peak:.1f} GB", flush=True)
+    print(f"same release: {releases[0] == releases[1]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--largest", type=int, default=0, help="people on Spark; 10000000 takes about half an hour")
+    parser.add_argument("--folder", type=Path, help="keep the made-up populations here and use them again")
+    chosen = parser.parse_args()
+    print(f"{machine()}; commit {commit()}\n")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = chosen.folder or Path(scratch)
+        times(folder, chosen.repeat)
+        ways_to_count(folder, chosen.repeat)
+        if chosen.largest:
+            large(folder, chosen.largest)
+
+
+if __name__ == "__main__":
+    main()
