@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.oracles.disassociation_checks import Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
+Prior = str | dict[str, str]
+"""One prior for all codes, or each code's own (`grades`)."""
+
+
+def of_code(code: str, prior: Prior) -> str:
+    return prior if isinstance(prior, str) else prior[code]
 
 
 def item_count(size: int, k: int, prior: str) -> float:
@@ -12,11 +18,34 @@ def item_count(size: int, k: int, prior: str) -> float:
     top = max(1, min(k - 1, size))
     if prior == "one":
         return 1.0
-    weights = [1.0 if prior == "uniform" else n**-3.0 for n in range(1, top + 1)]
+    power = {"uniform": 0.0, "cubic": -3.0, "quintic": -5.0}[prior]
+    weights = [n**power for n in range(1, top + 1)]
     return sum(n * w for n, w in enumerate(weights, 1)) / sum(weights)
 
 
-def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: str) -> Triple:
+def grades(forest: list[Tree]) -> dict[str, str]:
+    """`graded`: the prior of each code, by whether some record or shared chunk of the release counts it."""
+
+    def counted(tree: Tree) -> set[str]:
+        if isinstance(tree, Leaf):
+            return {c for chunk in tree.chunks for c in domain(chunk)}
+        own = {c for chunk in tree.shared for c in domain(chunk)}
+        return own.union(*(counted(child) for child in tree.children))
+
+    seen = set().union(*(counted(tree) for tree in forest))
+    return {c: "cubic" if c in seen else "quintic" for c in seen | listed(forest)}
+
+
+def listed(forest: list[Tree]) -> set[str]:
+    """Codes of item chunks."""
+
+    def items(tree: Tree) -> set[str]:
+        return set(tree.items) if isinstance(tree, Leaf) else set().union(*(items(c) for c in tree.children))
+
+    return set().union(*(items(tree) for tree in forest))
+
+
+def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: Prior) -> Triple:
     """The bounds of a set whose codes all lie in the cluster's own chunks."""
     n = leaf.size
     parts: list[Triple] = []
@@ -25,7 +54,7 @@ def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: str) -> Triple:
         if part:
             s = support(chunk, part)
             parts.append((s, s, s))
-    parts += [(1, item_count(n, k, prior), n) for _ in codes & leaf.items]
+    parts += [(1, item_count(n, k, of_code(c, prior)), n) for c in codes & leaf.items]
     low, expected, high = n, float(n), n
     if parts:
         low = max(0, sum(p[0] for p in parts) - (len(parts) - 1) * n)
@@ -35,7 +64,7 @@ def at_leaf(leaf: Leaf, codes: frozenset[str], k: int, prior: str) -> Triple:
     return low, expected, high
 
 
-def below(tree: Tree, codes: frozenset[str], k: int, prior: str) -> dict[frozenset[str], Triple]:
+def below(tree: Tree, codes: frozenset[str], k: int, prior: Prior) -> dict[frozenset[str], Triple]:
     """For each set of codes that a node leaves to the shared chunks above it: the bounds of the rest of
     `codes`.
 
@@ -66,12 +95,12 @@ def leaf_codes(leaf: Leaf) -> set[str]:
     return leaf.items.union(*map(domain, leaf.chunks))
 
 
-def estimate(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> Triple:
+def estimate(forest: list[Tree], codes: frozenset[str], k: int, prior: Prior) -> Triple:
     triples = [below(tree, codes, k, prior).get(frozenset(), (0, 0.0, 0)) for tree in forest]
     return sum(t[0] for t in triples), sum(t[1] for t in triples), sum(t[2] for t in triples)
 
 
-def matching(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> float:
+def matching(forest: list[Tree], codes: frozenset[str], k: int, prior: Prior) -> float:
     """Expected number of records with at least one of `codes`: N·(1 − Π(1 − n/N)) over the chunks that a
     record sees."""
 
@@ -80,7 +109,9 @@ def matching(forest: list[Tree], codes: frozenset[str], k: int, prior: str) -> f
             left = float(tree.size)
             for chunk in tree.chunks:
                 left *= 1 - sum(bool(row & codes) for row in chunk) / tree.size
-            return left * (1 - item_count(tree.size, k, prior) / tree.size) ** len(codes & tree.items)
+            for c in codes & tree.items:
+                left *= 1 - item_count(tree.size, k, of_code(c, prior)) / tree.size
+            return left
         left = sum(map(missing, tree.children))
         for chunk in tree.shared:
             left *= 1 - sum(bool(row & codes) for row in chunk) / tree.size

@@ -145,7 +145,7 @@ def answer(
     records: Array,
     item_mean: Array,
 ) -> Any:
-    """(low, expected, high) of each query.
+    """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry.
 
     Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
     bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
@@ -164,6 +164,7 @@ def answer(
     place = np.zeros(most, np.int64)
     part_group = np.zeros(most, np.int64)
     part_mask = np.zeros(most, np.uint64)
+    part_mean = np.zeros(most, np.float64)
     open_node = np.zeros(64, np.int64)
     open_first = np.zeros(64, np.int64)
     open_sum = np.zeros(64, np.int64)
@@ -268,6 +269,7 @@ def answer(
                                 if mine == parts:
                                     part_group[parts] = g
                                     part_mask[parts] = np.uint64(0)
+                                    part_mean[parts] = item_mean[at[j]]
                                     parts += 1
                                 part_mask[mine] |= bit
                             at[j] += 1
@@ -287,7 +289,7 @@ def answer(
                         for i in range(parts):
                             if kind[part_group[i]] == ITEM:
                                 below += 1 - n
-                                mean *= item_mean[x] / n
+                                mean *= part_mean[i] / n
                             else:
                                 s = _support(part_mask[i], place[:size], words[part_group[i]], bits)
                                 below += s - n
@@ -410,7 +412,8 @@ def matching(
             while same < len(nodes) and groups[same] == g:
                 same += 1
             if kind[g] == ITEM:
-                missing *= (1.0 - item_mean[x] / n) ** (same - at)
+                for i in range(at, same):
+                    missing *= 1.0 - item_mean[i] / n
             else:
                 missing *= 1.0 - _touched(places[at:same], words[g], bits, same - at) / n
             at = same

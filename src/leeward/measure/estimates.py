@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 
 from leeward.cohort.blocks import over_blocks
 from leeward.errors import BadInput
-from leeward.measure.published import Array, Published, read
+from leeward.measure.published import ITEM, Array, Published, read
 from leeward.release import Release
 
-PRIORS = ("cubic", "uniform", "one")
-"""P(n) ∝ n⁻³ (default), P(n) equal, n = 1."""
+PRIORS = ("cubic", "graded", "uniform", "one")
+"""P(n) ∝ n⁻³ (default), n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
+
+GRADES = ("cubic", "quintic")
+"""`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
+is rare, and two of its few patients seldom meet in a cluster; the release itself tells which codes these are."""
 
 LARGEST_SET = 62
 """Codes of a query are bits of a word."""
@@ -56,18 +60,30 @@ def check_prior(prior: str) -> str:
 
 def item_mean(k: int, size: int, prior: str) -> float:
     """Expected number of a cluster's `size` records that hold one code of its item chunk."""
-    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
-    weight = {"uniform": np.ones_like(n), "one": (n == 1).astype(np.float64), "cubic": n**-3.0}[
+    if prior not in GRADES:
         check_prior(prior)
-    ]
+    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
+    weight = {
+        "uniform": np.ones_like(n),
+        "one": (n == 1).astype(np.float64),
+        "cubic": n**-3.0,
+        "quintic": n**-5.0,
+    }[prior]
     return float((n * weight).sum() / weight.sum())
 
 
 def item_means(published: Published, prior: str) -> NDArray[np.float64]:
-    """`item_mean` of each node."""
-    capped = np.minimum(published.records, published.k)
-    by_size = np.array([item_mean(published.k, size, prior) for size in range(published.k + 1)])
-    return by_size[capped]
+    """`item_mean` of each entry, where it lies in an item chunk."""
+    p = published
+    capped = np.minimum(p.records, p.k)[p.entry_node]
+    grades = GRADES if check_prior(prior) == "graded" else (prior,)
+    means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
+    if len(means) == 1:
+        return means[0]
+    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    counted = np.zeros(len(p.codes), np.bool_)
+    counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
+    return np.where(counted[owner], means[0], means[1])
 
 
 def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = "cubic") -> Estimates:
@@ -133,12 +149,12 @@ def matching(
     entries = entries[order]
     bounds = np.searchsorted(owner[order], np.arange(len(wanted) + 1))
     node, chunk, place = p.entry_node[entries], p.entry_chunk[entries], p.entry_place[entries]
-    means = item_means(p, prior)
+    means = item_means(p, prior)[entries]
     return np.array(
         [
             kernels.matching(
                 node[low:high], chunk[low:high], place[low:high], p.kind, p.words, p.bits,
-                p.parent, p.leaf, p.records, means,
+                p.parent, p.leaf, p.records, means[low:high],
             )
             for low, high in itertools.pairwise(bounds)
         ],
@@ -176,7 +192,7 @@ def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "
     release : Release or path
         The folder that the recipient got (`share/`), or the one that holds it.
     codes : iterable of str
-    prior : {"cubic", "uniform", "one"}
+    prior : {"cubic", "graded", "uniform", "one"}
         On the count of a code that is published without one (in an item chunk).
 
     Examples

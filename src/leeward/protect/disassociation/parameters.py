@@ -20,7 +20,7 @@ PARTITIONINGS = {"settled": 10, "paper": 2}
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
 
-PRIORS = ("cubic", "one", "uniform")
+PRIORS = ("cubic", "graded", "one", "uniform")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Disassociation:
     reconstructions: int = 0
     """Reconstructed data sets to publish with the chunks."""
     prior: str = "cubic"
-    """P(n) of an item-chunk code's count, for reconstructions: `cubic` (n^-3), `one`, `uniform`."""
+    """P(n) of an item-chunk code's count, for reconstructions: `cubic` (n^-3), `graded`, `one`, `uniform`."""
     partitions: int | None = None
     """Partitions that are disassociated apart. Default: 1, on Spark one for every 250,000 records."""
 

@@ -18,7 +18,9 @@ from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
 SCHEMA = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
-PRIORS = ("cubic", "one", "uniform")
+GRADES = {"graded": ("cubic", "quintic")}
+"""`graded`: n^-3 for a code that some record or shared chunk counts, n^-5 for one that only item chunks list."""
+
 SHARED = -2
 ITEM = -3
 
@@ -26,21 +28,30 @@ ITEM = -3
 def item_count_prior(prior: str, most: int) -> NDArray[np.float64]:
     """P(n) of an item-chunk code's count, float64[most], for n = 1…most (conventions, 1.7)."""
     n = np.arange(1, most + 1, dtype=np.float64)
-    weight = {"cubic": n**-3, "one": (n == 1).astype(np.float64), "uniform": np.ones(most)}[prior]
+    weight = {
+        "cubic": n**-3,
+        "quintic": n**-5,
+        "one": (n == 1).astype(np.float64),
+        "uniform": np.ones(most),
+    }[prior]
     return np.asarray(weight / weight.sum())
 
 
 def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Randomness) -> ReleaseTable:
     """`reconstructions/NN.parquet`: one record a slot, in shuffled order."""
-    cumulative = np.ones((k, max(k - 1, 1)))
-    for most in range(1, max(k - 1, 1) + 1):
-        cumulative[most - 1 if k > 1 else 0, :most] = np.cumsum(item_count_prior(prior, most))
+    grades = GRADES.get(prior, (prior,))
+    cumulative = np.ones((len(grades), k, k))
+    for grade, each in enumerate(grades):
+        for most in range(1, k):
+            cumulative[grade, most - 1, :most] = np.cumsum(item_count_prior(each, most))
+    grade_of = np.full(len(p.codes), len(grades) - 1, np.int64)
+    grade_of[np.unique(p.data.values[p.occurrence_chunk >= 0])] = 0
     seed = randomness.number("reconstruction", number)
     d = p.data
     at, code = _reconstruct(
         d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks, p.layout.chunk,
         p.layout.n_chunks, p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk,
-        k, cumulative, np.uint64(seed),
+        k, cumulative, grade_of, np.uint64(seed),
     )  # fmt: skip
     shuffled = randomness.stream("reconstruction", number, "order").permutation(len(at) - 1)
     lists = pa.ListArray.from_arrays(pa.array(at), pa.array(p.codes, pa.string()).take(pa.array(code)))
@@ -96,6 +107,7 @@ def _reconstruct(
     occurrence_chunk: NDArray[np.int32],
     k: int,
     cumulative: NDArray[np.float64],
+    grade_of: NDArray[np.int64],
     seed: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     n = leaf_offsets[-1]
@@ -167,7 +179,7 @@ def _reconstruct(
             most = max(1, min(k - 1, e - b))
             u = _draw(state) / 9.223372036854775807e18
             count = 1
-            while count < most and u >= cumulative[most - 1, count - 1]:
+            while count < most and u >= cumulative[grade_of[leaf_codes[i]], most - 1, count - 1]:
                 count += 1
             _shuffle(slots, state)
             for empty_first in range(2):
