@@ -200,7 +200,7 @@ def test_repeated_codes_become_instances_in_data_and_constraints(tmp_path: Path)
             {"partitioning": "best"},
             "`partitioning` must be one of settled, paper; got 'best'.",
         ),
-        ({"prior": "flat"}, "`prior` must be one of cubic, one, uniform; got 'flat'."),
+        ({"prior": "flat"}, "`prior` must be one of cubic, graded, one, uniform; got 'flat'."),
         ({"diversity": 3}, "`diversity` needs `sensitive`: the codes that it is about."),
     ],
 )
