@@ -106,7 +106,7 @@ def generalized(data: Data, k: int, up: Mapping[str, str]) -> dict[str, list[Vis
     """`enforce: generalize` [ours]: a code climbs to the node above (`up`) before it goes; nodes on top are deleted.
 
     The set with most codes, then most codes that can climb, goes first; of its codes the one with the fewest
-    violations after, top nodes before codes that climb, then as in `cost`.
+    violations after, one that leaves no new node behind before one that climbs, then as in `cost`.
     """
     while bad := violating(data, k):
         s = min(bad, key=lambda v: (-len(v), -sum(c in up for c in v), sorted(v)))
@@ -114,7 +114,8 @@ def generalized(data: Data, k: int, up: Mapping[str, str]) -> dict[str, list[Vis
         def key(c: str, s: Visit = s) -> tuple[int, bool, float, int, str]:
             violations = len(violating(changed(data, s, c, up), k))
             _, losing, held, code = cost(data, k, s, c, "absolute")
-            return violations, c in up, losing, held, code
+            climbs = c in up and up[c] not in s
+            return violations, climbs, losing, held, code
 
         data = changed(data, s, min(s, key=key), up)
     return dict(data)

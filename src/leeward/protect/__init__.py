@@ -6,5 +6,6 @@ METHODS: dict[str, str] = {
     "censoring": "leeward.protect.censoring:Censoring",
     "constraints": "leeward.protect.constraints:Constraints",
     "disassociation": "leeward.protect.disassociation:Disassociation",
+    "visits": "leeward.protect.visits:Visits",
 }
 """Method of the spec -> "module:class". A new method adds a row."""

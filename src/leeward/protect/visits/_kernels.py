@@ -298,7 +298,7 @@ def enforce_bucket(
     """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few.
 
     All visits equal to the set s lose a code c, or have the node above it in its place. The code is the one with the
-    fewest violating sets after; then top nodes before codes that climb; then the fewest patients who lose c altogether
+    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the fewest patients who lose c altogether
     (`relative`: as a share of c's patients); then the lowest frequency; then the smallest code.
 
     Arrays of sets have room for len(chosen) further ones, `content` for their codes. `count` is at most k where a set
@@ -344,7 +344,7 @@ def enforce_bucket(
                 if held_times[_entry(held_codes, held_starts, patient[e], c)] == times[e]:
                     loss += 1
                 e = after[e]
-            climbs = node >= 0
+            climbs = node >= 0 and size == length
             held = frequency[c]
             better = change < best_change
             if not better and climbs != best_climbs:

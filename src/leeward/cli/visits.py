@@ -1,0 +1,76 @@
+"""`leeward visits`, and `leeward synth visits`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from leeward.cli.options import _commas, run_options, with_source
+from leeward.cli.running import run_and_tell
+
+
+@click.command()
+@click.argument("path", metavar="EVENTS")
+@click.option("--k", type=int, required=True, help="Fewest patients who share a visit's set.")
+@click.option(
+    "--level",
+    type=click.Choice(["code", "containment", "visit"]),
+    help="What k patients share: one code, a visit within all their visits, or exactly a visit [default: visit].",
+)
+@click.option(
+    "--policy",
+    metavar="hierarchy:1|phecode[:FILE]|file:PATH|none",
+    help="Which codes may merge [default: hierarchy:1].",
+)
+@click.option("--key", type=click.Choice(["absolute", "relative"]), help="Which code leaves a rare set first.")
+@click.option("--enforce", type=click.Choice(["delete", "generalize"]), help="Climb before deleting?")
+@click.option("--climb-to", type=int, metavar="LEVEL", help="Level that codes climb to [default: 3, the chapter].")
+@click.option("--rescue", is_flag=True, default=None, help="Rare codes join their least frequent sibling.")
+@click.option("--merge-visits", is_flag=True, default=None, help="One set a patient instead of visits.")
+@click.option("--payload", metavar="COL[,COL…]", callback=_commas, help="Columns of the patient that ride along.")
+@with_source
+@run_options
+def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
+    """Release the visits in EVENTS: k patients have exactly the set of codes of every visit.
+
+    Give the whole population; draw the cohorts that you share from the release, with `leeward cohort`.
+
+    \b
+    Examples:
+      leeward visits events.csv --patient pid --code icd --visit enc --k 5 -o master
+      leeward visits diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
+          --visit encounter_id --missing '?' --k 5 -o master
+      leeward cohort master --select patients.csv -o cohort
+
+    Exit status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the
+    last three cases nothing is written.
+    """
+    if payload:
+        from dataclasses import replace
+
+        source = replace(source, columns={**source.columns, "patients": list(payload)})
+    run_and_tell("visits", source, payload=payload, **flags)
+
+
+@click.command()
+@click.option("--patients", type=click.IntRange(min=1), required=True, metavar="N", help="Number of patients.")
+@click.option("-o", "--out", required=True, metavar="FOLDER", help="A folder for events.parquet and patients.parquet.")
+@click.option("--seed", type=int, metavar="N", help="The same seed gives the same files.")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+def synth(patients: int, out: str, seed: int | None, threads: int | None) -> None:
+    """Write a population's visits with correlated ICD-9-CM codes, nested cohorts, and six SNPs with planted effects.
+
+    \b
+    Examples:
+      leeward synth visits --patients 20000 -o population
+      leeward synth visits --patients 1366786 --seed 1 -o population
+    """
+    from leeward.cohort.synthetic.visits import write_visits
+    from leeward.workflow import watched
+
+    with watched(None) as say:
+        rows = write_visits(
+            out, patients, seed, threads=threads, progress=lambda done: say(f"{done:,} of {patients:,} patients")
+        )
+    click.echo(f"{out}: {patients:,} patients, {rows:,} rows")

@@ -1,0 +1,118 @@
+"""Phenotypes of a phenome-wide study: who is a case of which phecode, and who is neither case nor control.
+
+A case has codes of the phecode in at least `min_codes` visits. A control has none of it, nor of its exclusion range.
+Everybody else is left out (ALGORITHMS §5.3). A generalized code counts for a phecode only if all its members map there;
+a node of a hierarchy counts for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from leeward.vocabulary.phecode import PhecodeMap
+
+Ints = NDArray[np.int64]
+MEMBERS = "|"
+
+
+@dataclass(frozen=True)
+class Phenotypes:
+    """Cases and left-out people of each phecode, as flat arrays.
+
+    names : phecodes, ascending. people : how many people there are.
+    case_starts, case_people : the cases of phenotype p are `case_people[case_starts[p]:case_starts[p + 1]]`.
+    out_starts, out_people : those who are neither case nor control.
+    """
+
+    names: tuple[str, ...]
+    people: int
+    case_starts: Ints
+    case_people: Ints
+    out_starts: Ints
+    out_people: Ints
+
+    def cases(self, p: int) -> Ints:
+        """The cases of phenotype number p."""
+        return self.case_people[self.case_starts[p] : self.case_starts[p + 1]]
+
+    def controls(self, p: int) -> Ints:
+        """The controls of phenotype number p."""
+        left = np.ones(self.people, np.bool_)
+        left[self.cases(p)] = False
+        left[self.out_people[self.out_starts[p] : self.out_starts[p + 1]]] = False
+        return np.flatnonzero(left)
+
+
+def phecodes_of_label(
+    label: str, mapping: PhecodeMap, vocabularies: Sequence[str]
+) -> frozenset[str]:
+    """The phecodes that a released label counts for: those of all its members."""
+    found = [_phecodes(member, mapping, vocabularies) for member in label.split(MEMBERS)]
+    return frozenset.intersection(*found)
+
+
+def _phecodes(code: str, mapping: PhecodeMap, vocabularies: Sequence[str]) -> frozenset[str]:
+    for name in vocabularies:
+        if found := mapping.rolled_up(code, name):
+            return frozenset(found)
+    return frozenset()
+
+
+def phenotypes_of(
+    mentions: pl.DataFrame,
+    people: int,
+    mapping: PhecodeMap,
+    vocabularies: Sequence[str] = ("icd9",),
+    min_codes: int = 1,
+) -> Phenotypes:
+    """The phenotypes of `mentions` (`person` 0 … people - 1, `visit`, `code`: labels as text, Categorical or Enum).
+
+    `vocabularies` are looked up in this order. Phecodes without any case are kept where somebody holds them.
+    """
+    codes = mentions["code"].unique().cast(pl.String).sort().to_list()
+    pairs = [(code, phecode) for code in codes for phecode in sorted(phecodes_of_label(code, mapping, vocabularies))]
+    table = pl.DataFrame(pairs, schema={"code": pl.String, "phecode": pl.String}, orient="row")
+    names = tuple(sorted(set(table["phecode"])))
+    table = table.with_columns(
+        pl.col("code").cast(mentions.schema["code"]), pl.col("phecode").cast(pl.Enum(names)).to_physical()
+    )
+    joined = mentions.join(table, on="code", how="inner").select("person", "visit", "phecode")
+    counted = joined.unique().group_by("phecode", "person").len().sort("phecode", "person")
+    return _phenotypes(names, people, counted, mapping, min_codes)
+
+
+def _phenotypes(
+    names: tuple[str, ...], people: int, counted: pl.DataFrame, mapping: PhecodeMap, min_codes: int
+) -> Phenotypes:
+    phecode, person = counted["phecode"].to_numpy(), counted["person"].to_numpy().astype(np.int64)
+    enough = counted["len"].to_numpy() >= min_codes
+    bounds = np.searchsorted(phecode, np.arange(len(names) + 1))
+    number = {name: place for place, name in enumerate(names)}
+    cases, out = [], []
+    mark = np.zeros(people, np.bool_)
+    for p, name in enumerate(names):
+        mine = person[bounds[p] : bounds[p + 1]]
+        case = mine[enough[bounds[p] : bounds[p + 1]]]
+        related = [number[each] for each in mapping.excluded(name) if each in number]
+        for each in (p, *related):
+            mark[person[bounds[each] : bounds[each + 1]]] = True
+        mark[case] = False
+        left_out = np.flatnonzero(mark)
+        mark[left_out] = False
+        cases.append(case)
+        out.append(left_out)
+    return Phenotypes(names, people, *_flat(cases), *_flat(out))
+
+
+def _flat(parts: Iterable[Ints]) -> tuple[Ints, Ints]:
+    listed = list(parts)
+    starts = np.zeros(len(listed) + 1, np.int64)
+    np.cumsum([len(each) for each in listed], out=starts[1:])
+    return starts, np.concatenate([np.zeros(0, np.int64), *listed])
