@@ -90,14 +90,14 @@ class PhecodeMap:
         return tuple((p, float(p)) for p in sorted(self.all_phecodes))
 
 
-def load(path: str | Path) -> PhecodeMap:
+def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
     """Read a phecode map (CSV, gz too).
 
     Columns, in any case and order: the code in `ICD9`, `ICD9CM`, `ICD10`, `ICD10CM`, or in `code` beside
     `vocabulary_id`; `phecode`; and where present `phenotype` or `phecode_string`, `category_string` or
     `category`, `Excl. Phecodes` or `exclude_range` (`249-250.99`, several parted by commas), `Rollup`,
-    `Ignore Bool`. Rows without a phecode and rows to ignore are skipped. Raises BadInput with file, row and
-    column.
+    `Ignore Bool`. Rows without a phecode are skipped, and rows to ignore unless `ignored` asks for them
+    (1009 and 1011, injuries and complications, are among them). Raises BadInput with file, row and column.
     """
     table = read_table(Path(path))
     code_column, fixed = _code_column(table)
@@ -113,7 +113,7 @@ def load(path: str | Path) -> PhecodeMap:
     exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
     rollup, ignore = _optional(table, "rollup"), _optional(table, "ignore bool", "ignore_bool")
     for i, phecode in enumerate(phecodes):
-        if not phecode or _is_set(ignore[i]):
+        if not phecode or (_is_set(ignore[i]) and not ignored):
             continue
         _number(phecode, table, i)
         vocabulary = vocabularies[i]
