@@ -135,11 +135,13 @@ def parse(policy: PolicyLike) -> Policy | None:
     raise BadInput(f"a policy is a text such as {EXAMPLES}; got {type(policy).__name__}.")
 
 
-def constraints(policy: PolicyLike, sets: CodeSets, vocabulary: str | None = None) -> Constraints:
+def constraints(
+    policy: PolicyLike, sets: CodeSets, vocabulary: str | Vocabulary | None = None
+) -> Constraints:
     """The utility constraints of `policy` on the codes of a cohort.
 
-    `vocabulary` is `icd9`, `icd10` or the path of a hierarchy (CSV `node,parent`); hierarchy and similarity
-    policies need one. Raises BadInput: codes or a level that the vocabulary lacks, a file that names an
+    `vocabulary` is `icd9`, `icd10`, the path of a hierarchy (CSV `node,parent`) or a Vocabulary; hierarchy
+    and similarity policies need one. Raises BadInput: codes or a level that the vocabulary lacks, a file that names an
     unknown code or puts a code in two constraints.
     """
     wanted = parse(policy)
@@ -236,21 +238,21 @@ def _keys(mapping: Mapping[str, Any]) -> str:
 # -- from a vocabulary -----------------------------------------------------------------------------
 
 
-def _of_hierarchy(level: int, codes: Sequence[str], vocabulary: str | None) -> Constraints:
+def _of_hierarchy(level: int, codes: Sequence[str], vocabulary: str | Vocabulary | None) -> Constraints:
     return _of_groups(_vocabulary("hierarchy", vocabulary).level_groups(codes, level), codes)
 
 
-def _of_similarity(size: int, codes: Sequence[str], vocabulary: str | None) -> Constraints:
+def _of_similarity(size: int, codes: Sequence[str], vocabulary: str | Vocabulary | None) -> Constraints:
     runs = _vocabulary("similarity", vocabulary).sibling_groups(codes, size)
     return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, codes)
 
 
-def _vocabulary(kind: str, vocabulary: str | None) -> Vocabulary:
+def _vocabulary(kind: str, vocabulary: str | Vocabulary | None) -> Vocabulary:
     if vocabulary is None:
         raise BadInput(
             f"policy `{kind}` needs a vocabulary: `icd9`, `icd10` or a hierarchy file (CSV `node,parent`)."
         )
-    return load(vocabulary)
+    return load(vocabulary) if isinstance(vocabulary, str) else vocabulary
 
 
 def _of_groups(groups: Mapping[str, Sequence[str]], codes: Sequence[str]) -> Constraints:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.protect.constraints import kernels
+from leeward.protect.constraints import _sets, kernels
 from leeward.protect.constraints.weighted import WeightedSets
 from leeward.protect.policies import NONE, Constraints
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -98,7 +98,7 @@ class Clusters:
         """
         found = np.empty(d, np.int32)
         inside = np.ones(len(self), np.bool_) if allowed is None else allowed
-        support = kernels.search(
+        support = _sets.search(
             d,
             self.k,
             floor,
@@ -122,7 +122,7 @@ class Clusters:
         if d == 2:
             violating = np.triu((self.pair > 0) & (self.pair < self.k), 1)
             return np.argwhere(violating).astype(np.int32)
-        found = kernels.violating_sets(
+        found = _sets.violating_sets(
             d, self.k, *self._records(), self._at, self._postings, self._after, self.pair
         )
         return np.asarray(found, np.int32)
