@@ -7,14 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.oracles import censoring as oracle
+from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
 
 from leeward.errors import BadInput
 from leeward.protect.censoring import Censoring
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Source, verify
-from tests.oracles import censoring as oracle
-from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
 
 K = 2
 
@@ -139,3 +139,19 @@ def test_visits_are_counted_once_by_the_verifier_too() -> None:
     events = pl.DataFrame({"patient": [1, 1, 1, 2], "code": ["a"] * 4, "visit": ["x", "x", None, "y"]})
     people = People.of(events)
     assert [len(people.owners((("a", count),))) for count in (1, 2, 3)] == [2, 1, 0]
+
+
+def test_equal_records_and_originals_are_matched_by_number() -> None:
+    """Three originals {a}, one {a, b}: three times {a} and once {a, b} fit, twice {a, b} does not."""
+    from collections import Counter
+
+    from leeward.verify.censoring import People, _matched
+
+    codes = ["a", "a", "a", "a", "b"]
+    sample = People.of(pl.DataFrame({"patient": [1, 2, 3, 4, 4], "code": codes}))
+    one, both = (("a", 1),), (("a", 1), ("b", 1))
+    owners = {record: sample.owners(record) for record in (one, both, ())}
+    assert [len(owners[record]) for record in (one, both, ())] == [4, 1, 4]
+    assert _matched(Counter({one: 3, both: 1}), owners, sample) == 4
+    assert _matched(Counter({one: 2, both: 2}), owners, sample) == 3
+    assert _matched(Counter({(): 4}), owners, sample) == 4

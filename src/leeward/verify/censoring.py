@@ -7,7 +7,6 @@ for among the people who hold its rarest code, code by code.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ Record = tuple[tuple[str, int], ...]
 FIRST_LOOK = 4_096
 """Candidates looked at first; safe records rarely need more."""
 MOST_EDGES = 20_000_000
-"""Up to this many (released record, possible owner) pairs the owners are matched one to one."""
+"""Up to this many (released record, possible owner) pairs records and owners are matched one to one."""
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -93,12 +92,13 @@ def records_of(table: pa.Table) -> list[Record]:
     return [tuple(sorted(Counter(codes).items())) for codes in table["codes"].to_pylist()]
 
 
-@dataclass(frozen=True)
 class People:
-    """Who holds each code how often: per code the people ascending, and their mentions."""
+    """Who holds each code how often: per code the people (numbered from 0) ascending, and their mentions."""
 
-    n: int
-    holders: dict[str, tuple[Longs, Longs]]
+    def __init__(self, n: int, holders: dict[str, tuple[Longs, Longs]]) -> None:
+        self.n = n
+        self._holders = holders
+        self._at_least: dict[tuple[str, int], Longs] = {}
 
     @staticmethod
     def of(events: pl.DataFrame) -> People:
@@ -106,25 +106,22 @@ class People:
         if "visit" in events.columns:
             known = events.filter(pl.col("visit").is_not_null()).unique(["patient", "visit", "code"])
             events = pl.concat([known, events.filter(pl.col("visit").is_null())])
-        people = events.select("patient").unique().with_row_index("person", 1)
-        counted = (
-            events.select("patient", pl.col("code").cast(pl.String))
-            .group_by("code", "patient")
-            .len()
-            .join(people, on="patient")
-            .select("code", pl.col("person").cast(pl.Int64), "len")
-            .sort("code", "person")
-        )
+        people = events.select("patient").unique().with_row_index("person")
+        counted = events.group_by("code", "patient").len().join(people, on="patient").sort("code", "person")
+        person, mentions = (counted[name].cast(pl.Int64).to_numpy() for name in ("person", "len"))
+        runs = counted["code"].rle().struct.unnest()
+        ends = runs["len"].cum_sum().to_list()
+        starts = [0, *ends[:-1]]
         holders = {
-            str(code): (part["person"].to_numpy(), part["len"].cast(pl.Int64).to_numpy())
-            for (code,), part in counted.partition_by("code", as_dict=True).items()
+            str(code): (person[start:end], mentions[start:end])
+            for code, start, end in zip(runs["value"].to_list(), starts, ends, strict=True)
         }
         return People(people.height, holders)
 
     def owners(self, record: Record, enough: int | None = None) -> Longs:
         """The people who hold the whole record; at least `enough` of them where that many are asked for."""
         if not record:
-            return np.arange(1, self.n + 1)
+            return np.arange(self.n)
         lists = sorted((self._with(code, count) for code, count in record), key=len)
         looked = len(lists[0]) if enough is None else FIRST_LOOK
         while True:
@@ -138,9 +135,20 @@ class People:
                 return found
             looked *= 16
 
+    def records(self) -> list[Record]:
+        """Everybody's record, in the order of their numbers."""
+        held: list[list[tuple[str, int]]] = [[] for _ in range(self.n)]
+        for code in sorted(self._holders):
+            people, mentions = self._holders[code]
+            for person, count in zip(people.tolist(), mentions.tolist(), strict=True):
+                held[person].append((code, count))
+        return [tuple(each) for each in held]
+
     def _with(self, code: str, count: int) -> Longs:
-        people, mentions = self.holders.get(code, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        return people[mentions >= count]
+        if (code, count) not in self._at_least:
+            people, mentions = self._holders.get(code, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+            self._at_least[code, count] = people[mentions >= count]
+        return self._at_least[code, count]
 
 
 def k_map(released: list[Record], people: People, k: int) -> Check:
@@ -192,9 +200,8 @@ def against_source(released: list[Record], table: pa.Table, share: Share, source
             "records hold codes or mentions that no record of the sample has.",
         )
     )
-    edges = sum(len(owners[record]) for record in released)
-    if not strangers and edges <= MOST_EDGES:
-        unmatched = len(released) - _matched(released, owners, sample.n)
+    if not strangers and sum(map(len, owners.values())) <= MOST_EDGES:
+        unmatched = len(released) - _matched(Counter(released), owners, sample)
         checks.append(
             of_count(
                 "one_original_each",
@@ -206,16 +213,22 @@ def against_source(released: list[Record], table: pa.Table, share: Share, source
     return checks + payload(table, share, source)
 
 
-def _matched(released: list[Record], owners: dict[Record, Longs], people: int) -> int:
-    """How many records can be given an original of their own."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import maximum_bipartite_matching
+def _matched(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:
+    """How many records can be given an original of their own: a flow from equal records to equal originals."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import maximum_flow
 
-    lists = [owners[record] - 1 for record in released]
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
-    columns = np.concatenate([np.zeros(0, np.int64), *lists])
-    graph = csr_matrix((np.ones(len(columns), np.int8), columns, offsets), shape=(len(released), people))
-    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
+    numbers: dict[Record, int] = {}
+    kind = np.array([numbers.setdefault(record, len(numbers)) for record in sample.records()], np.int64)
+    first_original = 1 + len(released)
+    sink = first_original + len(numbers)
+    edges = [(0, 1 + place, count) for place, count in enumerate(released.values())]
+    edges += [(first_original + k, sink, int(count)) for k, count in enumerate(np.bincount(kind))]
+    for place, (record, count) in enumerate(released.items()):
+        edges += [(1 + place, first_original + k, count) for k in np.unique(kind[owners[record]]).tolist()]
+    rows, columns, capacities = np.array(edges, np.int32).T
+    graph = coo_matrix((capacities, (rows, columns)), shape=(sink + 1, sink + 1), dtype=np.int32).tocsr()
+    return int(maximum_flow(graph, 0, sink).flow_value)
 
 
 def payload(table: pa.Table, share: Share, source: Source) -> list[Check]:
