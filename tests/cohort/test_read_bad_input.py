@@ -197,7 +197,7 @@ def test_column_map_mistakes(tmp_path: Path) -> None:
     (tmp_path / "f.csv").write_text(GOOD)
     assert message_of(tmp_path / "f.csv", columns={"patient": "patient", "cod": "code"}) == (
         "The column map has no role 'cod'. Did you mean 'code'? "
-        "Roles: patient, code, visit, date, age, vocabulary, patients."
+        "Roles: patient, code, visit, date, age, birth, vocabulary, patients."
     )
     assert message_of(tmp_path / "f.csv", columns={"patient": ["patient", "code"]}) == (
         "The role 'patient' takes one column; got 2."

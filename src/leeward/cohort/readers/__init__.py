@@ -11,11 +11,15 @@ import polars as pl
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
+from leeward.cohort.readers.detect import FORMATS, detected, require_options
+from leeward.cohort.readers.fhir import read_fhir
 from leeward.cohort.readers.files import find_files
+from leeward.cohort.readers.i2b2 import read_i2b2
+from leeward.cohort.readers.omop import read_omop
+from leeward.cohort.readers.sql import Database, read_sql
+from leeward.cohort.readers.synthea import read_synthea
 from leeward.cohort.readers.tables import read_frame, read_tables
 from leeward.errors import BadInput
-
-FORMATS = ("events", "table", "lines")
 
 __all__ = ["FORMATS", "ColumnNames", "read"]
 
@@ -31,19 +35,26 @@ def read(
     patients: str | Path | None = None,
     date_format: str | None = None,
     drop: Sequence[str] = (),
-    domains: Mapping[str, Any] | None = None,
+    domains: Mapping[str, Any] | Sequence[str] | None = None,
+    query: str | None = None,
+    concepts: bool = False,
 ) -> Cohort:
     """Read a cohort.
 
     Parameters
     ----------
     path
-        One file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz`; or a Polars frame.
+        One file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz`; the URL of a database; or a Polars
+        frame.
     format
-        'events' (a table) or 'lines' (one record a line); None follows `lines`.
+        'events' (a table of events), 'table' (one row a patient), 'lines' (one record a line), 'omop', 'fhir',
+        'synthea', 'i2b2' or 'sql' (a table or query). None looks: at the tables of a database, at the names of
+        the files of a folder.
     columns
-        The source columns of `patient`, `code` (several: wide form), `visit`, `date`, `age`, `vocabulary` and
-        `patients` (payload). None: the columns have these very names.
+        The source columns of `patient`, `code` (several: wide form), `visit`, `date`, `age`, `birth` (a date of
+        birth: with `date` it gives the age), `vocabulary` and `patients` (payload). None: the columns have these
+        very names. OMOP, FHIR, Synthea and i2b2 have columns of their own: only `patients` and, for OMOP and
+        Synthea, `code` can be said.
     vocabulary
         'icd9', 'icd10', a hierarchy file (CSV `node,parent`), or None to recognise ICD codes by themselves.
     missing
@@ -54,32 +65,60 @@ def read(
         A further table of attributes, one row a patient, under the same patient column.
     date_format
         How dates are written (strptime); None is ISO 8601.
-    drop, domains
-        For the format 'table': columns to leave out, and permissible values (`readers.table`).
+    drop
+        For the format 'table': columns to leave out.
+    domains
+        For the format 'table' permissible values (`readers.table`). For others a list of the events to read: OMOP
+        'condition' (alone, unless asked), 'drug', 'procedure', 'observation', 'measurement'; Synthea 'condition',
+        'drug', 'procedure', 'allergy'; i2b2 the prefixes of its concepts.
+    query
+        What to read from a database: SELECT … or a table's name, which may also stand after the URL (`…#table`).
+    concepts
+        OMOP: CONCEPT's concept_code, with its vocabulary, in the place of concept ids.
 
     Raises
     ------
     BadInput
         Whatever cannot be read, with file, row and column; never with a patient's value.
     """
-    kind = format or ("lines" if lines else "events")
     texts = frozenset(text.strip() for text in missing)
     named = str(vocabulary) if vocabulary is not None else None
+    kind = format or ("lines" if lines else None)
+    if kind is not None and kind not in FORMATS:
+        raise BadInput(
+            f"No reader for the format '{kind}'.{did_you_mean(kind, FORMATS)} Formats: {', '.join(FORMATS)}."
+        )
     if kind == "table":
         from leeward.cohort.readers.table import read_table
 
+        if domains is not None and not isinstance(domains, Mapping):
+            raise BadInput("`domains` of a table is a mapping of columns to permissible values.")
         return read_table(path, columns=columns, missing=texts, drop=drop, domains=domains)
-    if drop or domains:
-        raise BadInput("`drop` and `domains` belong to a source of the format `table`.")
+    if drop or isinstance(domains, Mapping):
+        raise BadInput("`drop` and a mapping of `domains` belong to a source of the format `table`.")
     if isinstance(path, pl.DataFrame):
         return read_frame(path, columns, named, texts, "frame")
+    kind, store = detected(path, kind, query=query is not None)
+    require_options(
+        kind,
+        query=query is not None,
+        domains=bool(domains),
+        concepts=concepts,
+        patients=patients is not None,
+    )
     if kind == "lines":
         return _read_lines(path, named, texts)
-    if kind == "events":
+    if kind == "fhir":
+        return read_fhir(path, columns, named, texts)
+    if isinstance(store, Database) and kind == "sql":
+        return read_sql(store, columns, named, texts, date_format, query)
+    if store is None:
         return read_tables(path, columns, named, texts, date_format, patients)
-    raise BadInput(
-        f"No reader for the format '{kind}'.{did_you_mean(kind, FORMATS)} Formats: {', '.join(FORMATS)}."
-    )
+    asked = tuple(domains or ())
+    if kind == "omop":
+        return read_omop(store, columns, named, texts, date_format, asked, concepts)
+    several = read_synthea if kind == "synthea" else read_i2b2
+    return several(store, columns, named, texts, date_format, asked)
 
 
 def _read_lines(path: str | Path, vocabulary: str | None, missing: frozenset[str]) -> Cohort:

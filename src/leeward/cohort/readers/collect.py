@@ -6,6 +6,7 @@ few GB.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -15,6 +16,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.readers.ages import (
+    BIRTH,
+    ISO,
+    aged,
+    dates_leniently,
+    dates_of_visits,
+    noticed,
+    of_patients,
+)
 from leeward.cohort.readers.codes import (
     AS_WRITTEN,
     NO_CODE,
@@ -46,6 +56,8 @@ class Collector:
     missing: frozenset[str]
     date_format: str | None = None
     unit: str = "row"
+    lenient: bool = False
+    """Dates that cannot be read become notices, not errors; so they do where ages come from births."""
     last_row: int = 0
     _file: str = field(init=False)
     _rows_before: int = 0
@@ -60,17 +72,36 @@ class Collector:
     _rows_without_code: list[pl.DataFrame] = field(default_factory=list)
     _rows_with_gap: list[Rows] = field(default_factory=list)
     _gaps: int = 0
+    _births: list[pl.DataFrame] = field(default_factory=list)
+    _unreadable: dict[str, list[pl.Series]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._file = self.name
+        self.lenient |= self.columns.birth is not None
         self.codes = CodeNumbers(self.missing)
         self.vocabularies = CodeNumbers(self.missing)
-        self._optional = {role: [] for role in self.columns.optional() if role != "vocabulary"}
+        self._optional = {role: [] for role in self.columns.optional() if role not in ("vocabulary", "birth")}
 
-    def begin(self, file: str) -> None:
-        """The next batches come from `file`: errors name it and count its own rows."""
+    def begin(self, file: str, columns: ColumnMap | None = None) -> None:
+        """The next batches come from `file`: errors name it and count its own rows.
+
+        `columns`, with the same roles, says what its columns are called where they differ.
+        """
         self._file = file
         self._rows_before = self.last_row
+        self.columns = columns or self.columns
+
+    def translate(self, meanings: Mapping[str, tuple[str, str]], *, named: bool) -> int:
+        """Put the code of each number (`meanings`: number to code and vocabulary) in its place.
+
+        With `named` the events get the column `vocabulary`. Returns how many numbers have no meaning: they stay.
+        """
+        found = [meanings.get(text, (text, None)) for text in self.codes.texts]
+        if named:
+            of_code = self.vocabularies.number(pa.array([v for _, v in found], pa.string()), self.name, "")
+            self._vocabulary_numbers = [of_code[numbers] for numbers in self._code_numbers]
+        self.codes.texts[:] = [code for code, _ in found]
+        return sum(vocabulary is None for _, vocabulary in found)
 
     def add(self, batch: pa.RecordBatch, row: NDArray[np.uint32] | None = None) -> None:
         """Take the next rows of the source; `row` numbers them where they are not simply the next ones."""
@@ -121,6 +152,8 @@ class Collector:
                 self._vocabulary_numbers.append(of_rows if source is None else of_rows[source])
             elif role == "visit":
                 self._optional[role].append(of_events(identifiers(column, self._file, name)))
+            elif role == "birth" or (role == "date" and self.lenient):
+                self._add_leniently(role, name, column, of_events)
             elif role == "date":
                 parsed = dates(column, self._file, name, self.missing, self.date_format, first_row)
                 self._optional[role].append(of_events(parsed))
@@ -128,6 +161,19 @@ class Collector:
                 self._optional[role].append(
                     of_events(years(column, self._file, name, self.missing, first_row))
                 )
+
+    def _add_leniently(
+        self, role: str, name: str, column: pa.Array, of_events: Callable[[pl.Series], pl.Series]
+    ) -> None:
+        forms = ISO if self.date_format is None else (self.date_format,)
+        read, two_digits, bad = dates_leniently(column, self._file, name, self.missing, forms)
+        self._unreadable.setdefault(role, []).append(of_events(bad))
+        if role == "date":
+            self._optional[role].append(of_events(read))
+        else:
+            year_only = pl.repeat(False, len(read), eager=True)
+            known = zip(BIRTH, (read, two_digits, year_only), strict=True)
+            self._births.append(pl.DataFrame({key: of_events(series) for key, series in known}))
 
     def _note_gaps(self, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]) -> None:
         gaps = numbers == NO_CODE
@@ -139,17 +185,31 @@ class Collector:
                 pl.DataFrame({"patient": patient.filter(pl.Series(empty)), "row": row[empty]})
             )
 
-    def cohort(self, vocabulary: str | None) -> Cohort:
-        """The cohort of all that was added."""
+    def cohort(
+        self,
+        vocabulary: str | None,
+        births: pl.DataFrame | None = None,
+        visits: Callable[[], pl.DataFrame | None] | None = None,
+    ) -> Cohort:
+        """The cohort of all that was added.
+
+        `births` (`patient` and the columns of `ages.BIRTH`) gives the events ages; `visits` reads `visit` and
+        `date` where events lack a date.
+        """
         if self.last_row == 0:
             raise BadInput(f"{self.name}: the file has column names but no rows.")
         if not sum(map(len, self._code_numbers)):
             raise BadInput(
                 f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect."
             )
-        return self._assemble(vocabulary)
+        return self._assemble(vocabulary, births, visits)
 
-    def _assemble(self, vocabulary: str | None) -> Cohort:
+    def _assemble(
+        self,
+        vocabulary: str | None,
+        births: pl.DataFrame | None,
+        visits: Callable[[], pl.DataFrame | None] | None,
+    ) -> Cohort:
         patient = same_type(self._patients)
         self._patients = []
         row = _joined(self._event_rows)
@@ -163,6 +223,16 @@ class Collector:
             normalised = normalise(self.codes.texts, vocabulary)
         notices = [*self._gap_notices(patient), *normalised.notices(numbers, row)]
         extra |= {role: same_type(parts) for role, parts in self._optional.items()}
+        notices += self._date_notices(row)
+        if visits is not None and "visit" in extra and "date" in extra and extra["date"].null_count():
+            notices += _date_by_visit(extra, visits(), row)
+        if self._births:
+            of_events: pl.DataFrame | None = pl.concat(self._births)
+        else:
+            of_events = None if births is None else of_patients(patient, births)
+        if of_events is not None and "date" in extra:
+            extra["age"], about_ages = aged(patient, row, extra["date"], of_events)
+            notices += about_ages
         code = normalised.as_enum(numbers)
         del numbers
         events = pl.DataFrame({"patient": patient, "code": code, "row": row, **extra})
@@ -188,6 +258,14 @@ class Collector:
         ]
         normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
         return normalised, renumbered.astype(np.int32)
+
+    def _date_notices(self, row: NDArray[np.uint32]) -> list[Notice]:
+        found = []
+        for role, parts in self._unreadable.items():
+            title = self.columns.optional()[role]
+            message = f"{{}} whose value in column '{title}' is no date that can be read"
+            found += noticed(f"unreadable {role}", pl.concat(parts), row, message)
+        return found
 
     def _gap_notices(self, patient: pl.Series) -> list[Notice]:
         if not self._gaps:
@@ -240,6 +318,18 @@ class Collector:
             }
         )
         return one_row_each(gathered, patient, self.missing)
+
+
+def _date_by_visit(
+    extra: dict[str, pl.Series], visits: pl.DataFrame | None, row: NDArray[np.uint32]
+) -> list[Notice]:
+    """Fill the dates that are missing with those of the visits."""
+    if visits is None:
+        return []
+    before = extra["date"]
+    extra["date"] = dates_of_visits(extra["visit"], before, visits)
+    filled = before.is_null() & extra["date"].is_not_null()
+    return noticed("date of the visit", filled, row, "{} without a date of their own: the visit's is taken")
 
 
 Number = TypeVar("Number", np.int32, np.uint32)

@@ -10,10 +10,11 @@ from typing import Any
 from leeward.errors import BadInput
 
 ColumnNames = Mapping[str, str | Sequence[str]]
-"""What a caller gives: `{patient, code, visit, date, age, vocabulary, patients}` to column names."""
+"""What a caller gives: `{patient, code, visit, date, age, birth, vocabulary, patients}` to column names."""
 
-OPTIONAL = ("visit", "date", "age", "vocabulary")
-"""Columns that events may have beside `patient` and `code`, one source column each."""
+OPTIONAL = ("visit", "date", "age", "birth", "vocabulary")
+"""Columns that events may have beside `patient` and `code`, one source column each; from `birth` and `date`
+comes `age`."""
 
 ROLES = ("patient", "code", *OPTIONAL, "patients")
 
@@ -31,6 +32,7 @@ class ColumnMap:
     visit: str | None = None
     date: str | None = None
     age: str | None = None
+    birth: str | None = None
     vocabulary: str | None = None
     patients: tuple[str, ...] = ()
 
@@ -39,6 +41,8 @@ class ColumnMap:
         """The map that `columns` describes; without one, the cohort's own names as far as they are there."""
         if columns is None:
             own: dict[str, Any] = {role: role for role in OPTIONAL if role in available}
+            if "date" not in own or "age" in own:
+                own.pop("birth", None)
             return ColumnMap(**own)
         for role in columns:
             if role not in ROLES:
@@ -52,6 +56,7 @@ class ColumnMap:
         several: dict[str, Any] = {
             role: _several(columns[role]) for role in ("code", "patients") if columns.get(role)
         }
+        _require_one_age(single)
         return ColumnMap(**single, **several)
 
     def optional(self) -> dict[str, str]:
@@ -66,6 +71,13 @@ class ColumnMap:
     def needed(self) -> list[str]:
         """Every source column to read, each once."""
         return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
+
+
+def _require_one_age(single: Mapping[str, str]) -> None:
+    if "birth" in single and "age" in single:
+        raise BadInput("The column map has both 'age' and 'birth', from which the age would come; keep one.")
+    if "birth" in single and "date" not in single:
+        raise BadInput("The column map has 'birth' but no 'date': an age needs the date of the event too.")
 
 
 def _one(role: str, names: str | Sequence[str]) -> str:

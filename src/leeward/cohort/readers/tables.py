@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import polars as pl
-import pyarrow as pa
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.readers import delimited, parquet
+from leeward.cohort.readers import parquet
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
-from leeward.cohort.readers.files import DELIMITED, PARQUET, find_files, suffix
+from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import one_row_each
+from leeward.cohort.readers.stores import reader_of as reader_of
 from leeward.cohort.readers.values import identifiers, plain, same_type
 from leeward.errors import BadInput
-
-
-class _Reader(Protocol):
-    """What a module for a tabular format offers."""
-
-    def header(self, file: Path) -> list[str]: ...
-
-    def batches(
-        self, file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()
-    ) -> Iterator[pa.RecordBatch]: ...
 
 
 def read_tables(
@@ -91,18 +80,6 @@ def _require_same_columns(first: Path, expected: list[str], file: Path, header: 
             f"{file.name}: its columns differ from those of {first.name} ({' and '.join(parts)}); "
             f"files that are read together must have the same columns."
         )
-
-
-def reader_of(file: Path) -> _Reader:
-    """The module that reads this kind of file."""
-    if suffix(file) in PARQUET:
-        return parquet
-    if suffix(file) in DELIMITED:
-        return delimited
-    raise BadInput(
-        f"{file.name}: this ending is not known; files end in {', '.join(DELIMITED + PARQUET)}, "
-        f"text also in .gz."
-    )
 
 
 def read_frame(

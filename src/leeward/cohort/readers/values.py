@@ -81,7 +81,7 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
     """Ages in years as Float64; null where missing."""
     series = plain(column)
     if series.dtype == pl.String:
-        series = _blank_as_null(series, missing)
+        series = blank_as_null(series, missing)
     read = series.cast(pl.Float64, strict=False).fill_nan(None)
     bad = (
         (series.is_not_null() & read.is_null())
@@ -102,7 +102,7 @@ def dates(
         return series.cast(pl.Date)
     if series.dtype != pl.String:
         raise BadInput(f"{name}: column '{title}' holds {series.dtype}, not dates.")
-    series = _blank_as_null(series, missing)
+    series = blank_as_null(series, missing)
     text = series if form else series.str.head(10)
     read = text.str.to_date(form or "%Y-%m-%d", strict=False)
     bad = series.is_not_null() & read.is_null()
@@ -112,7 +112,8 @@ def dates(
     return read
 
 
-def _blank_as_null(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
+def blank_as_null(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
+    """Texts without outer blanks; null where nothing remains or a text for 'missing'."""
     texts = texts.str.strip_chars()
     absent = texts.is_in(["", *missing])
     return texts.set(absent.fill_null(False), None)

@@ -1,0 +1,147 @@
+"""Ages from dates of birth, with the rows where there can be none.
+
+A row without a usable age stays, with an empty age: what to do about it is the method's and the custodian's
+decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.cohort import Notice
+from leeward.cohort.readers.codes import ROWS_KEPT
+from leeward.cohort.readers.values import blank_as_null, plain, same_type
+from leeward.errors import BadInput
+
+OLDEST = 127
+"""The highest age in whole years that a reader computes; the age hierarchies end there too."""
+
+ISO = ("%Y-%m-%d", "%Y%m%d")
+FIRST_YEAR = 1000
+"""A year before it is what a form with four digits makes of two."""
+
+CENTURY = "100y"
+BIRTH = {"birth": pl.Date, "two_digits": pl.Boolean, "year_only": pl.Boolean}
+"""What is known of a birth: the date, whether its century was guessed, whether only the year was given."""
+
+
+def dates_leniently(
+    column: pa.Array, name: str, title: str, missing: frozenset[str], forms: Sequence[str]
+) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Dates, where the year had two digits, and where a value is no date.
+
+    Text is read by the first of `forms` that fits; a time of day after an ISO date is dropped.
+    """
+    series = plain(column)
+    never = pl.repeat(False, len(series), eager=True)
+    if series.dtype in (pl.Date, pl.Datetime):
+        return series.cast(pl.Date), never, never
+    if series.dtype == pl.Null:
+        return series.cast(pl.Date), never, never
+    if series.dtype.is_integer():
+        series = series.cast(pl.String)
+    if series.dtype != pl.String:
+        raise BadInput(f"{name}: column '{title}' holds {series.dtype}, not dates.")
+    text = blank_as_null(series, missing)
+    read = pl.repeat(None, len(text), dtype=pl.Date, eager=True)
+    two_digits = never
+    for form in forms:
+        cut = text.str.head(10) if form == ISO[0] else text
+        found = cut.str.to_date(form, strict=False)
+        found = found.set((found.dt.year() < FIRST_YEAR).fill_null(False), None)
+        if "%y" in form:
+            two_digits = two_digits | (read.is_null() & found.is_not_null())
+        read = read.zip_with(read.is_not_null(), found)
+        if read.null_count() == text.null_count():
+            break
+    return read, two_digits, text.is_not_null() & read.is_null()
+
+
+def years_between(birth: pl.Expr, date: pl.Expr) -> pl.Expr:
+    """Completed years and the share of the running one, counted on a calendar of twelve months of 31 days.
+
+    The whole part is exact: it steps on each birthday (for 29 February, on 1 March of other years). Negative
+    before birth.
+    """
+
+    def place(of: pl.Expr) -> pl.Expr:
+        return of.dt.month().cast(pl.Int32) * 31 + of.dt.day().cast(pl.Int32)
+
+    return (date.dt.year() - birth.dt.year()).cast(pl.Float64) + (place(date) - place(birth)) / 372
+
+
+def of_patients(patient: pl.Series, births: pl.DataFrame) -> pl.DataFrame:
+    """The birth of each event's patient, by a table of births (`patient` and the columns of `BIRTH`)."""
+    known = births.unique("patient", keep="first", maintain_order=True)
+    both = same_type([patient, known["patient"]])
+    known = known.with_columns(both.slice(len(patient)).alias("patient"))
+    events = both.head(len(patient)).alias("patient").to_frame()
+    return events.join(known, on="patient", how="left", maintain_order="left").drop("patient")
+
+
+def dates_of_visits(visit: pl.Series, date: pl.Series, visits: pl.DataFrame) -> pl.Series:
+    """The dates, those that are missing filled with the visit's (`visits`: `visit`, `date`)."""
+    known = visits.drop_nulls().unique("visit", keep="first", maintain_order=True)
+    both = same_type([visit, known["visit"]])
+    known = known.with_columns(both.slice(len(visit)).alias("visit"))
+    events = both.head(len(visit)).alias("visit").to_frame()
+    found = events.join(known, on="visit", how="left", maintain_order="left")["date"]
+    return date.zip_with(date.is_not_null(), found)
+
+
+def aged(
+    patient: pl.Series, row: NDArray[np.uint32], date: pl.Series, birth: pl.DataFrame
+) -> tuple[pl.Series, list[Notice]]:
+    """The age of each event in years, and notices of the rows that have none; `birth` as in `BIRTH`."""
+    frame = birth.with_columns(date.alias("date"), patient.alias("patient"))
+    if frame["two_digits"].any() or frame["year_only"].any():
+        frame = _settled(frame)
+    age = frame.select(years_between(pl.col("birth"), pl.col("date")).alias("age"))["age"]
+    before = (age < 0).fill_null(False)
+    beyond = (age >= OLDEST + 1).fill_null(False)
+    absent = age.is_null()
+    notices = [
+        *noticed(
+            "event before birth", before, row, "{} before the patient's date of birth: kept without an age"
+        ),
+        *noticed(
+            "age out of range", beyond, row, f"{{}} at an age above {OLDEST} years: kept without an age"
+        ),
+        *noticed("age unknown", absent, row, "{} without an age: the date or the date of birth is not known"),
+    ]
+    return age.set(before | beyond, None), notices
+
+
+def _settled(frame: pl.DataFrame) -> pl.DataFrame:
+    """The births where a century or a day was still open, by the patient's first event.
+
+    A year of two digits is in the latest century in which the patient is born by the first event (by the last
+    event of anybody, for a patient without a date). A birth of which only the year is known is on the
+    patient's first event if that is in the same year (the OMOP convention).
+    """
+    first = pl.col("date").min().over("patient").fill_null(pl.col("date").max())
+    open_century = pl.col("two_digits").fill_null(False)
+    birth = (
+        pl.when(open_century & (pl.col("birth") > first))
+        .then(pl.col("birth").dt.offset_by(f"-{CENTURY}"))
+        .when(open_century & (pl.col("birth").dt.offset_by(CENTURY) <= first))
+        .then(pl.col("birth").dt.offset_by(CENTURY))
+        .when(pl.col("year_only").fill_null(False) & (pl.col("birth").dt.year() == first.dt.year()))
+        .then(first)
+        .otherwise(pl.col("birth"))
+    )
+    return frame.with_columns(birth.alias("birth"))
+
+
+def noticed(kind: str, where: pl.Series, row: NDArray[np.uint32], message: str) -> list[Notice]:
+    """A notice of the events `where`, with '{}' in the message for '3 events'; none where there are none."""
+    count = int(where.sum())
+    if not count:
+        return []
+    rows = tuple(int(r) for r in row[where.to_numpy()][:ROWS_KEPT])
+    return [Notice(kind, message.format(f"{count:,} event{'s' if count > 1 else ''}"), count, rows)]

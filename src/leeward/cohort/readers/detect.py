@@ -1,0 +1,76 @@
+"""Which format a path has, unless the caller says: by the tables of a database and the names of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leeward.cohort.readers.fhir import has_resources, is_ndjson
+from leeward.cohort.readers.files import READABLE, suffix
+from leeward.cohort.readers.sql import Database, is_url
+from leeward.cohort.readers.stores import Folder, Store
+from leeward.errors import BadInput
+
+FORMATS = ("events", "table", "lines", "omop", "fhir", "synthea", "i2b2", "sql")
+
+TELLING = {
+    "omop": ("condition_occurrence",),
+    "i2b2": ("observation_fact",),
+    "synthea": ("conditions", "patients"),
+}
+"""Formats of several tables, and the tables by which they are known."""
+
+OPTIONS = {"query": ("sql",), "domains": tuple(TELLING), "concepts": ("omop",), "patients": ("events",)}
+"""Options and the formats that take them."""
+
+
+def detected(path: str | Path, kind: str | None, *, query: bool) -> tuple[str, Store | None]:
+    """The format, and the tables where it has several or comes from a database."""
+    if is_url(path):
+        return _in_database(str(path), kind, query=query)
+    given = Path(path)
+    if kind == "sql":
+        raise BadInput(
+            f"{given.name}: the format 'sql' needs the URL of a database, such as sqlite:///file.db#table."
+        )
+    kind = kind or _of_files(given)
+    if kind not in TELLING:
+        return kind, None
+    if not given.is_dir():
+        raise BadInput(f"{given.name}: the format '{kind}' needs the folder that holds its tables.")
+    return kind, Folder(given)
+
+
+def require_options(kind: str, **given: bool) -> None:
+    """BadInput for an option that the format does not take."""
+    for option, yes in given.items():
+        if yes and kind not in OPTIONS[option]:
+            raise BadInput(f"`{option}` is for the format {' or '.join(OPTIONS[option])}; this is '{kind}'.")
+
+
+def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store | None]:
+    if kind in ("lines", "fhir", "synthea"):
+        raise BadInput(
+            f"The format '{kind}' is read from files; give a file or folder, not the URL of a database."
+        )
+    database = Database(url)
+    if kind in TELLING:
+        return kind, database
+    if kind is None and not query and not database.table:
+        for name in ("omop", "i2b2"):
+            if all(database.has(table) for table in TELLING[name]):
+                return name, database
+    return "sql", database
+
+
+def _of_files(path: Path) -> str:
+    if not path.is_dir():
+        return "fhir" if is_ndjson(path) else "events"
+    names = {
+        file.name.split(".")[0].lower()
+        for file in path.iterdir()
+        if file.is_dir() or suffix(file) in READABLE
+    }
+    for kind, tables in TELLING.items():
+        if names.issuperset(tables):
+            return kind
+    return "fhir" if has_resources(path) else "events"

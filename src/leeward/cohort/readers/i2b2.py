@@ -1,0 +1,121 @@
+"""The i2b2 star schema: OBSERVATION_FACT, PATIENT_DIMENSION and VISIT_DIMENSION, as files or in a database.
+
+A concept is `PREFIX:CODE` (`ICD10:E11.9`); the facts of diagnoses are read, or those of the asked prefixes. A
+fact that stands on several rows, one a modifier, is one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames
+from leeward.cohort.readers.people import births_of, code_and_patients, patients_of, visits_of
+from leeward.cohort.readers.stores import Store, frames, pick, require_table
+from leeward.errors import BadInput
+
+DIAGNOSES = ("ICD9", "ICD9CM", "ICD-9", "ICD-9-CM", "ICD10", "ICD10CM", "ICD-10", "ICD-10-CM")
+"""The prefixes of diagnoses, read unless others are asked."""
+
+ATTRIBUTES = (
+    "birth_date",
+    "death_date",
+    "vital_status_cd",
+    "sex_cd",
+    "age_in_years_num",
+    "language_cd",
+    "race_cd",
+    "ethnicity_cd",
+    "marital_status_cd",
+    "religion_cd",
+)
+"""Columns of PATIENT_DIMENSION that go into the patients frame."""
+
+BATCH_ROWS = 1 << 20
+FACT = ("encounter_num", "patient_num", "concept_cd", "start_date")
+
+
+def read_i2b2(
+    store: Store,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    date_format: str | None,
+    domains: Sequence[str],
+) -> Cohort:
+    """A cohort from the star's tables; `domains` are the prefixes of concepts to read, diagnoses by default."""
+    code, attributes = code_and_patients(columns, "i2b2")
+    if code is not None:
+        raise BadInput("The format 'i2b2' has its codes in 'concept_cd'; leave the code column out.")
+    for table in ("observation_fact", "patient_dimension"):
+        require_table(store, table, "a table of the i2b2 star schema")
+    facts, notices = _facts(store, [name.removesuffix(":") for name in domains] or DIAGNOSES)
+    mapped = ColumnMap(
+        patient="patient_num",
+        code=("concept_cd",),
+        visit="encounter_num",
+        date="start_date",
+        vocabulary="prefix" if vocabulary is None else None,
+    )
+    collector = Collector(store.name, mapped, missing, date_format, lenient=True)
+    for part in facts.iter_slices(BATCH_ROWS):
+        (batch,) = part.select(mapped.needed()).rechunk().to_arrow().combine_chunks().to_batches()
+        collector.add(batch, part["row"].to_numpy())
+    births = births_of(
+        store, "patient_dimension", "patient_num", pick(store, "patient_dimension", ["birth_date"])
+    )
+    cohort = collector.cohort(
+        vocabulary, births.frame, lambda: visits_of(store, "visit_dimension", "encounter_num", "start_date")
+    )
+    patients, told = patients_of(
+        store,
+        "patient_dimension",
+        "patient_num",
+        ATTRIBUTES if attributes is None else attributes,
+        attributes is None,
+        cohort,
+        missing,
+    )
+    return replace(cohort, patients=patients).with_notices(*notices, *births.notices, *told)
+
+
+def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[Notice]]:
+    """The facts with the asked prefixes, each once, with their row: concept_cd without its prefix."""
+    instance = pick(store, "observation_fact", ["instance_num"])
+    key = [*FACT, *([instance] if instance else [])]
+    wanted = [prefix.upper() for prefix in prefixes]
+    parts, rows, others = [], 0, 0
+    for _, _, frame in frames(store, "observation_fact", key):
+        concept = frame["concept_cd"].cast(pl.String).str.strip_chars()
+        pieces = concept.str.split_exact(":", 1)
+        prefix = pieces.struct.field("field_0")
+        part = frame.with_columns(
+            row=pl.int_range(rows + 1, rows + 1 + frame.height, dtype=pl.UInt32),
+            prefix=prefix,
+            concept_cd=concept.str.slice(prefix.str.len_chars() + 1),
+        )
+        rows += frame.height
+        kept = part.filter(prefix.str.to_uppercase().is_in(wanted).fill_null(False))
+        others += frame.height - kept.height
+        parts.append(kept)
+    if not sum(part.height for part in parts):
+        raise BadInput(
+            f"{store.name}: no row of OBSERVATION_FACT has a concept with the prefix {' or '.join(prefixes)}; "
+            f"name the prefixes of this database in `domains`."
+        )
+    facts = pl.concat([part for part in parts if part.height], how="vertical_relaxed")
+    once = facts.unique([*key, "prefix"], keep="first", maintain_order=True)
+    notices = []
+    if others:
+        message = f"{others:,} facts that are no diagnoses (or not of the asked prefixes) left out"
+        notices.append(Notice("other facts", message, others))
+    if once.height < facts.height:
+        count = facts.height - once.height
+        notices.append(
+            Notice("repeated fact", f"{count:,} further rows of the same facts (modifiers) left out", count)
+        )
+    return once, notices

@@ -1,0 +1,225 @@
+"""OMOP CDM 5.3 and 5.4: a folder of tables (CSV or Parquet) or a database.
+
+Events come from CONDITION_OCCURRENCE, and from other domains when asked; ages from PERSON. Where PERSON knows no
+day of birth it is the first of the month, and where it knows no month the patient's first event if that is in the
+year of birth, else 15 June (the CDM's own conventions). A concept of 0 is no code: nothing was mapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.readers.ages import ISO, dates_leniently
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
+from leeward.cohort.readers.people import (
+    Births,
+    code_and_patients,
+    events_of,
+    notes_of,
+    patients_of,
+    visits_of,
+)
+from leeward.cohort.readers.stores import Store, frames, pick, require_table
+from leeward.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A table of events."""
+
+    table: str
+    prefix: str
+    date: str
+
+
+DOMAINS = {
+    "condition": Domain("condition_occurrence", "condition", "condition_start_date"),
+    "drug": Domain("drug_exposure", "drug", "drug_exposure_start_date"),
+    "procedure": Domain("procedure_occurrence", "procedure", "procedure_date"),
+    "observation": Domain("observation", "observation", "observation_date"),
+    "measurement": Domain("measurement", "measurement", "measurement_date"),
+}
+
+CODES = ("concept_id", "source_value", "source_concept_id")
+"""What may be the code, each after the domain's prefix."""
+
+NOTHING_MAPPED = "0"
+"""The concept of what has none."""
+
+ATTRIBUTES = (
+    "year_of_birth",
+    "month_of_birth",
+    "day_of_birth",
+    "gender_concept_id",
+    "gender_source_value",
+    "race_concept_id",
+    "race_source_value",
+    "ethnicity_concept_id",
+    "ethnicity_source_value",
+)
+"""Columns of PERSON that go into the patients frame; the person's identifier at the source does not."""
+
+
+def read_omop(
+    store: Store,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    date_format: str | None,
+    domains: Sequence[str],
+    concepts: bool,
+) -> Cohort:
+    """A cohort from the CDM's tables.
+
+    `columns` may name the `code` (`condition_concept_id` by default; `condition_source_value` and
+    `condition_source_concept_id` are the others, in each domain its own) and columns of PERSON as `patients`.
+    `concepts` puts CONCEPT's concept_code in the place of concept ids, with its vocabulary.
+    """
+    asked, attributes = code_and_patients(columns, "omop")
+    chosen = _domains(domains)
+    ending = _ending(asked)
+    if concepts and ending == "source_value":
+        raise BadInput("`concepts` maps concept ids; the code is a source value: leave one of the two out.")
+    require_table(store, "person", "which says who the patients are")
+    collector: Collector | None = None
+    for domain in chosen:
+        require_table(store, domain.table, f"which the domain '{domain.prefix}' needs")
+        mapped = _columns_of(store, domain, ending)
+        if collector is None:
+            collector = Collector(store.name, mapped, missing, date_format, lenient=True)
+            if ending != "source_value":
+                collector.codes.missing = missing | {NOTHING_MAPPED}
+        _require_same_roles(collector.columns, mapped, domain)
+        events_of(store, domain.table, mapped, collector)
+    assert collector is not None  # for the types: there is at least one domain
+    notices = _translated(store, collector, named=vocabulary is None) if concepts else []
+    births = _births(store)
+    cohort = collector.cohort(
+        vocabulary,
+        births.frame,
+        lambda: visits_of(store, "visit_occurrence", "visit_occurrence_id", "visit_start_date"),
+    )
+    known = ATTRIBUTES if attributes is None else attributes
+    patients, told = patients_of(store, "person", "person_id", known, attributes is None, cohort, missing)
+    notes, of_notes = notes_of(store, "note", "note_id", "person_id", "note_date", "note_text")
+    return replace(cohort, patients=patients, notes=notes).with_notices(
+        *notices, *births.notices, *told, *of_notes
+    )
+
+
+def _domains(names: Sequence[str]) -> list[Domain]:
+    for name in names:
+        if name not in DOMAINS:
+            raise BadInput(
+                f"`domains`: no domain '{name}'.{did_you_mean(name, DOMAINS)} Domains: {', '.join(DOMAINS)}."
+            )
+    return [DOMAINS[name] for name in dict.fromkeys(names or ("condition",))]
+
+
+def _ending(code: str | None) -> str:
+    """Which of `CODES` a name such as 'condition_source_value' means."""
+    if code is None:
+        return CODES[0]
+    name = code.lower()
+    for domain in DOMAINS.values():
+        name = name.removeprefix(f"{domain.prefix}_")
+    if name not in CODES:
+        choices = [f"condition_{ending}" for ending in CODES]
+        raise BadInput(
+            f"OMOP has no code column '{code}'.{did_you_mean(code, choices)} Code columns: {', '.join(choices)}."
+        )
+    return name
+
+
+def _columns_of(store: Store, domain: Domain, ending: str) -> ColumnMap:
+    return ColumnMap(
+        patient="person_id",
+        code=(f"{domain.prefix}_{ending}",),
+        visit=pick(store, domain.table, ["visit_occurrence_id"]),
+        date=domain.date,
+    )
+
+
+def _require_same_roles(first: ColumnMap, other: ColumnMap, domain: Domain) -> None:
+    if (first.visit is None) != (other.visit is None):
+        raise BadInput(
+            f"{domain.table.upper()}: the column 'visit_occurrence_id' is in some tables of the domains but not "
+            f"in all; add it, empty where unknown."
+        )
+
+
+def _births(store: Store) -> Births:
+    columns = ["person_id", "year_of_birth"]
+    columns += [c for c in ("month_of_birth", "day_of_birth", "birth_datetime") if pick(store, "person", [c])]
+    births = Births()
+    for title, before, frame in frames(store, "person", columns):
+        year, month, day = (_number(frame, f"{part}_of_birth") for part in ("year", "month", "day"))
+        parts = pl.DataFrame({"year": year, "month": month, "day": day}).with_columns(
+            usable=pl.col("year").is_between(1, 9999)
+            & pl.col("month").is_between(1, 12).fill_null(True)
+            & pl.col("day").is_between(1, 31).fill_null(True)
+        )
+        text = pl.format(
+            "{}-{}-{}",
+            pl.col("year").cast(pl.String).str.zfill(4),
+            pl.col("month").fill_null(6).cast(pl.String).str.zfill(2),
+            pl.when(pl.col("month").is_null())
+            .then(15)
+            .otherwise(pl.col("day").fill_null(1))
+            .cast(pl.String)
+            .str.zfill(2),
+        )
+        birth = parts.select(
+            pl.when("usable").then(text).str.to_date("%Y-%m-%d", strict=False).alias("birth")
+        )["birth"]
+        year_only = year.is_not_null() & month.is_null()
+        if "birth_datetime" in frame.columns:
+            exact, _, _ = dates_leniently(
+                frame["birth_datetime"].to_arrow(), title, "birth_datetime", frozenset(), ISO
+            )
+            better = exact.is_not_null() & (day.is_null() | month.is_null())
+            birth = exact.zip_with(better | birth.is_null(), birth)
+            year_only = year_only & ~better
+        given = frame["year_of_birth"].cast(pl.String).str.strip_chars().fill_null("") != ""
+        births.add(
+            frame["person_id"],
+            title,
+            "person_id",
+            birth,
+            year_only=year_only,
+            bad=given & birth.is_null(),
+            before=before,
+        )
+    return births
+
+
+def _number(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Whole numbers, also from text; null where a value is none."""
+    if column not in frame.columns:
+        return pl.repeat(None, frame.height, dtype=pl.Int64, eager=True)
+    series = frame[column]
+    if series.dtype == pl.String:
+        series = series.str.strip_chars().cast(pl.Float64, strict=False)
+    return series.cast(pl.Int64, strict=False)
+
+
+def _translated(store: Store, collector: Collector, *, named: bool) -> list[Notice]:
+    """Concept ids become CONCEPT's codes; what CONCEPT lacks stays an id."""
+    require_table(store, "concept", "which `concepts` needs")
+    wanted = pl.Series(collector.codes.texts, dtype=pl.String)
+    meanings: dict[str, tuple[str, str]] = {}
+    for _, _, frame in frames(store, "concept", ["concept_id", "concept_code", "vocabulary_id"]):
+        texts = frame.select(pl.all().cast(pl.String).str.strip_chars())
+        found = texts.filter(texts["concept_id"].is_in(wanted.implode())).drop_nulls()
+        meanings |= {number: (code, name) for number, code, name in found.iter_rows()}
+    unknown = [number for number in collector.codes.texts if number not in meanings]
+    lacking = collector.translate(meanings, named=named)
+    if not unknown:
+        return []
+    message = f"{lacking:,} concept{'s' if lacking > 1 else ''} without a row in CONCEPT: kept as ids"
+    return [Notice("concept not in CONCEPT", message, lacking)]

@@ -1,0 +1,238 @@
+"""Tables and queries of a database, by an SQLAlchemy URL (PostgreSQL by pg8000, SQLite, and what has a driver).
+
+`postgresql://user@host/db#schema.table` names a table (or, for OMOP and i2b2, `#schema`). Without a password in
+the URL, PostgreSQL's is taken from the environment variable PGPASSWORD.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean, require_columns
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+BATCH_ROWS = 1 << 16
+WRITES_NAMES = "42"
+"""Class of SQLSTATE whose messages speak of names in the query, never of values."""
+
+
+def is_url(path: object) -> bool:
+    """Whether `path` is the URL of a database."""
+    return isinstance(path, str) and "://" in path
+
+
+class Database:
+    """One schema of a database as a store of tables, names in lower case."""
+
+    def __init__(self, url: str) -> None:
+        address, _, place = url.partition("#") if "@" not in url else _split_after_host(url)
+        self._engine = _engine(address)
+        self.name = Path(self._engine.url.database or self._engine.url.drivername).name
+        with refusals(self.name, "cannot be opened; check its URL, user and password (PGPASSWORD)"):
+            inspector = _sqlalchemy().inspect(self._engine)
+            schema, _, self.table = place.rpartition(".")
+            self.schema: str | None = schema or None
+            if not schema and self.table and not self._is_table(inspector) and self._is_schema(inspector):
+                self.schema, self.table = self.table, ""
+            names = inspector.get_table_names(self.schema) + inspector.get_view_names(self.schema)
+        self._tables = {name.lower(): name for name in names}
+        self._inspector = inspector
+
+    def _is_table(self, inspector: sa.Inspector) -> bool:
+        return self.table in inspector.get_table_names() + inspector.get_view_names()
+
+    def _is_schema(self, inspector: sa.Inspector) -> bool:
+        return self.table in inspector.get_schema_names()
+
+    def has(self, table: str) -> bool:
+        """Whether the schema has this table or view."""
+        return table.lower() in self._tables
+
+    def columns(self, table: str) -> list[str]:
+        """The table's columns, in lower case."""
+        return [name.lower() for name in self.header(table)]
+
+    def header(self, table: str) -> list[str]:
+        """The table's columns as they are written."""
+        if not self.has(table):
+            raise BadInput(f"{self.name}: no table '{table}'.{did_you_mean(table, self._tables)}")
+        with refusals(self.name, "does not show its columns"):
+            return [
+                str(column["name"])
+                for column in self._inspector.get_columns(self._tables[table.lower()], self.schema)
+            ]
+
+    def batches(
+        self, table: str, columns: Sequence[str], encoded: Sequence[str] = ()
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The asked columns (lower case), in the order of the primary key, or else of their values."""
+        header = self.header(table)
+        lower = [name.lower() for name in header]
+        require_columns(table, columns, lower)
+        wanted = [header[lower.index(name)] for name in columns]
+        for batch in self.rows(table, wanted):
+            yield table, batch.rename_columns(list(columns))
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns as the table writes them."""
+        alchemy = _sqlalchemy()
+        actual = self._tables[table.lower()]
+        with refusals(self.name, "does not show its keys"):
+            key = self._inspector.get_pk_constraint(actual, self.schema)["constrained_columns"]
+        # Columns without a type: values come as the driver gives them, and none is converted on the way.
+        selected = alchemy.select(*(alchemy.column(name) for name in columns))
+        from_table = selected.select_from(alchemy.table(actual, schema=self.schema))
+        ordered = from_table.order_by(*(alchemy.column(name) for name in key or columns))
+        yield from self._stream(ordered, columns)
+
+    def query(self, text: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+        """The columns of a query and its rows."""
+        alchemy = _sqlalchemy()
+        with refusals(self.name, "refused the query"), self._engine.connect() as connection:
+            columns = list(
+                connection.execution_options(stream_results=True).execute(alchemy.text(text)).keys()
+            )
+        return columns, self._stream(alchemy.text(text), columns)
+
+    def _stream(self, statement: sa.Executable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with refusals(self.name, "refused the query"), self._engine.connect() as connection:
+            result = connection.execution_options(stream_results=True).execute(statement)
+            for part in result.partitions(BATCH_ROWS):
+                parts = [
+                    as_arrow(list(values), self.name, name)
+                    for name, values in zip(columns, zip(*part, strict=True), strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(parts, list(columns))
+
+
+def read_sql(
+    database: Database,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    date_format: str | None,
+    query: str | None,
+) -> Cohort:
+    """A cohort from one table or query."""
+    if query is not None and any(sign.isspace() for sign in query.strip()):
+        header, batches = database.query(query)
+        mapped = ColumnMap.of(columns, header)
+        require_columns("query", mapped.needed(), header)
+        title = "query"
+    else:
+        title = query.strip() if query is not None else database.table
+        if not title:
+            raise BadInput(
+                f"{database.name}: name the table to read after the URL (…#table) or give a `query`."
+            )
+        header = database.header(title)
+        mapped = ColumnMap.of(columns, header)
+        require_columns(title, mapped.needed(), header)
+        batches = database.rows(title, mapped.needed())
+    collector = Collector(title, mapped, missing, date_format)
+    for batch in batches:
+        collector.add(batch)
+    return collector.cohort(vocabulary)
+
+
+def as_arrow(values: Sequence[Any], name: str, title: str) -> pa.Array:
+    """A database's values as whole numbers, decimal numbers, dates or text; all null is text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {str}:
+        return pa.array(values, pa.string())
+    if kinds <= {int}:
+        texts = any(value is not None and not -(2**63) <= value < 2**63 for value in values)
+        return pa.array(map(_text, values), pa.string()) if texts else pa.array(values, pa.int64())
+    if kinds <= {int, float, decimal.Decimal}:
+        whole = all(value is None or value == value // 1 for value in values)
+        number = int if whole else float
+        kind = pa.int64() if whole else pa.float64()
+        return pa.array([None if value is None else number(value) for value in values], kind)
+    if kinds <= {datetime.date, datetime.datetime}:
+        return pa.array(map(_day, values), pa.date32())
+    if kinds <= {str, int, uuid.UUID}:
+        return pa.array(map(_text, values), pa.string())
+    found = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise BadInput(f"{name}: column '{title}' holds {found}; readable are text, numbers and dates.")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _day(value: datetime.date | None) -> datetime.date | None:
+    return value.date() if isinstance(value, datetime.datetime) else value
+
+
+def _split_after_host(url: str) -> tuple[str, str, str]:
+    """The URL and what stands after '#'; a '#' in the password is none."""
+    user, at, rest = url.rpartition("@")
+    address, sign, place = rest.partition("#")
+    return user + at + address, sign, place
+
+
+def _engine(address: str) -> sa.Engine:
+    alchemy = _sqlalchemy()
+    try:
+        url = alchemy.make_url(address)
+    except alchemy.exc.ArgumentError:
+        raise BadInput("The source's URL is not of the form dialect://user@host/database.") from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+pg8000")
+    if url.get_backend_name() == "postgresql" and url.password is None and os.environ.get("PGPASSWORD"):
+        url = url.set(password=os.environ["PGPASSWORD"])
+    # SQLite would make an empty database of a name that is wrong.
+    if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
+        raise BadInput(f"{Path(url.database or 'sqlite').name}: no such database file.")
+    try:
+        return alchemy.create_engine(url, poolclass=alchemy.NullPool)
+    except (ImportError, alchemy.exc.NoSuchModuleError):
+        raise BadInput(
+            f"No driver for the database '{url.drivername}'; install its Python package."
+        ) from None
+
+
+def _sqlalchemy() -> Any:
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise BadInput("Reading databases needs SQLAlchemy: install leeward[omop].") from None
+    return sqlalchemy
+
+
+@contextmanager
+def refusals(name: str, what: str) -> Iterator[None]:
+    """A database's refusal as an error without its text, which may hold values; messages on names may stay."""
+    alchemy = _sqlalchemy()
+    try:
+        yield
+    except alchemy.exc.SQLAlchemyError as error:
+        raise BadInput(f"{name}: the database {what}{_reason(error)}.") from None
+    except OSError as error:
+        raise BadInput(f"{name}: the database {what} ({type(error).__name__}).") from None
+
+
+def _reason(error: Exception) -> str:
+    cause = getattr(error, "orig", None)
+    told = cause.args[0] if cause is not None and cause.args else None
+    if isinstance(told, dict):  # pg8000: the fields of PostgreSQL's message
+        state = str(told.get("C", ""))
+        return f" ({told.get('M')})" if state.startswith(WRITES_NAMES) else f" (SQLSTATE {state})"
+    kind = type(cause or error).__name__
+    if kind == "OperationalError" and isinstance(told, str):  # SQLite: of names and syntax only
+        return f" ({told})"
+    return f" ({kind})"

@@ -1,0 +1,127 @@
+"""A database as files: a folder with one file (or one folder of files) a table, its names in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+import pyarrow as pa
+
+from leeward.cohort.readers import delimited, parquet
+from leeward.cohort.readers.columns import require_columns
+from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, find_files, suffix
+from leeward.cohort.readers.values import plain
+from leeward.errors import BadInput
+
+
+class Reader(Protocol):
+    """What a module for a tabular format offers."""
+
+    def header(self, file: Path) -> list[str]: ...
+
+    def batches(
+        self, file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]: ...
+
+
+def reader_of(file: Path) -> Reader:
+    """The module that reads this kind of file."""
+    if suffix(file) in PARQUET:
+        return parquet
+    if suffix(file) in DELIMITED:
+        return delimited
+    raise BadInput(
+        f"{file.name}: this ending is not known; files end in {', '.join(DELIMITED + PARQUET)}, "
+        f"text also in .gz."
+    )
+
+
+class Store(Protocol):
+    """Tables by name. Names of tables and columns are given and taken in lower case."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the store."""
+
+    def has(self, table: str) -> bool:
+        """Whether the table is there."""
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table that is there."""
+
+    def batches(
+        self, table: str, columns: Sequence[str], encoded: Sequence[str] = ()
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The asked columns in batches, each with the name of the file or table that it comes from."""
+
+
+class Folder:
+    """A folder of CSV, TSV or Parquet files (text also as `.gz`); a table may be a folder of parts."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._files: dict[str, list[Path]] = {}
+        for entry in sorted(path.iterdir()):
+            if entry.name.startswith((".", "_")):
+                continue
+            readable = suffix(entry) in READABLE
+            if entry.is_file() and readable:
+                self._put(entry.name.split(".")[0].lower(), [entry])
+            elif entry.is_dir() and any(suffix(part) in READABLE for part in entry.iterdir()):
+                self._put(entry.name.split(".")[0].lower(), find_files(entry))
+
+    def _put(self, table: str, files: list[Path]) -> None:
+        if table in self._files:
+            raise BadInput(
+                f"{self.name}: the table {table} is there twice, as {self._files[table][0].name} and "
+                f"{files[0].name}; keep one."
+            )
+        self._files[table] = files
+
+    def has(self, table: str) -> bool:
+        """Whether there is a file of this name."""
+        return table in self._files
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of the table's first file, in lower case."""
+        first = self._files[table][0]
+        return [name.lower() for name in reader_of(first).header(first)]
+
+    def batches(
+        self, table: str, columns: Sequence[str], encoded: Sequence[str] = ()
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The asked columns, file by file."""
+        for file in self._files[table]:
+            reader = reader_of(file)
+            header = reader.header(file)
+            lower = [name.lower() for name in header]
+            require_columns(file.name, columns, lower)
+            actual = {name: header[lower.index(name)] for name in columns}
+            wanted = list(actual.values())
+            for batch in reader.batches(file, wanted, [actual[name] for name in encoded]):
+                parts = [batch.column(actual[name]) for name in columns]
+                yield file.name, pa.RecordBatch.from_arrays(parts, list(columns))
+
+
+def require_table(store: Store, table: str, why: str) -> None:
+    """BadInput if the table is not there."""
+    if not store.has(table):
+        raise BadInput(f"{store.name}: there is no table {table.upper()}, {why}.")
+
+
+def pick(store: Store, table: str, names: Sequence[str]) -> str | None:
+    """The first of `names` that is a column of the table."""
+    available = store.columns(table)
+    return next((name for name in names if name in available), None)
+
+
+def frames(store: Store, table: str, columns: Sequence[str]) -> Iterator[tuple[str, int, pl.DataFrame]]:
+    """The asked columns as frames, each with its file and the number of the file's rows before it."""
+    last, before = "", 0
+    for title, batch in store.batches(table, columns):
+        before = before if title == last else 0
+        last = title
+        yield title, before, pl.DataFrame({name: plain(batch.column(name)) for name in columns})
+        before += batch.num_rows

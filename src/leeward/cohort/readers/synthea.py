@@ -1,0 +1,126 @@
+"""Synthea's CSV: conditions.csv, patients.csv and encounters.csv, in the column names of all its versions.
+
+Years of two digits (5/28/88) are put into the latest century in which the patient is born by the first event.
+This is the only reading without events before birth for patients under a hundred years; who was older at the
+first event is read as a hundred years younger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.ages import ISO
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
+from leeward.cohort.readers.people import births_of, code_and_patients, events_of, patients_of, visits_of
+from leeward.cohort.readers.stores import Store, pick, require_table
+from leeward.errors import BadInput
+
+DOMAINS = {
+    "condition": "conditions",
+    "drug": "medications",
+    "procedure": "procedures",
+    "allergy": "allergies",
+}
+"""Tables of events."""
+
+FORMS = (*ISO, "%m/%d/%Y", "%m/%d/%y")
+
+PREFIXES = ("", "con_", "cond_", "med_", "proc_", "all_", "enc_")
+"""What some copies put before each column's name."""
+
+ROLES = {
+    "patient": ("patient", "pat_id", "patient_id"),
+    "code": ("code",),
+    "visit": ("encounter", "enc_id", "encounter_id"),
+    "date": ("start", "date", "start_date"),
+    "system": ("system",),
+}
+PATIENT = ("id", "pat_id", "patient", "patient_id")
+BIRTH = ("birthdate", "birth_date", "dob")
+ATTRIBUTES = {
+    "gender": "gender",
+    "race": "race",
+    "ethnicity": "ethnicity",
+    "marital": "marital",
+    "birthdate": "birth_date",
+    "birth_date": "birth_date",
+    "deathdate": "death_date",
+    "death_date": "death_date",
+}
+"""Columns of patients.csv that go into the patients frame, and their names there: no names, numbers, addresses."""
+
+
+def read_synthea(
+    store: Store,
+    columns: ColumnNames | None,
+    vocabulary: str | None,
+    missing: frozenset[str],
+    date_format: str | None,
+    domains: Sequence[str],
+) -> Cohort:
+    """A cohort from the folder's tables; `columns` may name the `code` and columns of patients.csv."""
+    code, attributes = code_and_patients(columns, "synthea")
+    collector: Collector | None = None
+    for table in _tables(domains):
+        require_table(store, table, "a table of Synthea's CSV")
+        mapped = _columns_of(store, table, code)
+        collector = collector or Collector(store.name, mapped, missing, date_format, lenient=True)
+        if mapped.optional().keys() != collector.columns.optional().keys():
+            raise BadInput(
+                f"{table}: its columns differ in kind from those of the first table; read it alone."
+            )
+        events_of(store, table, mapped, collector)
+    assert collector is not None  # for the types: there is at least one table
+    require_table(store, "patients", "which says who the patients are")
+    patient = _named(store, "patients", PATIENT, "the patient")
+    forms = FORMS if date_format is None else (date_format, *FORMS)
+    births = births_of(store, "patients", patient, pick(store, "patients", BIRTH), forms)
+    cohort = collector.cohort(vocabulary, births.frame, lambda: _visits(store))
+    names = list(ATTRIBUTES) if attributes is None else attributes
+    patients, told = patients_of(
+        store, "patients", patient, names, attributes is None, cohort, missing, ATTRIBUTES
+    )
+    return replace(cohort, patients=patients).with_notices(*births.notices, *told)
+
+
+def _tables(domains: Sequence[str]) -> list[str]:
+    for name in domains:
+        if name not in DOMAINS:
+            raise BadInput(
+                f"`domains`: no domain '{name}'.{did_you_mean(name, DOMAINS)} Domains: {', '.join(DOMAINS)}."
+            )
+    return [DOMAINS[name] for name in dict.fromkeys(domains or ("condition",))]
+
+
+def _columns_of(store: Store, table: str, code: str | None) -> ColumnMap:
+    names = {role: pick(store, table, _prefixed(choices)) for role, choices in ROLES.items()}
+    return ColumnMap(
+        patient=names["patient"] or _named(store, table, ROLES["patient"], "the patient"),
+        code=(code.lower() if code else names["code"] or _named(store, table, ROLES["code"], "the code"),),
+        visit=names["visit"],
+        date=names["date"],
+        vocabulary=names["system"],
+    )
+
+
+def _prefixed(names: Sequence[str]) -> list[str]:
+    return [prefix + name for name in names for prefix in PREFIXES]
+
+
+def _named(store: Store, table: str, names: Sequence[str], what: str) -> str:
+    found = pick(store, table, names)
+    if found is None:
+        raise BadInput(f"{table}: no column of {what} (none of {', '.join(names)}).")
+    return found
+
+
+def _visits(store: Store) -> pl.DataFrame | None:
+    if not store.has("encounters"):
+        return None
+    visit = _named(store, "encounters", _prefixed(("id", *ROLES["visit"])), "the encounter")
+    return visits_of(store, "encounters", visit, pick(store, "encounters", _prefixed(ROLES["date"])))
