@@ -32,6 +32,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
     "constrain": ("leeward.cli.constrain:constrain", "Release diagnosis codes generalized and suppressed."),
     "censor": ("leeward.cli.censor:censor", "Release repeated codes as a k-map of a population."),
+    "visits": ("leeward.cli.visits:visits", "Release a population's visits, each shared by k patients."),
+    "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
     "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
     "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),

@@ -8,6 +8,7 @@ from leeward.cli.main import LazyGroup
 
 KINDS = {
     "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
+    "visits": ("leeward.cli.visits:synth", "Visits of a population, nested cohorts, SNPs with planted effects."),
     "repeats": ("leeward.cli.censor:repeats", "Repeated codes of a population, and a sample of it."),
 }
 """Each kind of made-up data. A new kind adds a row."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import _commas, run_options, with_source
+from leeward.cli.options import commas, run_options, with_source
 from leeward.cli.running import run_and_tell
 
 
@@ -28,7 +28,7 @@ from leeward.cli.running import run_and_tell
 @click.option("--climb-to", type=int, metavar="LEVEL", help="Level that codes climb to [default: 3, the chapter].")
 @click.option("--rescue", is_flag=True, default=None, help="Rare codes join their least frequent sibling.")
 @click.option("--merge-visits", is_flag=True, default=None, help="One set a patient instead of visits.")
-@click.option("--payload", metavar="COL[,COL…]", callback=_commas, help="Columns of the patient that ride along.")
+@click.option("--payload", metavar="COL[,COL…]", callback=commas, help="Columns of the patient that ride along.")
 @with_source
 @run_options
 def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
@@ -49,7 +49,9 @@ def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
     if payload:
         from dataclasses import replace
 
-        source = replace(source, columns={**source.columns, "patients": list(payload)})
+        # A column map names all its columns: with payload alone the usual names are still meant.
+        usual = {"patient": "patient", "code": "code", "visit": "visit"} if not source.columns else {}
+        source = replace(source, columns={**usual, **source.columns, "patients": list(payload)})
     run_and_tell("visits", source, payload=payload, **flags)
 
 

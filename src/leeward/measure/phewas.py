@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -255,11 +255,32 @@ def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
     return {str(row.pop("rule")): row for row in summed.to_dicts()}
 
 
-def mapping_of(option: str | None) -> PhecodeMap:
-    """The phecode map of a file, or the one that was added."""
+def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> PhecodeMap:
+    """The phecode map of a file, or of several (one a vocabulary) as one; None: the map that was added.
+
+    `ignored` also takes the rows that the files mark as to be ignored.
+    """
     from leeward.vocabulary import phecode, registry
 
-    return phecode.load(option if option is not None else registry.find("phecode"))
+    if files is None:
+        return phecode.load(registry.find("phecode"), ignored=ignored)
+    maps = [phecode.load(file, ignored=ignored) for file in ([files] if isinstance(files, str) else files)]
+    if not maps:
+        raise BadInput("phewas: `map` names no file.")
+    first = maps[0]
+    for other in maps[1:]:
+        if set(first.codes) & set(other.codes):
+            raise BadInput(f"phewas: {first.name} and {other.name} map the same vocabulary; give one file for each.")
+        first = replace(
+            first,
+            name=f"{first.name}, {other.name}",
+            codes={**first.codes, **other.codes},
+            phenotypes={**other.phenotypes, **first.phenotypes},
+            categories={**other.categories, **first.categories},
+            exclusions={**other.exclusions, **first.exclusions},
+            no_rollup=first.no_rollup | other.no_rollup,
+        )
+    return first
 
 
 def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:

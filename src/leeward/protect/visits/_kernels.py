@@ -438,3 +438,38 @@ def spread(set_of: Ints, starts: Longs, lengths: Ints, content: Ints) -> tuple[L
             begin = starts[set_of[v]]
             values[offsets[v] : offsets[v + 1]] = content[begin : begin + lengths[set_of[v]]]
     return offsets, values
+
+
+@njit(cache=True, nogil=True)
+def count_kept(
+    source_offsets: Longs, source: Ints, of_code: Ints, alone: Any, up: Ints, offsets: Longs, values: Ints
+) -> tuple[int, int, int]:
+    """(visit, code) pairs of the source that the release still shows: (as they were, inside a merged code, as a node).
+
+    of_code : the label of each code (-1: suppressed). alone : whether a label is that code itself. up : the node of each
+    label, -1 for none (a label may itself be the node).
+    """
+    exact, inside, above = 0, 0, 0
+    for v in range(source_offsets.shape[0] - 1):
+        low, high = offsets[v], offsets[v + 1]
+        for i in range(source_offsets[v], source_offsets[v + 1]):
+            label = of_code[source[i]]
+            if label < 0:
+                continue
+            node = up[label]
+            for j in range(low, high):
+                if values[j] == label:
+                    if alone[source[i]] == 1:
+                        exact += 1
+                    elif alone[source[i]] == 2:
+                        inside += 1
+                    else:
+                        above += 1
+                    break
+            else:
+                if node >= 0:
+                    for j in range(low, high):
+                        if values[j] == node:
+                            above += 1
+                            break
+    return exact, inside, above

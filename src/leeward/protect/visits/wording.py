@@ -145,7 +145,25 @@ def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
         "emptied_by_suppression": outcome.mapped.emptied(),
         "emptied_visits": outcome.enforced.emptied(),
         "steps": outcome.steps,
+        "pairs": pairs(outcome),
     }
+
+
+def pairs(outcome: Outcome) -> dict[str, int]:
+    """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
+    from leeward.protect.visits._kernels import count_kept
+
+    lens = outcome.lens
+    up = np.full(len(outcome.labels), -1, np.int32) if outcome.up is None else outcome.up
+    kinds = [
+        0 if label is None else 1 if label == code else 2
+        for code, label in zip(lens.codes, outcome.merging.label_of, strict=True)
+    ]
+    enforced = outcome.enforced
+    exact, inside, above = count_kept(
+        lens.offsets, lens.values, outcome.of_code, np.array(kinds, np.int8), up, enforced.offsets, enforced.values
+    )
+    return {"original": len(lens.values), "exact": int(exact), "merged": int(inside), "above": int(above)}
 
 
 def notices(outcome: Outcome) -> tuple[str, ...]:
