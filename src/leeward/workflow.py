@@ -234,6 +234,8 @@ def read_source(source: SourceSpec) -> Cohort:
         date_format=source.date_format,
         drop=source.drop,
         domains=source.domains,
+        query=source.query,
+        concepts=source.concepts,
     )
 
 

@@ -12,8 +12,23 @@ from leeward.errors import BadInput
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INPUT = ("patient", "code", "age", "visit", "date", "vocabulary", "missing", "lines")
+INPUT = (
+    "patient",
+    "code",
+    "age",
+    "birth",
+    "visit",
+    "date",
+    "vocabulary",
+    "missing",
+    "lines",
+    "source_format",
+    "query",
+)
 """Names of the input flags, as they reach a command."""
+
+OTHERS = ("vocabulary", "source_format", "query")
+"""Those among them that say nothing of columns."""
 
 
 def commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -42,6 +57,7 @@ input_options: Callable[[F], F] = _stack(
         help="Column of the code; several columns for wide form [default: code].",
     ),
     click.option("--age", metavar="COL", help="Column of the age at the event, in years."),
+    click.option("--birth", metavar="COL", help="Column of the date of birth: with --date it gives the age."),
     click.option("--visit", metavar="COL", help="Column of the visit."),
     click.option("--date", metavar="COL", help="Column of the date."),
     click.option(
@@ -56,6 +72,14 @@ input_options: Callable[[F], F] = _stack(
         help="A text that means 'no code', such as '?'. Repeatable.",
     ),
     click.option("--lines", is_flag=True, help="One record a line, codes separated by blanks or commas."),
+    click.option(
+        "--source-format",
+        metavar="omop|fhir|synthea|i2b2|…",
+        help="What a folder or database is [default: known by the names of its files or tables].",
+    ),
+    click.option(
+        "--query", metavar="SQL", help="For the URL of a database: SELECT … or the name of a table."
+    ),
 )
 """How to read a cohort, as the keyword arguments named in `INPUT`."""
 
@@ -122,7 +146,7 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
 
     columns = columns_of(flags)
     if path is None:
-        if columns or lines or missing or flags["vocabulary"]:
+        if columns or lines or missing or any(flags.get(name) for name in OTHERS):
             raise BadInput(
                 "flags of the input (--patient, --code, …) need the cohort's file: give --source FILE."
             )
@@ -133,16 +157,18 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
         )
     return SourceSpec(
         path=path,
+        format=flags["source_format"],
         columns=columns,
         vocabulary=flags["vocabulary"],
+        query=flags["query"],
         missing=missing,
         lines=lines,
     )
 
 
 def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The column map of `--patient`, `--code`, `--age`, `--visit`, `--date`."""
-    named = {name: flags[name] for name in ("patient", "age", "visit", "date") if flags.get(name)}
+    """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`."""
+    named = {name: flags[name] for name in ("patient", "age", "birth", "visit", "date") if flags.get(name)}
     code = flags.get("code") or ()
     if code:
         named["code"] = code[0] if len(code) == 1 else list(code)

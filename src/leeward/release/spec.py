@@ -6,6 +6,7 @@ Unknown keys are errors at every level, and name the nearest known key.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -23,11 +24,14 @@ __all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "resolved"
 
 ENGINES = ("local", "spark")
 
-COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "patients", "note", "text")
+COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "birth", "patients", "note", "text")
 """What `columns:` maps from: the cohort's own column names, and `patients` for attributes and payload."""
 
 PLANS = ("linear", "logistic", "cox")
 PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
+
+PASSWORD = re.compile(r"^([^:/?#]+://[^:/@]*):.*@")
+PASSWORD_OPTION = re.compile(r"(?<=[?&])(password|passwd|pwd)=[^&#]*&?", re.IGNORECASE)
 
 VERSIONED = ("leeward", "python", "numpy", "polars", "pyarrow", "numba", "pyspark")
 
@@ -47,7 +51,9 @@ class SourceSpec:
     date_format: str | None = None
     lines: bool = False
     drop: tuple[str, ...] = ()
-    domains: Mapping[str, Any] | None = None
+    domains: Mapping[str, Any] | tuple[str, ...] | None = None
+    query: str | None = None
+    concepts: bool = False
     name: str | None = None
     """What a cohort given in memory was called (`format: memory`); such a source cannot be read again."""
 
@@ -217,12 +223,20 @@ def _shown(value: Any) -> Any:
     """Plain YAML values; a source's defaults are left out."""
     if isinstance(value, SourceSpec):
         shown = {f.name: _shown(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        shown["path"] = None if value.path is None else without_password(value.path)
         return {key: item for key, item in shown.items() if item not in (None, [], {}, False)}
     if isinstance(value, Mapping):
         return {str(key): _shown(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_shown(item) for item in value]
     return value
+
+
+def without_password(path: str) -> str:
+    """The URL of a database without its password; other paths as they are."""
+    if "://" not in path:
+        return path
+    return PASSWORD_OPTION.sub("", PASSWORD.sub(r"\1@", path))
 
 
 class _Loader(yaml.SafeLoader):
