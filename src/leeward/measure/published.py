@@ -84,7 +84,7 @@ def read(release: Release | str | Path) -> Published:
         raise BadInput(
             f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`."
         )
-    nodes = pq.read_table(opened.path("nodes.parquet"))
+    nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
     released = nodes.column("node").to_numpy()
     parents = nodes.column("parent").cast(pa.int64())
     by_number = np.argsort(released, kind="stable")

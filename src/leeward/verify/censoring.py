@@ -52,7 +52,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
     """`records.parquet` has its columns, one row a record, numbered 0…n-1, codes sorted."""
     try:
-        table = pq.read_table(share.data("records.parquet"))
+        table = pq.ParquetFile(share.data("records.parquet")).read()
     except (OSError, pa.ArrowInvalid):
         return [Check("layout", False, "records.parquet is missing or cannot be read.")], None
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]

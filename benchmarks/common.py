@@ -1,0 +1,104 @@
+"""What the benchmarks share: the machine's description, commands measured from outside, docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+HEAD = """# Benchmarks
+
+Every section is written by its script (`benchmarks/README.md` lists them) with the machine, the versions, the command
+and the commit. Figures are medians unless said; another machine gives other seconds, the ratios should stay.
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished command: seconds by the clock, processor seconds, peak memory of the process in MB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def machine() -> str:
+    """What the figures were taken on."""
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if "model name" in line
+        ),
+        platform.processor(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "polars", "pyarrow"))
+    cores = len(os.sched_getaffinity(0))
+    return f"{cpu}, {cores} cores, {memory:.0f} GiB; Python {platform.python_version()}, {packages}"
+
+
+def commit() -> str:
+    """The commit that was measured, marked where the tree differs from it."""
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def measured(command: Sequence[str]) -> Run:
+    """Run a command to its end and ask the operating system what it took; an error if it failed."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{command[0]} failed ({process.returncode}): {errors.decode()[-400:]}")
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def leeward(*arguments: str) -> list[str]:
+    """The command line of this interpreter's Leeward."""
+    return [str(Path(sys.executable).parent / "leeward"), *arguments]
+
+
+def median_seconds(work: Callable[[], Any], repeat: int) -> float:
+    """Median seconds of `repeat` runs after one that is not counted."""
+    work()
+    seconds = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def write_section(name: str, title: str, command: str, body: str) -> None:
+    """Put a section into docs/benchmarks.md, in place of the one of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else HEAD
+    section = f"{begin}\n## {title}\n\n{machine()}. Commit {commit()}. Command: `{command}`\n\n{body.strip()}\n{end}\n"
+    if begin in text:
+        before, rest = text.split(begin, 1)
+        text = before + section + rest.split(end, 1)[1].lstrip("\n")
+    else:
+        text = text.rstrip("\n") + "\n\n" + section
+    PAGE.write_text(text, encoding="utf-8")

@@ -1,0 +1,123 @@
+"""Disassociation: kernel time, whole command and peak memory as data grow, and what a second thread brings.
+
+    python benchmarks/disassociation.py [--sizes 25000,100000,1000000,10000000] [--repeat 3]
+
+Synthetic correlated code sets (`leeward synth codes`, seed 1: 631 codes, mean 5.1); k = 5, m = 2, policy hierarchy:1,
+Refine on. `kernel` is from flat code sets to clusters and chunks in memory (compiled code, warm); `whole command` is
+`leeward disassociate FILE …` from Parquet to the verified release with its report, as a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import math
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from common import leeward, measured, median_seconds, table, write_section
+from leeward.cohort import read
+from leeward.cohort.synthetic import write_codes
+from leeward.protect.disassociation import Disassociation, core
+from leeward.protect.disassociation.layout import layout_of
+from leeward.protect.disassociation.method import facts_of, partition_of, policy_over, rules_of
+from leeward.protect.disassociation.publish import published
+from leeward.randomness import Randomness
+
+FLAGS = ["--k", "5", "--m", "2", "--policy", "hierarchy:1", "--vocabulary", "icd9"]
+
+
+def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[float, dict[str, Any]]:
+    """Median seconds from flat code sets to the disassociated result, and its facts."""
+    cohort = read(file, vocabulary="icd9")
+    sets = cohort.code_sets()
+    method = Disassociation(k=5, m=2, policy="hierarchy:1", partitioning=partitioning)
+    rules = rules_of(method, sets, policy_over(method, sets, "icd9"), cohort.name)
+    del cohort
+    pool = core.Pool(threads)
+    kept: list[core.Disassociated] = []
+
+    def work() -> None:
+        kept.clear()
+        partition = partition_of(sets, rules, pool)
+        kept.append(core.disassociate(sets.offsets, sets.values, partition, rules, pool))
+
+    seconds = median_seconds(work, repeat)
+    done = kept.pop()
+    facts = facts_of(published(done, layout_of(done, len(sets.codes)), sets.codes, Randomness.of(1)))
+    gc.collect()
+    return seconds, facts
+
+
+def growth(sizes: list[int], seconds: list[float]) -> str:
+    """The exponent between the second and the last size."""
+    if len(sizes) < 3:
+        return "three sizes are needed for the growth."
+    slope = math.log(seconds[-1] / seconds[1]) / math.log(sizes[-1] / sizes[1])
+    return f"n^{slope:.2f} from {sizes[1]:,} to {sizes[-1]:,}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", default="25000,100000,1000000,10000000")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--largest-repeat", type=int, default=1, help="runs of the sizes above a million")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    kernels, commands, times, walls = [], [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = Path(folder) / f"codes_{size}.parquet"
+            write_codes(file, size, seed=1)
+            repeat = options.repeat if size <= 1_000_000 else options.largest_repeat
+            for partitioning in ("settled", "paper"):
+                one, facts = kernel(file, partitioning, 1, repeat)
+                two, _ = kernel(file, partitioning, 2, repeat)
+                if partitioning == "settled":
+                    times.append(two)
+                share = facts["item_occurrences"] / facts["occurrences"]
+                kernels.append(
+                    [
+                        f"{size:,}",
+                        partitioning,
+                        f"{one:.3f}",
+                        f"{two:.3f}",
+                        f"{one / two:.2f}×",
+                        f"{share:.1%}",
+                    ]
+                )
+                print(kernels[-1], flush=True)
+            runs = []
+            for number in range(repeat):
+                out = Path(folder) / f"out_{size}_{number}"
+                runs.append(measured(leeward("disassociate", str(file), *FLAGS, "-o", str(out))))
+            wall = statistics.median(r.wall for r in runs)
+            walls.append(wall)
+            cpu, peak = statistics.median(r.cpu for r in runs), max(r.peak for r in runs)
+            commands.append([f"{size:,}", f"{wall:.1f}", f"{cpu:.1f}", f"{peak:,.0f}", len(runs)])
+            print(commands[-1], flush=True)
+    head = [
+        "records",
+        "partitioning",
+        "1 thread, s",
+        "2 threads, s",
+        "gain",
+        "code occurrences in item chunks",
+    ]
+    body = "\n\n".join(
+        [
+            table(head, kernels),
+            table(["records", "whole command, s", "CPU, s", "peak memory, MB", "runs"], commands),
+            f"Growth (default partitioning): kernel {growth(sizes, times)}; whole command {growth(sizes, walls)}.",
+        ]
+    )
+    command = f"python benchmarks/disassociation.py --sizes {options.sizes} --repeat {options.repeat}"
+    write_section("disassociation", "Disassociation: speed", command, body)
+
+
+if __name__ == "__main__":
+    main()
