@@ -52,7 +52,11 @@ def best(work: Callable[[], Any], repeat: int) -> tuple[float, Any]:
 def machine() -> str:
     """What the figures were taken on."""
     cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.processor(),
     )
     packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "polars"))
@@ -61,7 +65,9 @@ def machine() -> str:
 
 def commit() -> str:
     """The commit of the working tree."""
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
     return done.stdout.strip() or "unknown"
 
 
@@ -88,14 +94,18 @@ def times(folder: Path, repeat: int) -> None:
             method = Censoring(k=K, cap=CAP, scope=scope)
             method.protect(sample, population=population)
             seconds, made = best(
-                lambda method=method, s=sample, p=population: method.protect(fresh(s), population=fresh(p)), repeat
+                lambda method=method, s=sample, p=population: method.protect(fresh(s), population=fresh(p)),
+                repeat,
             )
             begin = time.perf_counter()
             with tempfile.TemporaryDirectory() as out:
                 protect(read(files[1]), method, Path(out) / "release", population=read(files[0]))
             whole = time.perf_counter() - begin
             counted = made.custody.get("counted_multisets", "–")
-            print(f"| {codes} | {scope} | {kept(made):,} | {counted} | {seconds:.2f} | {whole:.1f} |", flush=True)
+            print(
+                f"| {codes} | {scope} | {kept(made):,} | {counted} | {seconds:.2f} | {whole:.1f} |",
+                flush=True,
+            )
 
 
 def kept(made: Anonymized) -> int:
@@ -112,7 +122,9 @@ def ways_to_count(folder: Path, repeat: int) -> None:
         records = Multisets(sample.offsets, sample.values, sample.counts)
 
         def index(population: Any = population, sample: Any = sample) -> Index:
-            built = Index.of(population, sample.codes, np.minimum(sample.most(), 10 if len(sample.codes) < 9 else 99))
+            built = Index.of(
+                population, sample.codes, np.minimum(sample.most(), 10 if len(sample.codes) < 9 else 99)
+            )
             built.supports()
             built.counts(records.take(np.arange(1)))
             return built
@@ -160,7 +172,10 @@ def large(folder: Path, people: int) -> None:
     begin = time.perf_counter()
     population, sample = synthetic(folder, people, 500)
     rows = pl.scan_parquet(population).select(pl.len()).collect().item()
-    print(f"\n{people:,} people × 500 codes: {rows:,} rows, made in {time.perf_counter() - begin:.0f} s", flush=True)
+    print(
+        f"\n{people:,} people × 500 codes: {rows:,} rows, made in {time.perf_counter() - begin:.0f} s",
+        flush=True,
+    )
     source = read(sample)
     spark = {"spark": {"master": "local[2]", "memory": "6g", "partitions": 32}}
     releases = []
@@ -174,14 +189,20 @@ def large(folder: Path, people: int) -> None:
         runner.close()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         releases.append([batch.to_pydict() for batch in made.tables[0].batches()])
-        print(f"{name}: {seconds:.0f} s, {kept(made):,} mentions kept; Python's peak {peak:.1f} GB", flush=True)
+        print(
+            f"{name}: {seconds:.0f} s, {kept(made):,} mentions kept; Python's peak {peak:.1f} GB", flush=True
+        )
     print(f"same release: {releases[0] == releases[1]}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--largest", type=int, default=0, help="people on Spark; 10000000 takes about half an hour")
+    parser.add_argument(
+        "--largest", type=int, default=0, help="people on Spark; 10000000 takes about half an hour"
+    )
     parser.add_argument("--folder", type=Path, help="keep the made-up populations here and use them again")
     chosen = parser.parse_args()
     print(f"{machine()}; commit {commit()}\n")
