@@ -83,14 +83,15 @@ CLOSING = """\
 
 The paper's main claim holds on both cohorts: under the same k^m-anonymity, counts of frequent code sets from a
 disassociated release are six to a hundred times as accurate as from CBA's, a difference that Welch's test
-confirms for all but the smallest workloads, and no code is lost, where CBA loses half to nine tenths of
-them. Errors grow with k, with the size of a query and with the rarity of what is asked, as in the paper.
+confirms for all but the smallest workloads, and no code is lost, where CBA loses
+between a sixth and nearly all of them. Errors grow with k, with the size of a query and with the rarity of
+what is asked, as in the paper.
 
 Four things do not agree. First, UGACLIP and CBA suppress more here, and where they do nothing but suppress,
 what is left is exact, so on frequency policies disassociation is not below UGACLIP: its error is small,
 UGACLIP's is 0 on the one code in ten that it keeps. A comparison restricted to kept codes rewards
 suppression. Second, the paper's errors fall as policies widen (level 1 to 3), for both methods. Here those
-of disassociation stay the same, because the policy only orders codes inside clusters, and those of CBA
+of disassociation hardly change, because the policy only orders codes inside clusters, and those of CBA
 rise, because wider constraints let it merge what it had suppressed: CBA keeps more and answers worse.
 Third, fewer constraints of
 hierarchy and similarity policies have an MRE within ±5 %: both cohorts have many constraints of very rare codes,
