@@ -107,12 +107,13 @@ def align_lanes(A, B, m, entries, first, width, offsets, code, age, length, C, G
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def align_into(
-    xc, xa, m, A, B, entry, offsets, code, age, length, M,
-    c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published, from_x, from_y,
+    xc, xa, m, A, B, in_a, in_b, entry, offsets, code, age, length, M,
+    c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published,
 ):  # fmt: skip
-    """Align X (in place: xc, xa, rows A and B) with a trajectory; returns the new number of pairs.
+    """Align X (in place: xc, xa) with a trajectory; returns the new number of pairs. M[m, n] is what it saves.
 
-    Ties: match, then leave y out, then leave x out. from_x and from_y get the places that each pair came from.
+    Pair i of X has its gains in the rows A[in_a[i]] and B[in_b[i]].
+    Ties: match, then leave y out, then leave x out.
     """
     n = length[entry]
     start = offsets[entry]
@@ -120,17 +121,17 @@ def align_into(
     for h in range(1, m + 1):
         M[h, 0] = 0
         for j in range(1, n + 1):
-            s = A[h - 1, code[start + j - 1]] + B[h - 1, age[start + j - 1]]
+            s = A[in_a[h - 1], code[start + j - 1]] + B[in_b[h - 1], age[start + j - 1]]
             M[h, j] = max(M[h - 1, j - 1] + s, max(M[h, j - 1], M[h - 1, j]))
     h, j = m, n
     kept = m
     while h > 0 and j > 0:
-        s = A[h - 1, code[start + j - 1]] + B[h - 1, age[start + j - 1]]
+        s = A[in_a[h - 1], code[start + j - 1]] + B[in_b[h - 1], age[start + j - 1]]
         if M[h, j] == M[h - 1, j - 1] + s:
             kept -= 1
             h -= 1
             j -= 1
-            # The traceback reads rows A and B, not xc and xa: results may overwrite from the right.
+            # The traceback reads gains, not xc and xa: results may overwrite from the right.
             node, column = xc[h], code[start + j]
             while not (c_low[node] <= column < c_high[node]):
                 node = c_parent[node]
@@ -139,8 +140,6 @@ def align_into(
             while not (a_low[node] <= column < a_high[node]):
                 node = a_parent[node]
             xa[kept] = a_published[node]
-            from_x[kept] = h
-            from_y[kept] = j
         elif M[h, j - 1] >= M[h - 1, j]:
             j -= 1
         else:
@@ -149,8 +148,6 @@ def align_into(
     for i in range(size):
         xc[i] = xc[kept + i]
         xa[i] = xa[kept + i]
-        from_x[i] = from_x[kept + i]
-        from_y[i] = from_y[kept + i]
     return size
 
 
@@ -264,8 +261,7 @@ def grow(
     S = np.zeros((longest + 1) * LANES, number)
     row = np.zeros((longest + 1) * LANES, number)
     prev = np.zeros((longest + 1) * LANES, number)
-    from_x = np.empty(longest, np.int32)
-    from_y = np.empty(longest, np.int32)
+    in_order = np.arange(longest)
     bound = np.empty(n_active, number)
     fresh = np.zeros(n_active, np.int32)
     wanted = np.empty(n_active, np.int32)
@@ -362,7 +358,7 @@ def grow(
                     if not known[g]:
                         _bound_block(g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound)
                         known[g] = True
-                    least = -(-(best - plus[g]) // times[g])
+                    least = max(-(-(best - plus[g]) // times[g]), 0)
                     top = number.type(-1)
                     for i in range(starts[g], starts[g + 1]):
                         top = max(top, bound[i])
@@ -391,8 +387,8 @@ def grow(
 
         chosen = active[best_place]
         m = align_into(
-            xc, xa, m, A, B, chosen, offsets, code, age, length, M,
-            c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published, from_x, from_y,
+            xc, xa, m, A, B, in_order, in_order, chosen, offsets, code, age, length, M,
+            c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published,
         )  # fmt: skip
         members[size] = chosen
         size += 1
