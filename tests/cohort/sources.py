@@ -63,7 +63,7 @@ def frame_of(rows: Rows) -> pl.DataFrame:
     """A table; dates of the source are dates."""
     frame = pl.DataFrame(rows)
     dates = [name for name in frame.columns if name.endswith("date") and frame[name].dtype == pl.String]
-    return frame.with_columns(pl.col(name).str.to_date(strict=False) for name in dates)
+    return frame.with_columns(pl.col(name).str.head(10).str.to_date(strict=False) for name in dates)
 
 
 def write_csv(folder: Path, tables: dict[str, Rows], *, upper: bool = False, gz: bool = False) -> Path:
