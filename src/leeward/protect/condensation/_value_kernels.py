@@ -1,0 +1,144 @@
+"""Kernels of synthesis: group moments, recolouring, and the way back to each group's own values (ALGORITHMS §6.3, §6.5).
+
+Rows stand group by group; group g is rows offsets[g] … offsets[g + 1] − 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def moments(rows: Any, offsets: Any) -> Any:
+    """Mean float64[groups, columns] and covariance float64[groups, columns, columns] (divisor: the group's rows)."""
+    groups, width = len(offsets) - 1, rows.shape[1]
+    means = np.zeros((groups, width))
+    covariances = np.zeros((groups, width, width))
+    moved = np.empty(width)
+    for g in range(groups):
+        start, end = offsets[g], offsets[g + 1]
+        mean = means[g]
+        for row in range(start, end):
+            for j in range(width):
+                mean[j] += rows[row, j]
+        mean /= end - start
+        covariance = covariances[g]
+        for row in range(start, end):
+            for j in range(width):
+                moved[j] = rows[row, j] - mean[j]
+            for i in range(width):
+                factor = moved[i]
+                line = covariance[i]
+                for j in range(width):
+                    line[j] += factor * moved[j]
+        covariance /= end - start
+    return means, covariances
+
+
+@njit(cache=True, nogil=True)
+def recolour(draws: Any, factors: Any, means: Any, offsets: Any) -> Any:
+    """Each row of `draws` (float64[rows, kept]) as mean + factor · draw; `factors` is [groups, columns, kept]."""
+    n, kept = draws.shape
+    width = means.shape[1]
+    made = np.empty((n, width))
+    for g in range(len(offsets) - 1):
+        factor, mean = factors[g], means[g]
+        for row in range(offsets[g], offsets[g + 1]):
+            for i in range(width):
+                value = mean[i]
+                for j in range(kept):
+                    value += factor[i, j] * draws[row, j]
+                made[row, i] = value
+    return made
+
+
+@njit(cache=True, nogil=True)
+def _descending(scores: Any, rows: Any) -> Any:
+    return rows[np.argsort(-scores[rows], kind="mergesort")]
+
+
+@njit(cache=True, nogil=True)
+def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
+    """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each level
+    goes to that many still free rows with the highest scores.
+
+    scores : float64[rows, levels] synthetic dummies. codes : int64[rows] the group's own levels, in any order.
+    Returns int64[rows].
+    """
+    given = np.empty(len(codes), np.int64)
+    counts = np.empty(levels, np.int64)
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        counts[:] = 0
+        for row in range(start, end):
+            counts[codes[row]] += 1
+        free = np.arange(start, end)
+        for level in np.argsort(counts, kind="mergesort"):
+            count = counts[level]
+            if count == 0:
+                continue
+            if count == len(free):
+                given[free] = level
+                break
+            ranked = _descending(scores[:, level], free)
+            given[ranked[:count]] = level
+            free = np.sort(ranked[count:])
+    return given
+
+
+@njit(cache=True, nogil=True)
+def group_numbers(scores: Any, values: Any, offsets: Any, steps: Any, exact: bool) -> Any:
+    """The group's own values by rank: the row of rank i gets x(i), moved by |u| towards a neighbour unless `exact`.
+
+    scores : float64[rows] synthetic values, NaN where the row is to stay missing. values : float64[rows] the group's
+    values, NaN where missing, as many as there are NaN scores. steps : float64[rows] uniform in (−½, ½): its sign
+    chooses the neighbour (at both ends the inward one). Returns float64[rows].
+    """
+    made = np.full(len(values), np.nan)
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        ordered = np.sort(values[start:end])
+        known = 0
+        while known < end - start and not np.isnan(ordered[known]):
+            known += 1
+        ranked = start + np.argsort(scores[start:end], kind="mergesort")
+        # NaN scores rank last, like NaN values.
+        for i in range(known):
+            row = ranked[i]
+            value = ordered[i]
+            if not exact and known > 1:
+                step = steps[row]
+                up = i == 0 or (step > 0.0 and i < known - 1)
+                neighbour = ordered[i + 1] if up else ordered[i - 1]
+                value += abs(step) * (neighbour - value)
+            made[row] = value
+    return made
+
+
+@njit(cache=True, nogil=True)
+def group_medians(values: Any, offsets: Any) -> Any:
+    """Every value replaced by its group's median (of two middle ones, the lower)."""
+    made = np.empty(len(values))
+    for g in range(len(offsets) - 1):
+        ordered = np.sort(values[offsets[g] : offsets[g + 1]])
+        made[offsets[g] : offsets[g + 1]] = ordered[(len(ordered) - 1) // 2]
+    return made
+
+
+@njit(cache=True, nogil=True)
+def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
+    """NaN replaced by one of the group's known values, chosen by the row's uniform draw; else by `fallback`."""
+    made = values.copy()
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        known = values[start:end][~np.isnan(values[start:end])]
+        for row in range(start, end):
+            if np.isnan(made[row]):
+                if len(known) > 0:
+                    made[row] = known[min(int(draws[row] * len(known)), len(known) - 1)]
+                else:
+                    made[row] = fallback
+    return made
