@@ -100,6 +100,11 @@ def test_a_thousand_records_release_the_labels_of_brute_force(seed: int, k: int)
     parents = {node: parent or None for node, parent in tree.to_pairs()}
     expected = brute_force_pairs(records, parents, k)
     assert {tree.labels[n] for n in found.node_of_code} == expected
+    label = {c: int(n) for c, n in zip(sets.codes, found.node_of_code, strict=True)}
+    released = [{label[c] for c in record} for record in records]
+    for pair in combinations(sorted(set(label.values())), 2):
+        support = sum(set(pair) <= record for record in released)
+        assert support == 0 or support >= k
 
 
 def brute_force_pairs(records: list[list[str]], parents: dict[str, str | None], k: int) -> set[str]:
