@@ -12,6 +12,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.itemsets import mine, supports_of
 from leeward.cohort.lenses import CodeSets
 from leeward.errors import BadInput
+from leeward.measure.covers import covers
 from leeward.measure.estimates import PRIORS, Estimates, check_prior, estimates_of_numbers, matching, spread
 from leeward.measure.placement import placement
 from leeward.measure.published import Array, Published, read
@@ -72,7 +73,10 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
             elif name == "mre":
                 figures["mre"] = mre(published, sets, policy_of(release), **options)
             elif name == "placement":
-                figures["placement"] = placement(published, sets, custody_facts(release))
+                figures["placement"] = {
+                    **placement(published, sets, custody_facts(release)),
+                    "covers": covers(published),
+                }
             else:
                 before = risk_before(sets, published.k, seed=WORKLOAD_SEED, **options)
                 figures["risk"] = {**before, "after": risk_after(published, sets, seed=WORKLOAD_SEED)}

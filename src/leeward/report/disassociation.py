@@ -331,7 +331,14 @@ def plain_words(release: Release, measures: Figures) -> Section:
                 "is hidden is which rare codes go together."
             ),
             "What a board should know before it signs:",
-            Notes(limits(k, m, safe=bool(release.parameters.get("safe")))),
+            Notes(
+                limits(
+                    k,
+                    m,
+                    safe=bool(release.parameters.get("safe")),
+                    covers=measures.get("placement", {}).get("covers"),
+                )
+            ),
         ),
     )
 
@@ -344,7 +351,17 @@ def suppressed(measures: Figures) -> str:
     return "No code was taken out or made coarser."
 
 
-def limits(k: int, m: int, *, safe: bool) -> tuple[str, ...]:
+def _covers_found(covers: Mapping[str, int] | None) -> str:
+    """How often that is so in this release."""
+    if covers is None:
+        return ""
+    return (
+        f"In this release {covers['chunks']:,} of {covers['of_chunks']:,} chunks with several codes hold such a "
+        f"pair, {covers['pairs']:,} pairs in all. "
+    )
+
+
+def limits(k: int, m: int, *, safe: bool, covers: Mapping[str, int] | None = None) -> tuple[str, ...]:
     """What the guarantee leaves open."""
     cover = (
         "Such codes were put apart here (`safe`), for which no theorem is claimed."
@@ -359,7 +376,7 @@ def limits(k: int, m: int, *, safe: bool) -> tuple[str, ...]:
         ),
         (
             "**One code may give away another.** Where all patients of a chunk with code x also have code "
-            f"y, who knows x learns y (the cover problem). {cover}"
+            f"y, who knows x learns y (the cover problem). {_covers_found(covers)}{cover}"
         ),
         (
             f"**More than {m}.** Nothing is promised against somebody who knows more than {m} of a "

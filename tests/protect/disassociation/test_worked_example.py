@@ -18,7 +18,9 @@ from tests.protect.disassociation.shapes import (
 )
 
 from leeward import workflow
+from leeward.measure.covers import covers
 from leeward.measure.estimates import estimate
+from leeward.measure.published import read
 from leeward.protect.disassociation import Disassociation, core
 
 RECORDS = running_example()
@@ -111,3 +113,7 @@ def test_estimates_from_the_released_files(
     found = estimate(release, codes.split(), prior="uniform")
     assert (found.low, found.high) == (low, high)
     assert found.expected == pytest.approx(expected)
+
+
+def test_the_release_counts_its_cover_pairs(release: Path) -> None:
+    assert covers(read(release)) == {"pairs": 3, "chunks": 2, "of_chunks": 4}

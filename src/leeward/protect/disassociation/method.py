@@ -101,7 +101,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         nested=parameters.nested,
         safe=parameters.safe,
         refine=parameters.refine,
-        settle=parameters.partitioning == "settled",
+        settle=parameters.chosen_partitioning == "settled",
         recut=parameters.recut,
         max_joint=parameters.joint_limit or core.NO_LIMIT,
     )

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PARTITIONINGS = {"settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
 
+SETTLED_FROM_K = 4
+"""From this k on `settled` beats `paper` on both measures (docs/benchmarks.md); below, pairs suffer."""
+
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
 
@@ -39,8 +42,9 @@ class Disassociation:
     """Most codes that an attacker knows, at least 1; the longest record's length protects against full knowledge."""
     policy: PolicyLike = None
     """Codes to keep together: `hierarchy:1`, `similarity:10`, `frequency:0.0125`, `file:PATH`, or a mapping."""
-    partitioning: str = "settled"
-    """`settled`: records choose a better cluster after the split (ours); `paper`: HorPart as published."""
+    partitioning: str = "auto"
+    """`settled`: records choose a better cluster after the split (ours); `paper`: HorPart as published; `auto`: what
+    answers counts better on the sets measured, `settled` from k = 4 on."""
     max_cluster: int | None = None
     """Parts of at least this many records are split further. Default: 10k for `settled`, 2k for `paper`."""
     recut: bool = True
@@ -79,7 +83,7 @@ class Disassociation:
         ):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), least)
-        _one_of("partitioning", self.partitioning, tuple(PARTITIONINGS))
+        _one_of("partitioning", self.partitioning, ("auto", *PARTITIONINGS))
         _one_of("prior", self.prior, PRIORS)
         sensitive = (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
         if self.diversity is not None and not sensitive:
@@ -88,14 +92,25 @@ class Disassociation:
         object.__setattr__(self, "_parsed", parse(self.policy))
 
     @property
+    def chosen_partitioning(self) -> str:
+        """`partitioning`, with `auto` decided."""
+        if self.partitioning == "auto":
+            return "settled" if self.k >= SETTLED_FROM_K else "paper"
+        return self.partitioning
+
+    @property
     def cluster_limit(self) -> int:
         """Parts of at least this many records are split further."""
-        return self.max_cluster if self.max_cluster is not None else PARTITIONINGS[self.partitioning] * self.k
+        return (
+            self.max_cluster
+            if self.max_cluster is not None
+            else PARTITIONINGS[self.chosen_partitioning] * self.k
+        )
 
     @property
     def joint_limit(self) -> int | None:
         """Joint clusters of more records are not made; None: no limit."""
-        if self.max_joint is None and self.partitioning == "settled":
+        if self.max_joint is None and self.chosen_partitioning == "settled":
             return SETTLED_MAX_JOINT * self.k
         return self.max_joint
 
@@ -106,7 +121,7 @@ class Disassociation:
             "k": self.k,
             "m": self.m,
             "policy": None if policy is None else policy.kind if policy.kind == "file" else str(policy),
-            "partitioning": self.partitioning,
+            "partitioning": self.chosen_partitioning,
             "max_cluster": self.cluster_limit,
             "max_joint": self.joint_limit,
             "recut": self.recut,
