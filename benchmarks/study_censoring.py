@@ -104,8 +104,14 @@ def tables_1_and_2(sample: Cohort, population: Cohort) -> list[str]:
                 found = figures(sample, population, Censoring(k=k, cap=cap, scope=scope), ["cul"])["cul"]
                 shown = "GCCens" if scope == "global" else "by record"
                 rows.append(
-                    [label, shown, *four(found["cul_after_cap"]), *four(found["cul"])[:2]]
-                    + [percent(found["changed_records_after_cap"]), percent(found["kept"])]
+                    [
+                        label,
+                        shown,
+                        *four(found["cul_after_cap"]),
+                        *four(found["cul"])[:2],
+                        percent(found["changed_records_after_cap"]),
+                        percent(found["kept"]),
+                    ]
                 )
             rows.append([label, "*thesis*", *four(thesis), "", "", "16 %" if (k, cap) == (5, 3) else "", ""])
         head = [
@@ -227,11 +233,15 @@ def synthetic_part(folder: Path, out: Path) -> list[str]:
     population, sample = (read(file) for file in synthetic(folder, PATIENTS, len(FOUR)))
     return [
         "## Synthetic data in the thesis's shape\n",
-        f"`leeward synth repeats --seed 1`: {PATIENTS:,} people, a sample of {SAMPLE_PATIENTS:,}. Mean mentions of "
-        f"{', '.join(FOUR)}: population {means(population)} (thesis {', '.join(map(str, POPULATION_MEANS))}), sample "
-        f"{means(sample)} (thesis {', '.join(map(str, SAMPLE_MEANS))}). Only these means, the sizes and the share of "
-        "unique records are published; the joint distribution is ours, so Tables 1 and 2 can agree in kind, not in "
-        "every figure: they hang on a handful of people who have many mentions of all four codes.\n",
+        (
+            f"`leeward synth repeats --seed 1`: {PATIENTS:,} people, a sample of {SAMPLE_PATIENTS:,}. Mean mentions of "
+            f"{', '.join(FOUR)}: population {means(population)} (thesis "
+            f"{', '.join(map(str, POPULATION_MEANS))}), sample "
+            f"{means(sample)} (thesis {', '.join(map(str, SAMPLE_MEANS))}). Only these means, the "
+            "sizes and the share of "
+            "unique records are published; the joint distribution is ours, so Tables 1 and 2 can agree in kind, not in "
+            "every figure: they hang on a handful of people who have many mentions of all four codes.\n"
+        ),
         "### Figure 2: distinguishability\n",
         *figure_2("synthetic", sample, population, out),
         *tables_1_and_2(sample, population),
@@ -250,16 +260,23 @@ def uci_part(data: Path, out: Path) -> list[str]:
     codes = len(population.code_sets().codes)
     return [
         "## Real data: UCI, 130 US hospitals\n",
-        f"Population: all {len(population.code_sets()):,} patients with a code, {codes} ICD-9 codes, every row a mention. "
-        f"Samples: {SAMPLE_PATIENTS:,} patients drawn with equal chances, seeds {', '.join(map(str, SEEDS))}; where one "
-        "sample is shown it is the first.\n",
+        (
+            f"Population: all {len(population.code_sets()):,} patients with a code, {codes} ICD-9 "
+            "codes, every row a mention. "
+            f"Samples: {SAMPLE_PATIENTS:,} patients drawn with equal chances, seeds "
+            f"{', '.join(map(str, SEEDS))}; where one "
+            "sample is shown it is the first.\n"
+        ),
         "### Figure 2: distinguishability\n",
         *figure_2("uci", samples[0], population, out),
         "### What is kept at caps 3\n",
         costs(samples, population),
-        "A record that `scope: record` empties has no code that k people have; nothing could be kept of it by any "
-        "method. `not exact` counts, over all samples, the records whose search ran out of its budget. The attack is "
-        "on 500 different records of the first sample.\n",
+        (
+            "A record that `scope: record` empties has no code that k people have; nothing could be kept of it by any "
+            "method. `not exact` counts, over all samples, the records whose search ran out of its "
+            "budget. The attack is "
+            "on 500 different records of the first sample.\n"
+        ),
         "### Caps 3 to 10\n",
         caps_3_to_10(samples[0], population),
         "### The thesis's four codes\n",
@@ -296,9 +313,13 @@ def main() -> None:
         parts = [
             "# Censoring repeated codes: risk and utility\n",
             f"Made by `python benchmarks/study_censoring.py --data DIR`, commit {commit()}; {machine()}.\n",
-            "Tamersoy 2011, chapter III. CUL (censoring utility loss) is the share of a record's mentions that were "
-            "taken out; *of original* counts what the caps take at the start, the other columns do not (the thesis's "
-            "Table 2 only fits the latter). `GCCens` is `scope: global`, `by record` is `scope: record`.\n",
+            (
+                "Tamersoy 2011, chapter III. CUL (censoring utility loss) is the share of a record's "
+                "mentions that were "
+                "taken out; *of original* counts what the caps take at the start, the other columns "
+                "do not (the thesis's "
+                "Table 2 only fits the latter). `GCCens` is `scope: global`, `by record` is `scope: record`.\n"
+            ),
             *synthetic_part(chosen.folder or Path(scratch), chosen.out),
             *(uci_part(chosen.data, chosen.out) if chosen.data else []),
             READING,

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import censoring as oracle
+from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released
+from tests.protect.censoring.test_properties import large_problem
 
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
@@ -16,9 +19,6 @@ from leeward.measure import measure
 from leeward.protect.censoring import Censoring
 from leeward.randomness import Randomness
 from leeward.release import Release, write
-from tests.oracles import censoring as oracle
-from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released
-from tests.protect.censoring.test_properties import large_problem
 
 
 def measured(tmp_path: Path, sample, population, method: Censoring, wanted=()):  # type: ignore[no-untyped-def]

@@ -53,7 +53,7 @@ def gccens(
 
 
 def largest_safe(record: Codes, population: Sequence[Codes], k: int, caps: Mapping[str, int]) -> list[str]:
-    """The largest part of the capped record with dis ≥ k; of equals the one with more of the first code, then the next."""
+    """The largest part of the capped record with dis ≥ k; of equals that with more of the first code, then the next."""
     held = Counter(capped(record, caps))
     codes = sorted(held)
     best: tuple[int, tuple[int, ...]] = (-1, ())

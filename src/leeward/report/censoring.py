@@ -89,13 +89,18 @@ def risk(release: Release, measures: Figures) -> Section | None:
     return Section(
         "Risk in the population and in the sample",
         (
-            "**Distinguishability** is how many people of the population contain a record. One over it is the chance "
-            "of guessing right whose the record is.",
+            (
+                "**Distinguishability** is how many people of the population contain a record. One "
+                "over it is the chance "
+                "of guessing right whose the record is."
+            ),
             chart,
             _risks(figures),
-            "Prosecutor: somebody who knows that a person is in the sample and compares released records with one "
-            "another; a k-map promises nothing against this. Journalist: somebody who does not know who is in it. "
-            "Marketer: the share of right guesses when every record is guessed.",
+            (
+                "Prosecutor: somebody who knows that a person is in the sample and compares released records with one "
+                "another; a k-map promises nothing against this. Journalist: somebody who does not know who is in it. "
+                "Marketer: the share of right guesses when every record is guessed."
+            ),
         ),
     )
 
@@ -147,7 +152,8 @@ def loss(measures: Figures) -> Section | None:
             y_title="records",
             colors={AFTER: charts.BLUE},
         ),
-        f"{percent(figures['changed_records'])} of the records lost something; {figures['emptied_records']:,} are empty.",
+        f"{percent(figures['changed_records'])} of the records lost something; "
+        f"{figures['emptied_records']:,} are empty.",
     )
 
     def row(name: str, key: str) -> tuple[str, ...]:
@@ -162,8 +168,10 @@ def loss(measures: Figures) -> Section | None:
     return Section(
         "What was censored",
         (
-            f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
-            f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave).",
+            (
+                f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
+                f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave)."
+            ),
             chart,
             table,
         ),
@@ -253,12 +261,19 @@ def attack(release: Release, measures: Figures) -> Section | None:
     return Section(
         "Somebody who knows the rule",
         (
-            "The k-map counts people who contain a released record. Who has the whole population, knows this rule, "
-            "and knows that a record of the sample is a person's full record, can do more: carry the rule out for each "
-            "of them, and keep those whose record it turns into exactly the released one, the **consistent owners**.",
+            (
+                "The k-map counts people who contain a released record. Who has the whole population, knows this rule, "
+                "and knows that a record of the sample is a person's full record, can do more: carry "
+                "the rule out for each "
+                "of them, and keep those whose record it turns into exactly the released one, the "
+                "**consistent owners**."
+            ),
             table,
-            "This goes beyond the guarantee. It matters where a recipient may hold the population's full records, as "
-            "an employee of the hospital may.",
+            (
+                "This goes beyond the guarantee. It matters where a recipient may hold the "
+                "population's full records, as "
+                "an employee of the hospital may."
+            ),
         ),
     )
 
@@ -269,9 +284,12 @@ def plain_words(release: Release) -> Section:
     return Section(
         "In plain words",
         (
-            f"Somebody knows which codes a person was given, and how often. For every released record there are at "
-            f"least **{k} people** in the population who have all of its codes at least as often, so guessing whose it "
-            f"is succeeds at most once in {k}, as long as it is not known who is in the sample.",
+            (
+                f"Somebody knows which codes a person was given, and how often. For every released record there are at "
+                f"least **{k} people** in the population who have all of its codes at least as often, "
+                "so guessing whose it "
+                f"is succeeds at most once in {k}, as long as it is not known who is in the sample."
+            ),
             "What a board should know before it signs:",
             Notes(tuple(release.guarantee["not_protected"])),
         ),

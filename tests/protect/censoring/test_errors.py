@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released, table
 
 from leeward.engine import LocalEngine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.protect.censoring import Censoring
 from leeward.randomness import Randomness
-from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort, released, table
 
 
 @pytest.mark.parametrize(

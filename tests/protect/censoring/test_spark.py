@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from leeward.protect.censoring import Censoring
-from leeward.randomness import Randomness
 from tests.protect.censoring.frames import cohort, table
 from tests.protect.censoring.test_properties import large_problem
 from tests.spark_fixture import spark_engine
+
+from leeward.protect.censoring import Censoring
+from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
     from leeward.engine.spark import SparkEngine

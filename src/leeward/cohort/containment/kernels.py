@@ -6,15 +6,25 @@ contained by the people on the lists of all its top items.
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Codes: TypeAlias = NDArray[np.int32]
+People: TypeAlias = NDArray[np.uint32]
+Rows: TypeAlias = NDArray[np.uint16]
+Words: TypeAlias = NDArray[np.uint64]
+Slots: TypeAlias = NDArray[np.int16]
 
 WORDS_AT_ONCE = 512
 """Bit words intersected before they are counted: 4 kB, so that they stay in the first cache."""
 
 
 @njit(cache=True, nogil=True)
-def item_supports(values, counts, caps, starts):
+def item_supports(values: Codes, counts: Codes, caps: Ints, starts: Ints) -> Ints:
     """People on each item's list, int64[items]."""
     supports = np.zeros(starts[-1], np.int64)
     for entry in range(len(values)):
@@ -25,7 +35,9 @@ def item_supports(values, counts, caps, starts):
 
 
 @njit(cache=True, nogil=True)
-def item_lists(offsets, values, counts, caps, starts, list_offsets):
+def item_lists(
+    offsets: Ints, values: Codes, counts: Codes, caps: Ints, starts: Ints, list_offsets: Ints
+) -> People:
     """The people on each item's list, ascending: uint32[sum of supports]."""
     lists = np.empty(list_offsets[-1], np.uint32)
     filled = list_offsets[:-1].copy()
@@ -40,7 +52,7 @@ def item_lists(offsets, values, counts, caps, starts, list_offsets):
 
 
 @njit(cache=True, nogil=True)
-def bit_words(items, list_offsets, lists, n):
+def bit_words(items: Ints, list_offsets: Ints, lists: People, n: int) -> Words:
     """The lists of `items` as bits: uint64[len(items), ceil(n / 64)]."""
     words = np.zeros((len(items), (n + 63) // 64), np.uint64)
     for row in range(len(items)):
@@ -51,7 +63,7 @@ def bit_words(items, list_offsets, lists, n):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def bits_set(word):
+def bits_set(word: Any) -> Any:
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -59,7 +71,7 @@ def bits_set(word):
 
 
 @njit(cache=True, nogil=True)
-def _dense_intersection(rows, words, limit):
+def _dense_intersection(rows: Ints, words: Words, limit: int) -> Any:
     """People in all of the bit rows; stops once `limit` are found."""
     kept = np.empty(WORDS_AT_ONCE, np.uint64)
     total = np.int64(0)
@@ -83,7 +95,7 @@ def _dense_intersection(rows, words, limit):
 
 
 @njit(cache=True, nogil=True)
-def _on_list(lists, start, end, person):
+def _on_list(lists: People, start: int, end: int, person: int) -> int:
     """The first place in `lists[start:end]` that is not below `person` (galloping, then halving)."""
     step = 1
     low = start
@@ -101,7 +113,9 @@ def _on_list(lists, start, end, person):
 
 
 @njit(cache=True, nogil=True)
-def _sparse_intersection(items, list_offsets, lists, dense, words, limit):
+def _sparse_intersection(
+    items: Ints, list_offsets: Ints, lists: People, dense: Ints, words: Words, limit: int
+) -> Any:
     """People on all the lists, the first of which is short; stops once `limit` are found."""
     place = np.empty(len(items), np.int64)
     for j in range(len(items)):
@@ -129,7 +143,19 @@ def _sparse_intersection(items, list_offsets, lists, dense, words, limit):
 
 
 @njit(cache=True, nogil=True)
-def intersections(asked, first, last, top_items, list_offsets, lists, dense, words, n, limit, out):
+def intersections(
+    asked: Ints,
+    first: int,
+    last: int,
+    top_items: Ints,
+    list_offsets: Ints,
+    lists: People,
+    dense: Ints,
+    words: Words,
+    n: int,
+    limit: int,
+    out: Ints,
+) -> None:
     """Distinguishability of the multisets first…last-1 into `out`; `asked` are the offsets of their `top_items`."""
     for q in range(first, last):
         length = asked[q + 1] - asked[q]
@@ -157,7 +183,20 @@ def intersections(asked, first, last, top_items, list_offsets, lists, dense, wor
 
 
 @njit(cache=True, nogil=True)
-def project(codes, levels, floor, offsets, values, counts, starts, list_offsets, lists, shared, slot, found):
+def project(
+    codes: Codes,
+    levels: Codes,
+    floor: int,
+    offsets: Ints,
+    values: Codes,
+    counts: Codes,
+    starts: Ints,
+    list_offsets: Ints,
+    lists: People,
+    shared: Any,
+    slot: Slots,
+    found: People,
+) -> Rows:
     """The overlaps with one record of at least `floor` mentions: uint16[people, codes].
 
     `shared` (uint16[n], zero), `slot` (int16[codes], -1) and `found` (uint32[n]) are scratch and left as they came.
@@ -186,7 +225,7 @@ def project(codes, levels, floor, offsets, values, counts, starts, list_offsets,
 
 
 @njit(cache=True, nogil=True)
-def packed(rows, levels):
+def packed(rows: Rows, levels: Codes) -> Words:
     """Each row as one number in mixed radix (the product of levels + 1 must fit), uint64[n]."""
     keys = np.zeros(len(rows), np.uint64)
     for r in range(len(rows)):
@@ -198,7 +237,7 @@ def packed(rows, levels):
 
 
 @njit(cache=True, nogil=True)
-def unpacked(keys, levels):
+def unpacked(keys: Words, levels: Codes) -> Rows:
     """The rows of `packed`."""
     rows = np.zeros((len(keys), len(levels)), np.uint16)
     for r in range(len(keys)):
@@ -211,7 +250,7 @@ def unpacked(keys, levels):
 
 
 @njit(cache=True, nogil=True)
-def _reachable(rows, weights, active, length, column, k):
+def _reachable(rows: Rows, weights: Ints, active: Ints, length: int, column: int, k: int) -> int:
     """The highest level of a column that people of weight ≥ k among the active rows reach."""
     highest = 0
     for a in range(length):
@@ -228,7 +267,9 @@ def _reachable(rows, weights, active, length, column, k):
 
 
 @njit(cache=True, nogil=True)
-def _peel(rows, weights, active, length, first, k, needed, top):
+def _peel(
+    rows: Rows, weights: Ints, active: Ints, length: int, first: int, k: int, needed: int, top: Ints
+) -> int:
     """Lower each column's top to what k people reach, drop rows that then share fewer than `needed`; repeat.
 
     Works on columns `first`…; returns how many active rows stay, 0 if they weigh less than k or the tops sum to
@@ -261,7 +302,7 @@ def _peel(rows, weights, active, length, first, k, needed, top):
 
 
 @njit(cache=True, nogil=True)
-def largest_shared(rows, weights, k, floor, budget):
+def largest_shared(rows: Rows, weights: Ints, k: int, floor: int, budget: int) -> tuple[Rows, bool, bool]:
     """The largest part shared by people of weight ≥ k: branch and bound over the overlaps with one record.
 
     Columns are the record's codes in lexicographic order and levels are tried from the top, so parts come in falling
@@ -330,7 +371,9 @@ def largest_shared(rows, weights, k, floor, budget):
 
 
 @njit(cache=True, nogil=True)
-def chain_states(offsets, values, counts, sizes, order, room):
+def chain_states(
+    offsets: Ints, values: Codes, counts: Codes, sizes: Ints, order: Ints, room: int
+) -> tuple[Ints, Codes, Codes]:
     """The states of `chains.states` as (offsets, values, counts); `room` bounds their entries."""
     state_offsets = np.zeros(len(sizes) + sizes.sum() + 1, np.int64)
     state_values = np.empty(room, np.int32)

@@ -177,8 +177,11 @@ class Censoring:
             return []
         mentions = int(sample.counts[caps[sample.values] == 0].sum())
         return [
-            f"{without:,} code{'s' if without > 1 else ''} of the sample without a cap: cap 0, all mentions censored "
-            f"({mentions:,} mentions of codes with cap 0). Name them in `caps`, or give `cap` for the rest."
+            (
+                f"{without:,} code{'s' if without > 1 else ''} of the sample without a cap: cap 0, "
+                "all mentions censored "
+                f"({mentions:,} mentions of codes with cap 0). Name them in `caps`, or give `cap` for the rest."
+            )
         ]
 
     def _payload_of(self, cohort: Cohort, sample: CodeCounts) -> pl.DataFrame | None:

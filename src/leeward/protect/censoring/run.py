@@ -50,8 +50,10 @@ def censored(population: Population, originals: Multisets, caps: Ints, k: int, s
     notices = _emptied(originals, parts.kept)
     if greedy:
         notices += (
-            f"{greedy:,} records were too large for the exact search and keep the best part found; "
-            "custody/data/records.parquet says which.",
+            (
+                f"{greedy:,} records were too large for the exact search and keep the best part found; "
+                "custody/data/records.parquet says which."
+            ),
         )
     return Outcome(parts.kept, caps, caps, {**facts, "exact": parts.exact}, notices)
 
