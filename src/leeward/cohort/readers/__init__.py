@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -99,26 +100,27 @@ def read(
     if isinstance(path, pl.DataFrame):
         return read_frame(path, columns, named, texts, "frame")
     kind, store = detected(path, kind, query=query is not None)
-    require_options(
-        kind,
-        query=query is not None,
-        domains=bool(domains),
-        concepts=concepts,
-        patients=patients is not None,
-    )
-    if kind == "lines":
-        return _read_lines(path, named, texts)
-    if kind == "fhir":
-        return read_fhir(path, columns, named, texts)
-    if isinstance(store, Database) and kind == "sql":
-        return read_sql(store, columns, named, texts, date_format, query)
-    if store is None:
-        return read_tables(path, columns, named, texts, date_format, patients)
-    asked = tuple(domains or ())
-    if kind == "omop":
-        return read_omop(store, columns, named, texts, date_format, asked, concepts)
-    several = read_synthea if kind == "synthea" else read_i2b2
-    return several(store, columns, named, texts, date_format, asked)
+    with closing(store) if isinstance(store, Database) else nullcontext():
+        require_options(
+            kind,
+            query=query is not None,
+            domains=bool(domains),
+            concepts=concepts,
+            patients=patients is not None,
+        )
+        if kind == "lines":
+            return _read_lines(path, named, texts)
+        if kind == "fhir":
+            return read_fhir(path, columns, named, texts)
+        if isinstance(store, Database) and kind == "sql":
+            return read_sql(store, columns, named, texts, date_format, query)
+        if store is None:
+            return read_tables(path, columns, named, texts, date_format, patients)
+        asked = tuple(domains or ())
+        if kind == "omop":
+            return read_omop(store, columns, named, texts, date_format, asked, concepts)
+        several = read_synthea if kind == "synthea" else read_i2b2
+        return several(store, columns, named, texts, date_format, asked)
 
 
 def _read_lines(path: str | Path, vocabulary: str | None, missing: frozenset[str]) -> Cohort:

@@ -42,7 +42,10 @@ class Database:
         address, _, place = url.partition("#") if "@" not in url else _split_after_host(url)
         self._engine = _engine(address)
         self.name = Path(self._engine.url.database or self._engine.url.drivername).name
-        with refusals(self.name, "cannot be opened; check its URL, user and password (PGPASSWORD)"):
+        with (
+            self._closed_after_an_error(),
+            refusals(self.name, "cannot be opened; check its URL, user and password (PGPASSWORD)"),
+        ):
             inspector = _sqlalchemy().inspect(self._engine)
             schema, _, self.table = place.rpartition(".")
             self.schema: str | None = schema or None
@@ -57,6 +60,18 @@ class Database:
 
     def _is_schema(self, inspector: sa.Inspector) -> bool:
         return self.table in inspector.get_schema_names()
+
+    @contextmanager
+    def _closed_after_an_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the connections."""
+        self._engine.dispose()
 
     def has(self, table: str) -> bool:
         """Whether the schema has this table or view."""
@@ -199,7 +214,7 @@ def _engine(address: str) -> sa.Engine:
     if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
         raise BadInput(f"{Path(url.database or 'sqlite').name}: no such database file.")
     try:
-        return alchemy.create_engine(url, poolclass=alchemy.NullPool)
+        return alchemy.create_engine(url)
     except (ImportError, alchemy.exc.NoSuchModuleError):
         raise BadInput(
             f"No driver for the database '{url.drivername}'; install its Python package."
