@@ -180,7 +180,10 @@ def _mentions(
 
 def _unique(counts: NDArray[np.int16]) -> NDArray[np.bool_]:
     """Whether nobody else has at least a patient's mentions of the four codes."""
-    different, number, times = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
+    # Four counts of 16 bits pack into one number, which sorts far faster than rows do.
+    packed = np.ascontiguousarray(counts).view(np.int64).ravel()
+    keys, number, times = np.unique(packed, return_inverse=True, return_counts=True)
+    different = keys.view(np.int16).reshape(-1, len(CODES))
     held = different > 0
     offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
     values = np.broadcast_to(np.arange(len(CODES), dtype=np.int32), different.shape)[held]
