@@ -19,6 +19,7 @@ MEASURES: dict[str, str] = {
     "constraints": "leeward.measure.constraints",
     "censoring": "leeward.measure.censoring",
     "disassociation": "leeward.measure.disassociation",
+    "trajectories": "leeward.measure.trajectories",
     "visits": "leeward.measure.visits",
 }
 """Method of the manifest -> module with `DEFAULTS` and `measure(release, cohort, wanted) -> dict`."""

@@ -6,6 +6,7 @@ METHODS: dict[str, str] = {
     "censoring": "leeward.protect.censoring:Censoring",
     "constraints": "leeward.protect.constraints:Constraints",
     "disassociation": "leeward.protect.disassociation:Disassociation",
+    "trajectories": "leeward.protect.trajectories:Trajectories",
     "visits": "leeward.protect.visits:Visits",
 }
 """Method of the spec -> "module:class". A new method adds a row."""

@@ -19,6 +19,7 @@ CHECKERS: dict[str, str] = {
     "constraints": "leeward.verify.constraints:check",
     "censoring": "leeward.verify.censoring:check",
     "disassociation": "leeward.verify.disassociation:check",
+    "trajectories": "leeward.verify.trajectories:check",
     "visits": "leeward.verify.visits:check",
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""

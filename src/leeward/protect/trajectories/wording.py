@@ -79,6 +79,7 @@ def release_of(
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
         ),
         readme=README.format(k=method.k, payload=carried),
+        custody_tables=(ReleaseTable.of("records.parquet", _places(order)),),
         custody=facts,
         notices=tuple(notices),
         seeded=seeded,
@@ -117,6 +118,11 @@ def _records(order: NDArray[np.int64], payload: pl.DataFrame | None) -> pa.Table
         arrow = payload[order].to_arrow()
         columns |= {name: arrow[name] for name in payload.columns}
     return pa.table(columns)
+
+
+def _places(order: NDArray[np.int64]) -> pa.Table:
+    """Whose record is whose, for the custodian's measures: patients by their place in ascending identifiers."""
+    return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
 
 
 def _hierarchy(tree: Hierarchy) -> pa.Table:

@@ -1,0 +1,314 @@
+"""Released trajectories against the data that they come from: every record must generalize a patient of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released
+
+Longs = NDArray[np.int64]
+
+MOST_RECORDS = 150_000
+"""Up to this many records owners are matched one to one; beyond, groups are drawn and looked at singly."""
+
+SAMPLED_GROUPS = 2_000
+
+OPEN_END, OPEN_END_OWN = 127, 150
+"""The oldest age below an open-ended label (`90+`) of the built-in trees, and of a custodian's own."""
+
+
+@dataclass
+class Originals:
+    """Distinct (trajectory, payload) of the source, as leaves: original o has offsets[o]:offsets[o + 1].
+
+    copies : patients a distinct one.  payload : number of its payload values, -1: the release has none alike.
+    """
+
+    offsets: Longs
+    codes: Longs
+    ages: Longs
+    copies: Longs
+    payload: Longs
+
+
+def against_source(released: Released, share: Share, source: Source) -> list[Check]:
+    """The patients are all there, with their payload, and each record has an owner that it generalizes."""
+    if "age" not in source.events.columns:
+        return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
+    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    frame, unknown = leaves_of(source, released, share.manifest["parameters"].get("ages") == "custom")
+    if unknown:
+        return [Check("source_values", False, f"{unknown:,} codes of the source are no leaf of the code hierarchy.")]
+    n = len(released.offsets) - 1
+    patients = frame["patient"].n_unique()
+    checks = [
+        Check(
+            "source_patients",
+            patients == n,
+            f"{n:,} records, {patients:,} patients with a usable age in the source.",
+            {"records": n, "patients": patients},
+        )
+    ]
+    carried, keys = payload_numbers(released, source, payload)
+    if carried is not None:
+        mine = np.sort(released_numbers(released, keys, payload))
+        patient = frame.select("patient").unique().join(carried, on="patient", how="left")
+        same = np.array_equal(mine, np.sort(patient["payload"].fill_null(-1).to_numpy()))
+        detail = "The payload is that of the patients." if same else "The payload is not that of the patients."
+        checks.append(Check("source_payload", same, detail))
+    if not all(check.passed for check in checks):
+        return checks
+    originals = originals_of(frame, carried)
+    groups = groups_of(released, released_numbers(released, keys, payload))
+    checks.append(match_owners(released, groups, originals, n))
+    return checks
+
+
+def leaves_of(source: Source, released: Released, own_tree: bool) -> tuple[pl.DataFrame, int]:
+    """`patient`, `code`, `age` as leaf numbers, rows with a usable age only, in order; and how many codes are unknown."""
+    bounds = []
+    for label, leaf in released.age_tree.leaf.items():
+        found = AGE_LABEL.fullmatch(label)
+        assert found is not None  # the layout check has read every label
+        bounds.append((int(found[1]), OLDEST if found[3] else int(found[2] or found[1]), leaf))
+    leaf_of_year = np.full(OLDEST + 1, -1, np.int64)
+    for first, last, leaf in sorted(bounds):
+        leaf_of_year[first : last + 1] = leaf
+    rank_of_leaf = np.zeros(len(bounds), np.int64)
+    rank_of_leaf[[leaf for _, _, leaf in sorted(bounds)]] = np.arange(len(bounds))
+    events = source.events.select("patient", pl.col("code").cast(pl.String), pl.col("age").cast(pl.Float64).floor())
+    oldest = max(last for _, last, _ in bounds)
+    if oldest == OLDEST:
+        oldest = OPEN_END_OWN if own_tree else OPEN_END
+    usable = events.filter(pl.col("age").is_not_null() & pl.col("age").is_not_nan() & pl.col("age").is_between(0, oldest))
+    year = usable["age"].to_numpy().astype(np.int64)
+    leaf = leaf_of_year[year]
+    distinct = usable["code"].unique()
+    numbers = pl.Series([released.code_tree.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
+    code = usable["code"].replace_strict(distinct, numbers)
+    frame = usable.select("patient", text="code").with_columns(
+        code=code, age=pl.Series(leaf), rank=pl.Series(rank_of_leaf[np.maximum(leaf, 0)])
+    ).filter(pl.col("age") >= 0)
+    unknown = int((numbers < 0).sum())
+    return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
+
+
+def payload_numbers(
+    released: Released, source: Source, payload: list[str]
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """`patient`, `payload` (a number for each distinct combination of values), and the numbers' own table."""
+    if not payload or source.patients is None:
+        return None, None
+    texts = source.patients.select("patient", *(pl.col(name).cast(pl.String).fill_null("\0") for name in payload))
+    keys = texts.select(payload).unique().sort(payload).with_row_index("payload").cast({"payload": pl.Int64})
+    return texts.join(keys, on=payload, how="left").select("patient", "payload"), keys
+
+
+def released_numbers(released: Released, keys: pl.DataFrame | None, payload: list[str]) -> Longs:
+    """The payload number of each released record; -1 for values that no patient has."""
+    if keys is None:
+        return np.zeros(len(released.offsets) - 1, np.int64)
+    texts = released.records.select(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
+    return texts.join(keys, on=payload, how="left", maintain_order="left")["payload"].fill_null(-1).to_numpy()
+
+
+def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals:
+    """The distinct trajectories of the source."""
+    whole = frame.group_by("patient", maintain_order=True).agg("code", "age")
+    if carried is not None:
+        whole = whole.join(carried, on="patient", how="left", maintain_order="left")
+    else:
+        whole = whole.with_columns(payload=pl.lit(0, pl.Int64))
+    seen: dict[tuple[bytes, bytes, int], int] = {}
+    first, copies = [], []
+    rows = zip(whole["code"], whole["age"], whole["payload"].fill_null(-1).to_list(), strict=True)
+    for row, (codes, ages, payload) in enumerate(rows):
+        key = (codes.to_numpy().tobytes(), ages.to_numpy().tobytes(), payload)
+        number = seen.setdefault(key, len(first))
+        if number == len(first):
+            first.append(row)
+            copies.append(0)
+        copies[number] += 1
+    kept = whole[first]
+    lengths = kept["code"].list.len().to_numpy()
+    return Originals(
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        kept["code"].explode().to_numpy().astype(np.int64),
+        kept["age"].explode().to_numpy().astype(np.int64),
+        np.array(copies, np.int64),
+        kept["payload"].fill_null(-1).to_numpy(),
+    )
+
+
+def groups_of(released: Released, payload: Longs) -> list[tuple[int, int, int]]:
+    """(a record of the group, its payload number, how many records) of each (published trajectory, payload)."""
+    table = pl.DataFrame({"kind": released.kind, "payload": payload, "record": np.arange(len(payload))})
+    found = table.group_by("kind", "payload").agg(pl.col("record").min(), pl.len()).sort("kind", "payload")
+    return list(zip(found["record"].to_list(), found["payload"].to_list(), found["len"].to_list(), strict=True))
+
+
+@dataclass
+class Finder:
+    """Finds the originals that a published trajectory can stand for."""
+
+    released: Released
+    originals: Originals
+    known: dict[int, Longs] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        o = self.originals
+        self.width = len(self.released.age_tree.leaf)
+        codes = len(self.released.code_tree.leaf)
+        used, code = np.unique(o.codes, return_inverse=True)
+        # Only codes that occur get cells: hierarchies may have many thousands.
+        self.used = used
+        cells = code * self.width + o.ages
+        owner = np.repeat(np.arange(len(o.copies)), np.diff(o.offsets))
+        order = np.argsort(cells, kind="stable")
+        counts = np.bincount(cells, minlength=len(used) * self.width)
+        self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.holder = owner[order]
+        self.sums = np.zeros((len(used) + 1, self.width + 1), np.int64)
+        self.sums[1:, 1:] = counts.reshape(len(used), self.width).cumsum(0).cumsum(1)
+        self.seen = np.full(len(o.copies), -1, np.int64)
+        self.everyone = np.arange(len(o.copies))
+        self.buffer, self.held = np.empty(len(o.copies), np.int64), np.empty(len(o.copies), np.int64)
+        self.columns = np.searchsorted(used, np.arange(codes + 1))
+
+    def rectangles(self, record: int) -> tuple[Longs, Longs, Longs, Longs]:
+        """Leaf intervals of the record's pairs."""
+        r = self.released
+        span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
+        codes, ages = r.codes[span], r.ages[span]
+        return r.code_tree.low[codes], r.code_tree.high[codes], r.age_tree.low[ages], r.age_tree.high[ages]
+
+    def rarest(self, record: int) -> tuple[int, int]:
+        """(pairs of the source inside the record's rarest pair, its place); everybody for an empty record."""
+        from leeward.verify._trajectory_kernels import grid_sum
+
+        c_low, c_high, a_low, a_high = self.rectangles(record)
+        best = (len(self.holder) + 1, -1)
+        for i in range(len(c_low)):
+            inside = grid_sum(self.sums, self.columns[c_low[i]], self.columns[c_high[i]], a_low[i], a_high[i])
+            best = min(best, (int(inside), i))
+        return best
+
+    def owners(self, record: int, payload: int) -> Longs:
+        """The originals with this payload that the record can stand for, ascending."""
+        from leeward.verify import _trajectory_kernels as kernels
+
+        c_low, c_high, a_low, a_high = self.rectangles(record)
+        inside, place = self.rarest(record)
+        candidates = self.everyone
+        if place >= 0 and inside < len(self.everyone):
+            found = kernels.holders(
+                self.columns[c_low[place]], self.columns[c_high[place]], a_low[place], a_high[place],
+                self.starts, self.holder, self.width, self.seen, record, self.held,
+            )  # fmt: skip
+            candidates = self.held[:found]
+        o = self.originals
+        found = kernels.owners(c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer)
+        owners = np.sort(self.buffer[:found])
+        return owners[o.payload[owners] == payload]
+
+
+def match_owners(released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int) -> Check:
+    """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
+    finder = Finder(released, originals)
+    if n > MOST_RECORDS:
+        chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
+        short = sum(int(originals.copies[finder.owners(r, p)].sum()) < size for r, p, size in chosen)
+        return of_count(
+            "owners",
+            short,
+            f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many records to "
+            "match one to one).",
+            "groups have fewer patients that they can stand for than records.",
+            {"groups": len(chosen), "matched": False},
+        )
+    missing = unmatched(finder, groups, originals.copies.copy())
+    return of_count(
+        "owners",
+        missing,
+        "Every record can be given a patient of its own whom it generalizes, in order.",
+        "records generalize no patient that is left for them.",
+        {"groups": len(groups), "matched": True},
+    )
+
+
+def unmatched(finder: Finder, groups: list[tuple[int, int, int]], left: Longs) -> int:
+    """Records that no assignment can serve: greedy, most particular groups first, then augmenting paths."""
+    order = sorted(range(len(groups)), key=lambda g: (finder.rarest(groups[g][0])[0], groups[g][0]))
+    owners: dict[int, Longs] = {}
+    given: list[dict[int, int]] = [{} for _ in groups]
+    holders: dict[int, set[int]] = {}
+    wanting: list[tuple[int, int]] = []
+    for g in order:
+        record, payload, need = groups[g]
+        owners[g] = finder.owners(record, payload)
+        for original in owners[g][left[owners[g]] > 0].tolist():
+            take = min(need, int(left[original]))
+            left[original] -= take
+            need -= take
+            given[g][original] = take
+            holders.setdefault(original, set()).add(g)
+            if not need:
+                break
+        if need:
+            wanting.append((g, need))
+    return sum(need - _augmented(g, need, owners, given, holders, left) for g, need in wanting)
+
+
+def _augmented(
+    start: int,
+    need: int,
+    owners: dict[int, Longs],
+    given: list[dict[int, int]],
+    holders: dict[int, set[int]],
+    left: Longs,
+) -> int:
+    """How many more records of group `start` find an owner by handing others' owners on."""
+    for served in range(need):
+        came: dict[int, tuple[int, int] | None] = {start: None}
+        queue = deque([start])
+        end: tuple[int, int] | None = None
+        reached = np.zeros(len(left), np.bool_)
+        while queue and end is None:
+            g = queue.popleft()
+            fresh = owners[g][~reached[owners[g]]]
+            reached[fresh] = True
+            free = fresh[left[fresh] > 0]
+            if len(free):
+                end = (g, int(free[0]))
+                break
+            for original in fresh.tolist():
+                for other in sorted(holders.get(original, ())):
+                    if other not in came:
+                        came[other] = (g, original)
+                        queue.append(other)
+        if end is None:
+            return served
+        g, original = end
+        left[original] -= 1
+        while True:
+            given[g][original] = given[g].get(original, 0) + 1
+            holders.setdefault(original, set()).add(g)
+            step = came[g]
+            if step is None:
+                break
+            before, handed = step
+            given[g][handed] -= 1
+            if not given[g][handed]:
+                del given[g][handed]
+                holders[handed].discard(g)
+            g, original = before, handed
+    return need
+
+
