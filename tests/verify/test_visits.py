@@ -1,0 +1,212 @@
+"""The verifier of visits is tested by breaking releases: each planted violation is caught, and by the right check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from tests.protect.visits.frames import cohort
+
+from leeward.cli.cohort import extract
+from leeward.cohort.cohort import Cohort
+from leeward.errors import BadInput
+from leeward.protect.visits import Visits
+from leeward.workflow import protect, verify
+
+CODES = [f"{category}.{digit}" for category in (250, 272, 401, 428, 780) for digit in range(3)]
+
+
+def made_up(people: int = 80) -> Cohort:
+    draws = np.random.Generator(np.random.Philox(key=11))
+    appeal = 1 / np.arange(1, len(CODES) + 1)
+    records = {
+        f"p{n:03d}": [
+            list(draws.choice(CODES, size=draws.integers(1, 4), p=appeal / appeal.sum()))
+            for _ in range(draws.integers(1, 4))
+        ]
+        for n in range(people)
+    }
+    patients = pl.DataFrame({"patient": list(records), "snp": draws.integers(0, 3, people)})
+    return cohort(records, patients)
+
+
+VARIANTS = {
+    "visit": {},
+    "code": {"level": "code"},
+    "containment": {"level": "containment", "merge_visits": True},
+    "generalize": {"enforce": "generalize"},
+    "merged": {"merge_visits": True},
+    "payload": {"payload": ("snp",)},
+}
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A sound release of each variant, verified with its source while it was written."""
+    folder = tmp_path_factory.mktemp("visits")
+    for name, parameters in VARIANTS.items():
+        protect(made_up(), Visits(k=3, **parameters), folder / name, seed=1)  # type: ignore[arg-type]
+    extract(folder / "payload", "snp >= 1", folder / "extract", seed=1)
+    return {name: folder / name for name in (*VARIANTS, "extract")}
+
+
+def broken(release: Path, target: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
+    """A copy with one file changed and, in `share/`, a manifest that fits the change."""
+    shutil.copytree(release, target)
+    file = target / path
+    pq.write_table(change(pl.read_parquet(file)).to_arrow().cast(pq.read_schema(file)), file)
+    manifest = json.loads((target / "share" / "release.json").read_text())
+    for entry in manifest["files"]:
+        found = target / "share" / entry["path"]
+        entry["sha256"] = hashlib.sha256(found.read_bytes()).hexdigest()
+        entry["rows"] = pq.read_metadata(found).num_rows if found.suffix == ".parquet" else entry["rows"]
+    (target / "share" / "release.json").write_text(json.dumps(manifest))
+    return target
+
+
+def failures(folder: Path, source: Cohort | None = None) -> set[str]:
+    return {check.name for check in verify(folder, source).failures}
+
+
+def in_first(visits: pl.DataFrame, codes: list[str]) -> pl.DataFrame:
+    """The first visit gets other codes."""
+    first = pl.int_range(pl.len()) == 0
+    return visits.with_columns(codes=pl.when(first).then(pl.lit(sorted(codes))).otherwise("codes"))
+
+
+VISITS = "share/data/visits.parquet"
+ALL_FIVE = ["250.0", "272.0", "401.0", "428.0", "780.0"]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_sound_releases_pass_with_and_without_source(releases, name: str) -> None:  # type: ignore[no-untyped-def]
+    assert verify(releases[name]).passed
+    assert verify(releases[name], made_up()).passed
+
+
+@pytest.mark.parametrize(
+    ("name", "check"), [("visit", "visit_sets"), ("generalize", "visit_sets"), ("merged", "visit_sets")]
+)
+def test_a_set_of_one_patient_is_caught(releases, tmp_path: Path, name: str, check: str) -> None:  # type: ignore[no-untyped-def]
+    folder = broken(releases[name], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
+    assert check in failures(folder)
+
+
+def test_a_set_repeated_by_one_patient_is_still_one_patient(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def repeat(visits: pl.DataFrame) -> pl.DataFrame:
+        last = visits.filter(pl.col("record") == visits["record"].max())
+        rows = [last.with_columns(visit=pl.lit(n, pl.Int64), codes=pl.lit(ALL_FIVE)).head(1) for n in range(9)]
+        return pl.concat([visits.filter(pl.col("record") != visits["record"].max()), *rows])
+
+    assert "visit_sets" in failures(broken(releases["visit"], tmp_path / "x", VISITS, repeat))
+
+
+def test_a_rare_code_is_caught_at_level_code(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = broken(releases["code"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ["999.9"]))
+    assert failures(folder) == {"codes"}
+
+
+def test_a_uncontained_visit_set_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = "custody/data/visit_sets.parquet"
+    folder = broken(releases["containment"], tmp_path / "x", path, lambda sets: in_first(sets, ALL_FIVE))
+    assert failures(folder) >= {"contained_sets", "unions_of_visit_sets"}
+
+
+def test_containment_cannot_be_checked_from_the_share_alone(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    shutil.copytree(releases["containment"] / "share", tmp_path / "sent")
+    with pytest.raises(BadInput, match="verify the whole release folder"):
+        verify(tmp_path / "sent")
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (lambda v: v.with_columns(visit=pl.col("visit") + 1), "visits_numbered"),
+        (lambda v: v.with_columns(record=pl.col("record") + 1000), "visits_of_records"),
+        (lambda v: v.with_columns(codes=pl.col("codes").list.reverse()), "sets_sorted"),
+        (lambda v: v.with_columns(codes=pl.concat_list("codes", "codes").list.sort()), "sets_sorted"),
+        (lambda v: v.with_columns(codes=pl.lit([], pl.List(pl.String))), "sets_sorted"),
+    ],
+)
+def test_a_damaged_table_is_caught(releases, tmp_path: Path, change, check: str) -> None:  # type: ignore[no-untyped-def]
+    assert check in failures(broken(releases["visit"], tmp_path / "x", VISITS, change))
+
+
+def test_a_missing_record_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = broken(releases["visit"], tmp_path / "x", "share/data/records.parquet", lambda r: r.head(r.height - 1))
+    assert "records_numbered" in failures(folder)
+
+
+def test_visits_of_two_patients_exchanged_are_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Every set keeps its holders: only the source tells."""
+
+    def exchange(visits: pl.DataFrame) -> pl.DataFrame:
+        highest = visits["record"].max()
+        return visits.with_columns(record=highest - pl.col("record")).sort("record", "visit")
+
+    folder = broken(releases["visit"], tmp_path / "x", VISITS, exchange)
+    assert failures(folder) == set()
+    assert failures(folder, made_up()) & {"parts_of_source_visits", "witness"}
+
+
+def test_a_visit_cut_in_two_is_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Splitting a visit could satisfy k; the attacker would intersect the pieces."""
+
+    def same_row_twice(witness: pl.DataFrame) -> pl.DataFrame:
+        several = witness.filter(pl.len().over("record") > 1)["record"][0]
+        row = witness.filter(pl.col("record") == several)["row"][0]
+        return witness.with_columns(row=pl.when(pl.col("record") == several).then(row).otherwise("row"))
+
+    folder = broken(releases["visit"], tmp_path / "x", "custody/data/visits.parquet", same_row_twice)
+    assert "one_source_visit_each" in failures(folder, made_up())
+
+
+def test_an_invented_code_is_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def invent(visits: pl.DataFrame) -> pl.DataFrame:
+        return visits.with_columns(codes=pl.lit(["250.0"]))
+
+    folder = broken(releases["visit"], tmp_path / "x", VISITS, invent)
+    assert failures(folder) == set()
+    assert failures(folder, made_up()) == {"parts_of_source_visits"}
+
+
+def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def mix(codes: pl.DataFrame) -> pl.DataFrame:
+        return codes.with_columns(
+            label=pl.when(pl.col("code").is_in(["250.0", "401.0"])).then(pl.lit("250.0|401.0")).otherwise("label")
+        )
+
+    folder = broken(releases["visit"], tmp_path / "x", "custody/data/codes.parquet", mix)
+    assert "merged_inside_groups" in failures(folder, made_up())
+
+
+def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = broken(
+        releases["payload"], tmp_path / "x", "share/data/records.parquet", lambda r: r.with_columns(snp=pl.lit(2, pl.Int64))
+    )
+    assert failures(folder, made_up()) == {"payload"}
+
+
+def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert verify(releases["extract"]).passed
+    changed = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
+    assert failures(changed) == {"visit_sets", "same_as_master"}
+    shutil.copytree(releases["extract"] / "share", tmp_path / "sent")
+    with pytest.raises(BadInput, match="custody/master.json"):
+        verify(tmp_path / "sent")
+
+
+def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    shutil.copytree(releases["extract"], tmp_path / "x")
+    note = tmp_path / "x" / "custody" / "master.json"
+    named = json.loads(note.read_text())
+    note.write_text(json.dumps({**named, "path": str(releases["visit"])}))
+    with pytest.raises(BadInput, match="not the master that this cohort was drawn from"):
+        verify(tmp_path / "x")
