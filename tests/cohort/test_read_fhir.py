@@ -165,6 +165,9 @@ def test_documents_alone_are_a_cohort_without_events(tmp_path: Path) -> None:
     assert cohort.events is None
     assert cohort.notes is not None
     assert cohort.notes.height == 2
+    by_pattern = read(tmp_path / "*.ndjson").notes
+    assert by_pattern is not None
+    assert by_pattern.equals(cohort.notes)
 
 
 def test_rows_count_on_through_files(folder: Path) -> None:

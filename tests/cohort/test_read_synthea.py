@@ -71,6 +71,16 @@ def test_years_of_two_digits_put_nobody_after_the_first_event(tmp_path: Path) ->
     assert kinds(cohort)["unreadable birth"] == (1, (3,))
 
 
+def test_events_with_years_of_two_digits(tmp_path: Path) -> None:
+    files = {
+        "conditions.csv": "DATE,PATIENT,CODE\n5/1/2008,p1,1\n10/2/71,p1,1\nsecret,p1,1\n",
+        "patients.csv": "ID,BIRTHDATE\np1,9/22/36\n",
+    }
+    cohort = read(written(tmp_path / "s", files))
+    assert whole_ages(cohort) == [71, 35, None]
+    assert kinds(cohort)["unreadable date"] == (1, (3,))
+
+
 def test_further_tables(tmp_path: Path) -> None:
     files = {
         **NOW,

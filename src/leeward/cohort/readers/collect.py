@@ -58,6 +58,8 @@ class Collector:
     unit: str = "row"
     lenient: bool = False
     """Dates that cannot be read become notices, not errors; so they do where ages come from births."""
+    forms: tuple[str, ...] = ISO
+    """How dates may be written where they are read leniently and `date_format` says nothing."""
     last_row: int = 0
     _file: str = field(init=False)
     _rows_before: int = 0
@@ -165,7 +167,7 @@ class Collector:
     def _add_leniently(
         self, role: str, name: str, column: pa.Array, of_events: Callable[[pl.Series], pl.Series]
     ) -> None:
-        forms = ISO if self.date_format is None else (self.date_format,)
+        forms = self.forms if self.date_format is None else (self.date_format,)
         read, two_digits, bad = dates_leniently(column, self._file, name, self.missing, forms)
         self._unreadable.setdefault(role, []).append(of_events(bad))
         if role == "date":

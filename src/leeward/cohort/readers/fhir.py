@@ -26,7 +26,7 @@ from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
-from leeward.cohort.readers.files import find_files, is_gzip
+from leeward.cohort.readers.files import find_files, is_gzip, suffix
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import Births, code_and_patients
 from leeward.cohort.readers.values import identifiers
@@ -47,12 +47,12 @@ Resource = Mapping[str, Any]
 
 def has_resources(folder: Path) -> bool:
     """Whether the folder has files of NDJSON."""
-    return any(is_ndjson(file) for file in folder.iterdir())
+    return any(is_ndjson(file) and file.is_file() for file in folder.iterdir())
 
 
 def is_ndjson(file: Path) -> bool:
     """Whether the name says that the file is NDJSON."""
-    return file.is_file() and any(ending in ENDINGS for ending in map(str.lower, file.suffixes[-2:]))
+    return suffix(file) in ENDINGS
 
 
 def read_fhir(
@@ -265,7 +265,9 @@ def _files_by_type(path: str | Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     given = Path(path)
     found = (
-        sorted(f for f in given.iterdir() if is_ndjson(f)) if given.is_dir() else find_files(path, ENDINGS)
+        sorted(f for f in given.iterdir() if f.is_file() and is_ndjson(f))
+        if given.is_dir()
+        else find_files(path, ENDINGS)
     )
     for file in found:
         first = next(_resources(file, None), None)

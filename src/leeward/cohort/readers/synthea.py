@@ -69,7 +69,9 @@ def read_synthea(
     for table in _tables(domains):
         require_table(store, table, "a table of Synthea's CSV")
         mapped = _columns_of(store, table, code)
-        collector = collector or Collector(store.name, mapped, missing, date_format, lenient=True)
+        collector = collector or Collector(
+            store.name, mapped, missing, date_format, lenient=True, forms=FORMS
+        )
         if mapped.optional().keys() != collector.columns.optional().keys():
             raise BadInput(
                 f"{table}: its columns differ in kind from those of the first table; read it alone."

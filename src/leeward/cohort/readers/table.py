@@ -73,9 +73,9 @@ def _patient(columns: Mapping[str, Any] | None) -> str | None:
 
 
 def _of_files(path: str | Path) -> pl.DataFrame:
-    from leeward.cohort.readers.tables import reader_of
+    from leeward.cohort.readers.stores import reader_of
 
-    frames = []
+    frames: list[pl.DataFrame] = []
     for file in find_files(path):
         reader = reader_of(file)
         header = reader.header(file)

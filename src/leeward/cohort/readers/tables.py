@@ -14,7 +14,7 @@ from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import one_row_each
-from leeward.cohort.readers.stores import reader_of as reader_of
+from leeward.cohort.readers.stores import reader_of
 from leeward.cohort.readers.values import identifiers, plain, same_type
 from leeward.errors import BadInput
 
