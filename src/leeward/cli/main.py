@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "visits": ("leeward.cli.visits:visits", "Release a population's visits, each shared by k patients."),
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
     "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
+    "trajectories": ("leeward.cli.trajectories:trajectories", "Release codes in order with age, k-anonymous."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
     "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),
     "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),

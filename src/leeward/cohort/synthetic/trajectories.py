@@ -1,0 +1,242 @@
+"""Synthetic (code, age) trajectories shaped like Table 3 of Tamersoy (2011), with the correlation of real records.
+
+Every patient has one or two latent conditions. A condition brings codes that come together, and an age. Chronic codes
+recur from year to year, acute ones seldom do; patients with many codes are seen in more years. The mean numbers of
+pairs, of codes and of ages a patient are those of the shape: they are solved for on a pilot of patients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+
+CHUNK_PATIENTS = 50_000
+PILOT_PATIENTS = 20_000
+
+YOUNGEST, OLDEST = 1, 102
+MOST_AGES = 24
+FRAILTY_SHAPE = 1.1
+"""Of the gamma number that makes some patients have many codes in many years."""
+
+OWN_SHARE, BACKGROUND = 8.0, 0.35
+"""Weight of a code of a patient's own condition, and of any other, beside the code's own frequency."""
+
+# Conditions: (share of patients, mean age, spread, codes); codes ending in ! are chronic.
+CONDITIONS: tuple[tuple[float, float, float, str], ...] = (
+    (0.24, 61, 12, "401.9! 272.4! 250.00! 401.1! 278.00! 585.9! 414.01! V58.69"),
+    (0.13, 68, 11, "428.0! 427.31! 414.01! 786.50 786.05 285.9 782.3 276.8 584.9"),
+    (0.13, 55, 14, "724.2! 724.5! 719.46 715.90! 729.5 733.00! 305.1!"),
+    (0.12, 38, 22, "493.90! 477.9! 466.0 465.9 473.9 486 496!"),
+    (0.12, 9, 7, "382.9 462 465.9 372.30 493.90! 787.91 V70.0 V72.31"),
+    (0.10, 42, 14, "311! 300.00! 784.0 780.79 305.1! 780.2"),
+    (0.09, 45, 17, "530.81! 789.00 787.01 787.91 599.0 276.1 285.9"),
+    (0.07, 72, 9, "366.16! 365.9! 244.9! 733.00! 401.9! V76.12"),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a set looks like: patients of the thesis, mean pairs, distinct codes and distinct ages a patient."""
+
+    patients: int
+    pairs: float
+    codes: float
+    ages: float
+    conditions: tuple[tuple[float, float, float, str], ...]
+
+
+D4_CONDITIONS = (
+    (0.38, 60, 13, "401! 272! 250!"),
+    (0.30, 66, 12, "401! 272!"),
+    (0.20, 50, 15, "724!"),
+    (0.12, 57, 13, "250! 401!"),
+)
+
+SETS: dict[str, Shape] = {
+    "d50-pop": Shape(27_639, 9.32, 5.88, 3.10, CONDITIONS),
+    "d4-pop": Shape(16_052, 4.05, 1.65, 2.78, D4_CONDITIONS),
+    "d4-smp": Shape(1_896, 6.39, 1.96, 4.04, D4_CONDITIONS),
+}
+"""The sets of Table 3."""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Parameters solved for a shape.
+
+    weights : float64[conditions, codes], log weights.  chronic : float64[codes], how readily a code recurs.
+    """
+
+    shape: Shape
+    codes: tuple[str, ...]
+    weights: NDArray[np.float64]
+    chronic: NDArray[np.float64]
+    more_codes: float = 1.0
+    more_ages: float = 1.0
+    recurrence: float = 0.3
+
+
+def write_trajectories(
+    path: str | Path,
+    patients: int | None = None,
+    shape: str = "d50-pop",
+    seed: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write `patient, code, age` rows and return how many there are.
+
+    Parameters
+    ----------
+    path
+        A `.parquet` or `.csv` file; written aside, then renamed.
+    patients
+        Number of patients (named 1 … n); None: as many as the thesis's set has.
+    shape
+        `d50-pop`, `d4-pop` or `d4-smp` (Table 3).
+    seed
+        The same seed gives the same rows; None draws anew.
+    progress
+        Called with the number of patients written so far.
+
+    Raises BadInput for another shape, no patient, or a file of another kind.
+    """
+    target = Path(path)
+    if shape not in SETS:
+        raise BadInput(f"`shape` must be one of {', '.join(SETS)}; got {shape}.")
+    n = SETS[shape].patients if patients is None else patients
+    if n < 1:
+        raise BadInput(f"`patients` must be at least 1; got {n}.")
+    if target.suffix not in (".parquet", ".csv"):
+        raise BadInput(f"{target.name}: trajectories are written as .parquet or .csv.")
+    randomness = Randomness.of(seed)
+    model = _solved(_model_of(SETS[shape]), randomness.stream("trajectories", "pilot"))
+    aside = target.with_name(target.name + ".partial")
+    schema = pa.schema([("patient", pa.int64()), ("code", pa.string()), ("age", pa.int32())])
+    rows = 0
+    writer = (pq.ParquetWriter if target.suffix == ".parquet" else pcsv.CSVWriter)(aside, schema)
+    try:
+        with writer:
+            for first in range(0, n, CHUNK_PATIENTS):
+                many = min(CHUNK_PATIENTS, n - first)
+                made = _draw(model, randomness.stream("trajectories", first), many)
+                rows += made.height
+                made = made.with_columns(pl.col("patient") + first + 1)
+                writer.write_table(made.to_arrow().cast(schema))
+                if progress is not None:
+                    progress(first + many)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+    return rows
+
+
+def code_list(shape: str = "d50-pop") -> tuple[str, ...]:
+    """The codes of a shape, sorted."""
+    return _model_of(SETS[shape]).codes
+
+
+def _model_of(shape: Shape) -> _Model:
+    listed = [text.split() for *_, text in shape.conditions]
+    codes = tuple(sorted({code.rstrip("!") for each in listed for code in each}))
+    place = {code: number for number, code in enumerate(codes)}
+    chronic = np.full(len(codes), 0.15)
+    weights = np.full((len(listed), len(codes)), BACKGROUND)
+    for condition, each in enumerate(listed):
+        for rank, code in enumerate(each):
+            weights[condition, place[code.rstrip("!")]] += OWN_SHARE / (1 + 0.25 * rank)
+            if code.endswith("!"):
+                chronic[place[code.rstrip("!")]] = 1.0
+    return _Model(shape, codes, np.log(weights), chronic)
+
+
+def _solved(model: _Model, random: np.random.Generator) -> _Model:
+    """The parameters that give the shape's means, on one pilot drawn again and again from the same numbers."""
+    from dataclasses import replace
+
+    seed = int(random.integers(0, 2**62))
+
+    def means(trial: _Model) -> tuple[float, float, float]:
+        drawn = _draw(trial, np.random.Generator(np.random.Philox(seed)), PILOT_PATIENTS)
+        codes = drawn.select("patient", "code").n_unique() / PILOT_PATIENTS
+        ages = drawn.select("patient", "age").n_unique() / PILOT_PATIENTS
+        return drawn.height / PILOT_PATIENTS, codes, ages
+
+    shape = model.shape
+    for _ in range(12):  # each means moves its own parameter, and hardly the others
+        pairs, codes, ages = means(model)
+        model = replace(
+            model,
+            more_codes=model.more_codes * (shape.codes - 1) / max(codes - 1, 0.01),
+            more_ages=model.more_ages * (shape.ages - 1) / max(ages - 1, 0.01),
+            recurrence=min(1.0, model.recurrence * ((shape.pairs - codes) / max(pairs - codes, 0.01)) ** 0.8),
+        )
+    return model
+
+
+def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
+    """`patient` (0 … n − 1), `code`, `age`: distinct rows, sorted."""
+    shares = np.array([share for share, *_ in model.shape.conditions])
+    condition = random.choice(len(shares), n, p=shares / shares.sum())
+    second = random.choice(len(shares), n, p=shares / shares.sum())
+    second = np.where(random.random(n) < 0.3, second, condition)
+    frailty = random.gamma(FRAILTY_SHAPE, 1 / FRAILTY_SHAPE, n)
+    n_codes = 1 + np.minimum(random.poisson(model.more_codes * frailty), len(model.codes) - 1)
+    n_ages = 1 + np.minimum(random.poisson(model.more_ages * (0.3 + 0.7 * frailty)), MOST_AGES - 1)
+    years = _years(model, random, condition, n_ages)
+    owner, code = _codes(model, random, condition, second, n_codes)
+    first = (random.random(len(code)) * n_ages[owner]).astype(np.int64)
+    again = random.random((len(code), MOST_AGES)) < (model.recurrence * model.chronic[code])[:, None]
+    again &= np.arange(MOST_AGES) < n_ages[owner][:, None]
+    again[np.arange(len(code)), first] = True
+    # A year in which nothing was recorded is no year of the trajectory: the patient's first code fills it.
+    covered = np.zeros((n, MOST_AGES), np.bool_)
+    np.logical_or.at(covered, owner, again)
+    leading = np.concatenate([[0], np.cumsum(n_codes)[:-1]])
+    again[leading] |= ~covered & (np.arange(MOST_AGES) < n_ages[:, None])
+    row, year = np.nonzero(again)
+    names = pl.Series(model.codes, dtype=pl.String)
+    return pl.DataFrame(
+        {"patient": owner[row], "code": names.gather(code[row]), "age": years[owner[row], year].astype(np.int32)}
+    ).sort("patient", "age", "code")
+
+
+def _years(
+    model: _Model, random: np.random.Generator, condition: NDArray[np.int64], n_ages: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Distinct rising ages, int64[n, MOST_AGES]; only the first n_ages of a row count."""
+    middle = np.array([age for _, age, *_ in model.shape.conditions])
+    spread = np.array([s for *_, s, _ in model.shape.conditions])
+    start = np.rint(random.normal(middle[condition], spread[condition])).astype(np.int64)
+    gaps = random.geometric(0.75, (len(condition), MOST_AGES))
+    gaps[:, 0] = 0
+    years = np.cumsum(gaps, axis=1)
+    last = years[np.arange(len(condition)), n_ages - 1]
+    start = np.clip(start - last // 2, YOUNGEST, np.maximum(OLDEST - last, YOUNGEST))
+    return np.minimum(start[:, None] + years, OLDEST)
+
+
+def _codes(
+    model: _Model,
+    random: np.random.Generator,
+    condition: NDArray[np.int64],
+    second: NDArray[np.int64],
+    n_codes: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(patient, code) of each distinct code of each patient: weighted draws without replacement (Gumbel tops)."""
+    keys = np.logaddexp(model.weights[condition], model.weights[second])
+    keys += random.gumbel(size=keys.shape)
+    ranked = np.argsort(-keys, axis=1)
+    chosen = np.arange(keys.shape[1]) < n_codes[:, None]
+    owner = np.nonzero(chosen)[0]
+    return owner, ranked[chosen]
