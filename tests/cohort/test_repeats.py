@@ -28,8 +28,8 @@ def test_the_sample_has_the_thesis_means_and_share_of_unique_patients(counts: np
     assert len(np.unique(picked)) == repeats.SAMPLE_PATIENTS
     assert counts[picked].mean(axis=0) == pytest.approx(repeats.SAMPLE_MEANS, abs=0.2)
     sample = counts[picked]
-    unique = [(counts >= record).all(axis=1).sum() == 1 for record in sample[::3]]
-    assert np.mean(unique) == pytest.approx(repeats.UNIQUE, abs=0.03)
+    unique = [(counts >= record).all(axis=1).sum() == 1 for record in sample[::11]]
+    assert np.mean(unique) == pytest.approx(repeats.UNIQUE, abs=0.05)
 
 
 @pytest.mark.parametrize("codes", [4, 30])

@@ -106,7 +106,8 @@ def test_a_streamed_population_gives_the_same_release(scope, names, tmp_path) ->
     visit = pl.when(pl.col("row") % 3 == 0).then(None).otherwise(pl.col("row"))
     events = everyone.events.select(patient.alias("patient"), pl.col("code").cast(pl.String), visit=visit)
     pl.concat([events, events.filter(pl.col("visit").is_not_null())]).write_parquet(path)
-    for problem in [(population, sample, 4, {}, 3), (population, sample, 9, {"c3": 1}, 2)]:
+    problems = [(population, sample, 4, {}, 3), (population, sample, 9, {"c3": 1}, 2)]
+    for problem in problems if names is int else problems[1:]:
         local = protect(problem, scope)
         streamed = protect((str(path), *problem[1:]), scope, LocalEngine(2))
         assert table(local.tables[0]).equals(table(streamed.tables[0]))
