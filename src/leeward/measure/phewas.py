@@ -81,7 +81,9 @@ class _Cells:
         columns = [predictor, *covariates]
         for name in columns:
             if name not in people.columns or not people[name].dtype.is_numeric():
-                raise BadInput(f"phewas: `{name}` is no numeric column of the patients; name one, or recode it as numbers.")
+                raise BadInput(
+                    f"phewas: `{name}` is no numeric column of the patients; name one, or recode it as numbers."
+                )
         values = people.select(pl.col(columns).cast(pl.Float64).fill_nan(None)).to_numpy()
         known = ~np.isnan(values).any(axis=1)
         if not known.any():
@@ -205,7 +207,8 @@ def significant(results: pl.DataFrame, test: Literal["logistic", "allelic"] = "a
     column = "p" if test == "logistic" else "p_allelic"
     found = results.select("predictor", "phecode", pl.col(column).alias("value")).drop_nulls()
     ranked = found.with_columns(
-        pl.len().over("predictor").alias("tests"), pl.col("value").rank("ordinal").over("predictor").alias("rank")
+        pl.len().over("predictor").alias("tests"),
+        pl.col("value").rank("ordinal").over("predictor").alias("rank"),
     )
     under = ranked.filter(pl.col("value") <= ALPHA * pl.col("rank") / pl.col("tests"))
     limits = under.group_by("predictor").agg(pl.col("value").max().alias("limit"))
@@ -230,7 +233,9 @@ def compare(
     and Type II errors, which elsewhere mean the opposite.)
     """
     keys = ["predictor", "phecode"]
-    both = significant(before, test).join(significant(after, test), on=keys, how="full", coalesce=True, suffix="_after")
+    both = significant(before, test).join(
+        significant(after, test), on=keys, how="full", coalesce=True, suffix="_after"
+    )
     rows = []
     for predictor in before["predictor"].unique(maintain_order=True):
         mine = both.filter(pl.col("predictor") == predictor)
@@ -251,7 +256,9 @@ def compare(
 
 def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
     """The comparison summed over predictors, by rule."""
-    summed = comparison.group_by("rule", maintain_order=True).agg(pl.col("original", "kept", "lost", "false").sum())
+    summed = comparison.group_by("rule", maintain_order=True).agg(
+        pl.col("original", "kept", "lost", "false").sum()
+    )
     return {str(row.pop("rule")): row for row in summed.to_dicts()}
 
 
@@ -270,7 +277,9 @@ def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> P
     first = maps[0]
     for other in maps[1:]:
         if set(first.codes) & set(other.codes):
-            raise BadInput(f"phewas: {first.name} and {other.name} map the same vocabulary; give one file for each.")
+            raise BadInput(
+                f"phewas: {first.name} and {other.name} map the same vocabulary; give one file for each."
+            )
         first = replace(
             first,
             name=f"{first.name}, {other.name}",

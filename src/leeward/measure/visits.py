@@ -23,7 +23,16 @@ from leeward.release import Release
 
 DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}})
 MEMBERS = "|"
-PHEWAS_OPTIONS = ("predictors", "covariates", "map", "ignored", "min_codes", "min_cases", "test", "vocabularies")
+PHEWAS_OPTIONS = (
+    "predictors",
+    "covariates",
+    "map",
+    "ignored",
+    "min_codes",
+    "min_cases",
+    "test",
+    "vocabularies",
+)
 PVALUES_KEPT = 20_000
 """At most so many tests are listed one by one for the plots."""
 
@@ -83,7 +92,9 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> d
 
 def _shares(counts: Mapping[str, int], population: int | None) -> dict[str, float]:
     """`*_local`: of the cohort's original; `*_population`: of the population's."""
-    found = {f"{name}_local": counts[name] / max(1, counts["original"]) for name in counts if name != "original"}
+    found = {
+        f"{name}_local": counts[name] / max(1, counts["original"]) for name in counts if name != "original"
+    }
     if population:
         found |= {f"{name}_population": counts[name] / population for name in counts}
     return found
@@ -92,8 +103,11 @@ def _shares(counts: Mapping[str, int], population: int | None) -> dict[str, floa
 def _record_labels(release: Release) -> pl.DataFrame:
     """Distinct (record, codes) pairs of the release."""
     table = release.table("visits.parquet").select("record", "codes").explode("codes")
-    return table.with_columns(pl.col("codes").cast(pl.Categorical)).unique().collect().with_columns(
-        pl.col("codes").cast(pl.String)
+    return (
+        table.with_columns(pl.col("codes").cast(pl.Categorical))
+        .unique()
+        .collect()
+        .with_columns(pl.col("codes").cast(pl.String))
     )
 
 
@@ -113,7 +127,9 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[s
     k = int(release.guarantee["k"])
     merged = bool(release.parameters.get("merge_visits"))
     lens = cohort.visits(merged=merged)
-    before = _few(lens.patient_of_visit(), _set_numbers(lens.offsets, lens.values, len(lens.codes)), len(lens), k)
+    before = _few(
+        lens.patient_of_visit(), _set_numbers(lens.offsets, lens.values, len(lens.codes)), len(lens), k
+    )
     table = release.table("visits.parquet").select("record", "codes").collect()
     texts = table.select("record", pl.col("codes").list.join("\x1f").alias("set"))
     numbers = texts["set"].cast(pl.Categorical).to_physical().to_numpy()
@@ -155,7 +171,9 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
     phewas.check_options(options, PHEWAS_OPTIONS)
     predictors, covariates = _columns(options, "predictors"), _columns(options, "covariates")
     if not predictors:
-        raise BadInput("`measure: phewas` needs `predictors`, the columns of the patients that hold the SNPs.")
+        raise BadInput(
+            "`measure: phewas` needs `predictors`, the columns of the patients that hold the SNPs."
+        )
     mapping = phewas.mapping_of(options.get("map"), ignored=bool(options.get("ignored", False)))
     vocabularies = tuple(_columns(options, "vocabularies") or mapping.codes)
     min_codes, min_cases = int(options.get("min_codes", 1)), int(options.get("min_cases", 25))
@@ -212,7 +230,9 @@ def _people(cohort: Cohort, lens: Visits, names: Sequence[str]) -> pl.DataFrame:
             "`columns: {patients: [...]}`."
         )
     wanted = lens.patients.alias("patient").to_frame()
-    return wanted.join(cohort.patients.select("patient", *names), on="patient", how="left", maintain_order="left")
+    return wanted.join(
+        cohort.patients.select("patient", *names), on="patient", how="left", maintain_order="left"
+    )
 
 
 def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
@@ -244,8 +264,12 @@ def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) 
     )
     rows = both.with_columns(
         pl.col("effect").replace([float("inf"), float("-inf")], None),
-        category=pl.col("phecode").replace_strict(dict(mapping.categories), default="other", return_dtype=pl.String),
-        phenotype=pl.col("phecode").replace_strict(dict(mapping.phenotypes), default="", return_dtype=pl.String),
+        category=pl.col("phecode").replace_strict(
+            dict(mapping.categories), default="other", return_dtype=pl.String
+        ),
+        phenotype=pl.col("phecode").replace_strict(
+            dict(mapping.phenotypes), default="", return_dtype=pl.String
+        ),
     )
     return rows.to_dicts()
 

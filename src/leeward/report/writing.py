@@ -18,6 +18,7 @@ SECTIONS: dict[str, str] = {
     "censoring": "leeward.report.censoring:sections",
     "constraints": "leeward.report.constraints:sections",
     "disassociation": "leeward.report.disassociation:sections",
+    "visits": "leeward.report.visits:sections",
 }
 """Method -> "module:function", called as `function(release, measures, verification) -> list[Section]`."""
 
