@@ -119,9 +119,9 @@ def checked(models: Sequence[Model], table: Table) -> None:
         role = f"plan[{number}].{model.kind}"
         for name in model.columns():
             table.column(name, role)
-        for name in (model.time, model.event):
-            if name is not None:
-                _require_known(table, name, role)
+        for outcome in (model.time, model.event):
+            if outcome is not None:
+                _require_known(table, outcome, role)
         if model.time is not None and table.column(model.time).kind not in ("number", "whole"):
             raise BadInput(f"{table.name}: the time '{model.time}' of {role} must be a number.")
         if model.kind == "linear" and model.response and table.column(model.response).is_categorical:
@@ -159,7 +159,9 @@ def _text(value: Any, series: pl.Series) -> str:
     return str(float(value)) if series.dtype.is_float() and isinstance(value, int) else str(value)
 
 
-def design_of(model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut: float | None = None) -> Design:
+def design_of(
+    model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut: float | None = None
+) -> Design:
     """The model's data from a table whose columns are described by `columns`.
 
     `cut` is the original's median of `time` among the events (`median_time`), for logistic models of a time.
@@ -180,7 +182,9 @@ def design_of(model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut:
         else:
             names.append(name)
             parts.append(values)
-    outcome = encoded(frame[model.response or model.time or ""], known[model.response or model.time or ""], "table")
+    outcome = encoded(
+        frame[model.response or model.time or ""], known[model.response or model.time or ""], "table"
+    )
     if model.kind == "logistic":
         outcome = _binary(outcome, known[model.response] if model.response else None, cut)
     matrix = np.column_stack(parts) if parts else np.empty((frame.height, 0))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from leeward.cohort.plan import Design, Floats
+from leeward.cohort.lenses_table import Floats
+from leeward.cohort.plan import Design
 
 ALPHA = 0.05
 Z = 1.959963984540054
@@ -51,7 +52,9 @@ def fit(kind: str, design: Design) -> Fit:
     matrix = design.matrix[:, estimable]
     fitters = {"linear": _linear, "logistic": _logistic, "cox": _cox}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # near-separation and slow convergence show in the errors and p values
+        warnings.simplefilter(
+            "ignore"
+        )  # near-separation and slow convergence show in the errors and p values
         found = fitters[kind](matrix, design)
     if found is None:
         return none

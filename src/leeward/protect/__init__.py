@@ -4,8 +4,10 @@ from __future__ import annotations
 
 METHODS: dict[str, str] = {
     "censoring": "leeward.protect.censoring:Censoring",
+    "condensation": "leeward.protect.condensation:Condensation",
     "constraints": "leeward.protect.constraints:Constraints",
     "disassociation": "leeward.protect.disassociation:Disassociation",
+    "k-anonymity": "leeward.protect.tables:KAnonymity",
     "trajectories": "leeward.protect.trajectories:Trajectories",
     "visits": "leeward.protect.visits:Visits",
 }

@@ -248,7 +248,9 @@ def balance(points: Any, labels: Any, centres: Any, k: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _take_nearest(points: Any, alive: Any, count: int, centre: Any, first: int, k: int, group: int, labels: Any) -> int:
+def _take_nearest(
+    points: Any, alive: Any, count: int, centre: Any, first: int, k: int, group: int, labels: Any
+) -> int:
     """Give alive[first] and its k − 1 nearest alive rows the label `group`; returns how many rows stay alive."""
     width = points.shape[1]
     distances = np.empty(count, np.float64)
@@ -324,7 +326,9 @@ def condense(points: Any, k: int, draws: Any) -> Any:
     count = n
     for g in range(groups):
         seed = min(int(draws[g] * count), count - 1)
-        count = _take_nearest(points, alive, count, points[alive[seed]].astype(np.float64), seed, k, g, labels)
+        count = _take_nearest(
+            points, alive, count, points[alive[seed]].astype(np.float64), seed, k, g, labels
+        )
     centres, _ = _centroids(points, labels, groups)
     allowed = np.ones(groups, np.bool_)
     for place in range(count):
@@ -366,7 +370,7 @@ def two_points(points: Any, k: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _dissolve(points: Any, labels: Any, groups: int) -> None:
-    """Phase 2: groups by descending sum of squares; dissolved into their rows' nearest other groups where that helps."""
+    """Phase 2: groups by descending sum of squares; dissolved into the nearest other groups where that helps."""
     n, width = points.shape
     centres, sizes = _centroids(points, labels, groups)
     sums = sum_of_squares(points, labels, groups)

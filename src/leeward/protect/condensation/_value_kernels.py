@@ -1,4 +1,4 @@
-"""Kernels of synthesis: group moments, recolouring, and the way back to each group's own values (ALGORITHMS §6.3, §6.5).
+"""Kernels of synthesis: group moments, recolouring, the way back to each group's own values (ALGORITHMS §6.3, 6.5).
 
 Rows stand group by group; group g is rows offsets[g] … offsets[g + 1] − 1.
 """
@@ -62,8 +62,8 @@ def _descending(scores: Any, rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
-    """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each level
-    goes to that many still free rows with the highest scores.
+    """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each
+    level goes to that many still free rows with the highest scores.
 
     scores : float64[rows, levels] synthetic dummies. codes : int64[rows] the group's own levels, in any order.
     Returns int64[rows].
@@ -142,3 +142,39 @@ def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
                 else:
                     made[row] = fallback
     return made
+
+
+@njit(cache=True, nogil=True)
+def restore(rows: Any, offsets: Any, covariances: Any, attribute: Any, scores: Any, least: float) -> None:
+    """Undo beforehand what matching by rank will take from covariances between attributes; changes `covariances`.
+
+    When normal scores are replaced by a column's own values in the same order, its covariance with another column
+    shrinks by b, the correlation of the sorted values with normal scores (for a level of share p, φ(z)/√(p(1 − p))).
+    Each covariance is divided by the b of both columns (at least `least`), and its correlation kept within ±0.99.
+
+    attribute : int64[columns], the attribute of each column; dummies of one attribute are left as they are.
+    scores : float64[sizes, most], row m the standardized normal scores of a group of m rows.
+    """
+    width = rows.shape[1]
+    kept = np.empty(width)
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        size = end - start
+        covariance = covariances[g]
+        for j in range(width):
+            spread = np.sqrt(covariance[j, j])
+            kept[j] = 1.0
+            if spread > 0.0:
+                ordered = np.sort(rows[start:end, j])
+                product = 0.0
+                for i in range(size):
+                    product += ordered[i] * scores[size, i]
+                kept[j] = max(product / (size * spread), least)
+        for i in range(width):
+            for j in range(i):
+                if attribute[i] != attribute[j]:
+                    bound = 0.99 * np.sqrt(covariance[i, i] * covariance[j, j])
+                    value = covariance[i, j] / (kept[i] * kept[j])
+                    value = min(max(value, -bound), bound)
+                    covariance[i, j] = value
+                    covariance[j, i] = value

@@ -78,7 +78,9 @@ class CellKernel:
         ]
         return pa.table([pa.array(each) for each in arrays], schema=self.schema())
 
-    def made(self, values: Mapping[str, Floats], offsets: Longs, cell: int) -> tuple[dict[str, Floats], int, int]:
+    def made(
+        self, values: Mapping[str, Floats], offsets: Longs, cell: int
+    ) -> tuple[dict[str, Floats], int, int]:
         """Made values of rows that stand group by group; groups that fell back, groups of identical rows."""
         generator = self._stream(cell, "fill")
         filled: dict[str, Floats] = {}
@@ -98,7 +100,13 @@ class CellKernel:
             synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
         else:
             done = synthesize(
-                matrix, offsets, self.k, self._stream(cell, "rows"), mode=self.synthesis, draw=self.draw
+                matrix,
+                offsets,
+                self.k,
+                self._stream(cell, "rows"),
+                mode=self.synthesis,
+                draw=self.draw,
+                attribute=self.layout.attribute() if self.marginals == "group" else None,
             )
             synthetic, fell_back, identical = done.rows, done.fell_back, done.identical
         steps = self._stream(cell, "steps")
@@ -128,7 +136,9 @@ class CellKernel:
             return kernels.group_numbers(np.ascontiguousarray(scores[:, 0]), own, offsets, own, True)
         if column.is_categorical:
             if where.indicator is not None:  # missing is one more level
-                scores = np.column_stack([scores, self._raw(synthetic, slice(where.indicator, where.indicator + 1))])
+                scores = np.column_stack(
+                    [scores, self._raw(synthetic, slice(where.indicator, where.indicator + 1))]
+                )
             return self._levels(np.ascontiguousarray(scores), own, absent_here, offsets, len(column.levels))
         gone = None
         if where.indicator is not None:

@@ -43,6 +43,15 @@ class Layout:
         """Number of columns."""
         return len(self.centres)
 
+    def attribute(self) -> NDArray[np.int64]:
+        """The feature that each column belongs to."""
+        owner = np.empty(self.width, np.int64)
+        for number, place in enumerate(self.places):
+            owner[place.columns] = number
+            if place.indicator is not None:
+                owner[place.indicator] = number
+        return owner
+
     def matrix(self, values: Mapping[str, Floats], absent: Mapping[str, NDArray[np.bool_]]) -> Floats:
         """Standardized float64[rows, columns], unweighted. `values` holds no NaN; `absent` marks what is missing."""
         rows = len(next(iter(values.values())))
@@ -79,13 +88,18 @@ class Layout:
         return made
 
 
-def layout_of(features: Sequence[Feature], values: Mapping[str, Floats], kept: NDArray[np.bool_], weight: float) -> Layout:
+def layout_of(
+    features: Sequence[Feature], values: Mapping[str, Floats], kept: NDArray[np.bool_], weight: float
+) -> Layout:
     """The layout of `features`, standardized over the `kept` rows.
 
-    The responses share `weight`; the other attributes share the rest equally, and an attribute's dummies share its part.
-    Without a response, or without another attribute, all share alike.
+    The responses share `weight`; the other attributes share the rest equally, and an attribute's dummies share its
+    part. Without a response, or without another attribute, all share alike.
     """
-    places, centres, scales, weights = [], [], [], []
+    places: list[Place] = []
+    centres: list[float] = []
+    scales: list[float] = []
+    weights: list[float] = []
     responses = sum(feature.role != "other" for feature in features)
     others = len(features) - responses
     for feature in features:
@@ -94,7 +108,9 @@ def layout_of(features: Sequence[Feature], values: Mapping[str, Floats], kept: N
         known = found[~absent]
         first = len(centres)
         if feature.column.is_categorical:
-            shares = np.bincount(known.astype(np.int64), minlength=len(feature.column.levels)) / max(1, len(known))
+            shares = np.bincount(known.astype(np.int64), minlength=len(feature.column.levels)) / max(
+                1, len(known)
+            )
             centres += shares.tolist()
             scales += np.sqrt(shares * (1 - shares)).tolist()
         else:

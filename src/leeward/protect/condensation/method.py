@@ -108,7 +108,9 @@ class Condensation:
         if self.weight != "pilot" and not (not isinstance(self.weight, str) and 0 < self.weight < 1):
             raise BadInput(f"`weight` must be between 0 and 1, or `pilot`; got {self.weight}.")
         if self.needs_pilot and not self.plan:
-            raise BadInput("`algorithm: auto` and `weight: pilot` try models out: give the recipient's `plan`.")
+            raise BadInput(
+                "`algorithm: auto` and `weight: pilot` try models out: give the recipient's `plan`."
+            )
         if self.grouping and self.algorithm not in STRATIFIED:
             raise BadInput(f"`grouping` belongs to the algorithms {' and '.join(STRATIFIED)}.")
         if self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals):
@@ -156,7 +158,8 @@ class Condensation:
         randomness = randomness or Randomness.of(None)
         engine = make(engine)
         table = cohort.table()
-        chosen, pilot = self, {}
+        chosen: Condensation = self
+        pilot: dict[str, Any] = {}
         if self.needs_pilot:
             from leeward.protect.condensation.pilot import choose
 
@@ -165,7 +168,9 @@ class Condensation:
         condensed = condense(prepared, kernel, engine, randomness, chosen.rows_at_once(len(table)))
         repetitions = chosen.repeats(len(table))
         further = again(prepared, kernel, condensed, engine, repetitions, randomness) if repetitions else []
-        return wording.release_of(self, chosen, prepared, kernel, condensed, further, pilot, randomness.seeded)
+        return wording.release_of(
+            self, chosen, prepared, kernel, condensed, further, pilot, randomness.seeded
+        )
 
     def ready(self, table: Table, randomness: Randomness) -> tuple[Prepared, CellKernel]:
         """The table as features and strata, and the kernel that condenses a cell of it."""
@@ -178,13 +183,23 @@ class Condensation:
         own = self.algorithm in STRATIFIED
         roles = roles_of(self.models, self.strata, self.time, self.response)
         prepared = prepare(
-            table, self.models, roles, self.k, stratified=own or bool(self.strata), missing=self.missing, rare=self.rare
+            table,
+            self.models,
+            roles,
+            self.k,
+            stratified=own or bool(self.strata),
+            missing=self.missing,
+            rare=self.rare,
         )
-        features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
+        features = (
+            prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
+        )
         layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(self.weight))
-        how: How = GROUPINGS[self.algorithm] if self.grouping is None else GROUPINGS[
-            "balanced" if self.grouping == "halving" else "improved"
-        ]
+        how: How = (
+            GROUPINGS[self.algorithm]
+            if self.grouping is None
+            else GROUPINGS["balanced" if self.grouping == "halving" else "improved"]
+        )
         marginals = self.marginals or ("group" if self.algorithm == "balanced" else "nearest")
         kernel = CellKernel(
             layout,
@@ -241,4 +256,3 @@ def _one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(str(each) for each in choices if each is not None)
         raise BadInput(f"`{name}` must be one of {listed}; got {value}.")
-

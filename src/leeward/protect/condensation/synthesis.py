@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.protect.condensation._value_kernels import moments, recolour
+from leeward.protect.condensation._value_kernels import moments, recolour, restore
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -17,6 +18,10 @@ KEPT = 1e-12
 """Eigenvalues below this share of the group's largest count as none."""
 
 EIGEN_BATCH_BYTES = 1 << 26
+
+LEAST_KEPT = 0.3
+"""A column that keeps less of a covariance (a very rare level) is restored as if it kept this much: what few rows say
+of a covariance is mostly noise."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ def synthesize(
     *,
     mode: Literal["sampled", "exact"] = "sampled",
     draw: Literal["normal", "uniform"] = "normal",
+    attribute: Longs | None = None,
 ) -> Synthesis:
     """Synthetic rows for groups of standardized rows.
 
@@ -57,6 +63,9 @@ def synthesize(
         max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled.
     draw
         Components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance.
+    attribute : int64[columns], optional
+        Given when the rows will be scores for matching by rank: the attribute of each column, whose covariances with
+        other attributes are raised by as much as the matching will shrink them (`restore`). Not in the wide case.
     """
     width = rows.shape[1]
     sizes = np.diff(offsets)
@@ -70,10 +79,16 @@ def synthesize(
         block = slice(int(part[0]), int(part[-1]))
         local = part - part[0]
         means, covariances = moments(rows[block], local)
+        variances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+        if attribute is not None:
+            scores = normal_scores(np.diff(part))
+            restore(rows[block], local, covariances, attribute, scores, LEAST_KEPT)
         values, vectors = np.linalg.eigh(covariances)
         kept = values > KEPT * np.maximum(values[:, -1:], 0.0)
         kept &= values > 0.0
         factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
+        if attribute is not None:
+            factors *= _back_to(variances, factors)[:, :, None]
         draws = _draws(generator, (block.stop - block.start, width), draw)
         counts = kept.sum(axis=1)
         if mode == "exact":
@@ -85,6 +100,24 @@ def synthesize(
         identical += int((counts == 0).sum())
         made[block] = recolour(draws, np.ascontiguousarray(factors), means, local)
     return Synthesis(made, fell_back, identical)
+
+
+def normal_scores(sizes: Longs) -> Floats:
+    """Row m: the standardized normal scores (Blom's) of m ordered rows, for every m in `sizes`; other rows are 0."""
+    from scipy.special import ndtri
+
+    scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
+    for size in np.unique(sizes):
+        found = ndtri((np.arange(1, size + 1) - 0.375) / (size + 0.25))
+        scores[size, :size] = (found - found.mean()) / max(float(found.std()), 1e-300)
+    return scores
+
+
+def _back_to(variances: Floats, factors: Floats) -> Floats:
+    """What each column's factors are multiplied by, so that dropping negative eigenvalues leaves its variance alone."""
+    made = (factors**2).sum(axis=2)
+    safe = made > 1e-15
+    return np.sqrt(np.divide(variances, made, out=np.ones_like(made), where=safe))
 
 
 def _wide(
@@ -101,7 +134,7 @@ def _wide(
     """
     made = np.empty_like(rows)
     fell_back = identical = 0
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets.tolist()):
         size = int(end - start)
         mean = rows[start:end].mean(axis=0)
         centred = rows[start:end] - mean

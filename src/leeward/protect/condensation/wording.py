@@ -19,21 +19,23 @@ if TYPE_CHECKING:
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below. Each released row was made from the "
-    "mean and covariance (and, where `marginals` is `group`, the column-wise values) of a group of at least k patients, "
-    "who are treated alike: no row belongs to one patient rather than to another of the group."
+    "mean and covariance (and, where `marginals` is `group`, the column-wise values) of a group of at least k "
+    "patients, who are treated alike: no row belongs to one patient rather than to another of the group."
 )
 
 NO_K_ANONYMITY = (
     "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
-    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original one."
+    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original "
+    "one."
 )
 ATTRIBUTES = (
     "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
     "not hidden where a group agrees on them."
 )
 EXACT_TIMES = (
-    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. Somebody "
-    "who knows a patient's exact time finds it in the release. Set `coarsen_time: true` to publish group medians."
+    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
+    "Somebody who knows a patient's exact time finds it in the release. Set `coarsen_time: true` to publish group "
+    "medians."
 )
 OWN_VALUES = (
     "Unusual single values: each column keeps its values group by group (levels exactly, numbers to half the gap to a "
@@ -41,7 +43,8 @@ OWN_VALUES = (
 )
 RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
 OBSERVED = (
-    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide them."
+    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
+    "them."
 )
 
 
@@ -87,7 +90,10 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
     ):
         open_ends.append(OBSERVED)
     return Guarantee(
-        name="k-indistinguishability (condensation)", k=method.k, attacker=ATTACKER, not_protected=tuple(open_ends)
+        name="k-indistinguishability (condensation)",
+        k=method.k,
+        attacker=ATTACKER,
+        not_protected=tuple(open_ends),
     )
 
 
@@ -95,14 +101,11 @@ def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> s
     """How a recipient analyses the table."""
     times = ""
     if kernel.match_times and prepared.roles.times:
-        times = (
-            f"\nTimes ({', '.join(prepared.roles.times)}) are "
-            + (
-                "medians of groups of patients: survival curves have steps."
-                if method.coarsen_time
-                else "the original times, given to synthetic patients of the same stratum in the order of their "
-                "synthetic times."
-            )
+        times = f"\nTimes ({', '.join(prepared.roles.times)}) are " + (
+            "medians of groups of patients: survival curves have steps."
+            if method.coarsen_time
+            else "the original times, given to synthetic patients of the same stratum in the order of their "
+            "synthetic times."
         )
     plan = ""
     if method.plan:
@@ -128,9 +131,7 @@ def custody_tables(prepared: Prepared, condensed: Condensed) -> tuple[ReleaseTab
         }
     )
     by_row = np.argsort(condensed.source_row, kind="stable")
-    source = pa.table(
-        {"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]}
-    )
+    source = pa.table({"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]})
     released = pa.table({"record": np.arange(len(condensed.group)), "group": condensed.group})
     return (
         ReleaseTable.of("groups.parquet", groups),
@@ -191,8 +192,8 @@ def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> 
         found.append(f"{len(prepared.empty):,} columns have no value and are released empty.")
     if condensed.facts["identical"]:
         found.append(
-            f"{int(condensed.facts['identical']):,} groups consist of rows that are all alike; such rows are released as "
-            "they are (at least k patients share each)."
+            f"{int(condensed.facts['identical']):,} groups consist of rows that are all alike; such rows are released "
+            "as they are (at least k patients share each)."
         )
     if condensed.facts["fell_back"]:
         found.append(
