@@ -19,8 +19,8 @@ from leeward.cli.running import run_and_tell
 @policy_option
 @click.option(
     "--partitioning",
-    type=click.Choice(["settled", "paper"]),
-    help="settled (default): records choose a better cluster after the split; paper: as published.",
+    type=click.Choice(["auto", "settled", "paper"]),
+    help="settled: records choose a better cluster after the split; paper: as published; auto (default): by k.",
 )
 @click.option(
     "--max-cluster", type=int, metavar="N", help="Split parts of N records and more [default: 10k, 2k]."

@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
@@ -72,16 +74,28 @@ def published(d: Disassociated, layout: Layout, codes: tuple[str, ...], randomne
     return Published(d, layout, codes, number, old, node, chunk)
 
 
+def arrow(values: NDArray[Any]) -> pa.Array:
+    """An Arrow array over the same memory (`pa.array` would load pandas first)."""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def nullable(values: NDArray[np.int64]) -> pa.Array:
+    """The same with nulls where values are negative."""
+    plain = arrow(values)
+    return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
+
+
 def node_table(p: Published) -> pa.Table:
     """`nodes.parquet`: one row a cluster or joint cluster."""
     parent = p.data.shared.parent[p.old]
     leaf = p.old < len(p.data.leaf_n_codes)
     return pa.table(
         {
-            "node": np.arange(len(p.old), dtype=np.int64),
-            "parent": pa.array(np.where(parent >= 0, p.number[parent], 0), mask=parent < 0),
-            "kind": pa.array(np.where(leaf, "cluster", "joint")),
-            "records": p.layout.records[p.old],
+            "node": arrow(np.arange(len(p.old), dtype=np.int64)),
+            "parent": nullable(np.where(parent >= 0, p.number[parent], -1)),
+            "kind": pa.array(["joint", "cluster"], pa.string()).take(arrow(leaf.astype(np.int8))),
+            "records": arrow(p.layout.records[p.old]),
         },
         schema=NODES,
     )
@@ -106,11 +120,11 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
             )  # fmt: skip
             yield pa.record_batch(
                 [
-                    pa.array(node),
-                    pa.array(chunk),
-                    pa.DictionaryArray.from_arrays(kind, kind_names).dictionary_decode(),
-                    pa.array(subrecord, mask=subrecord < 0),
-                    pa.ListArray.from_arrays(pa.array(code_at), code_names.take(pa.array(code))),
+                    arrow(node),
+                    arrow(chunk),
+                    kind_names.take(arrow(kind)),
+                    nullable(subrecord),
+                    pa.ListArray.from_arrays(arrow(code_at), code_names.take(arrow(code))),
                 ],
                 schema=CHUNKS,
             )
