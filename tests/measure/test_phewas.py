@@ -37,7 +37,9 @@ def map_file(tmp_path: Path) -> Path:
 
 
 def mentions(*rows: tuple[int, int, str]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema={"person": pl.Int64, "visit": pl.Int64, "code": pl.String}, orient="row")
+    return pl.DataFrame(
+        list(rows), schema={"person": pl.Int64, "visit": pl.Int64, "code": pl.String}, orient="row"
+    )
 
 
 EVENTS = mentions(
@@ -52,7 +54,10 @@ def by_name(found: Phenotypes) -> dict[str, tuple[list[int], list[int]]]:
 
 def test_cases_controls_and_exclusions_by_hand(map_file: Path) -> None:
     found = by_name(phenotypes_of(EVENTS, 7, phecode.load(map_file)))
-    assert found["250.1"] == ([0, 1], [3, 4, 5, 6])  # 2 has a phecode of the range; 4's label is of two phecodes
+    assert found["250.1"] == (
+        [0, 1],
+        [3, 4, 5, 6],
+    )  # 2 has a phecode of the range; 4's label is of two phecodes
     assert found["250.2"] == ([2], [3, 4, 5, 6])
     assert found["401.1"] == ([3], [0, 1, 2, 4, 5, 6])  # all members of the label are pressure; 5's are not
     assert found["272.1"] == ([4], [0, 1, 2, 3, 5, 6])
@@ -109,7 +114,9 @@ def test_separated_groups_have_no_regression_and_few_cases_no_test() -> None:
     assert few["p_allelic"] is None and few["cases"] == 10
 
 
-@given(st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(lambda c: min(c[0] + c[1], c[2] + c[3]) > 0))
+@given(
+    st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(lambda c: min(c[0] + c[1], c[2] + c[3]) > 0)
+)
 def test_allelic_tests_agree_with_scipy(counts: list[int]) -> None:
     from scipy.stats import chi2_contingency, fisher_exact
 
@@ -133,7 +140,9 @@ def test_lost_and_false_by_hand() -> None:
         )
 
     compared = phewas.compare(results(0.001, 0.04, 0.2, 0.011), results(0.03, 0.06, 0.01, None))
-    rows = {row["rule"]: (row["original"], row["kept"], row["lost"], row["false"]) for row in compared.to_dicts()}
+    rows = {
+        row["rule"]: (row["original"], row["kept"], row["lost"], row["false"]) for row in compared.to_dicts()
+    }
     assert rows["p05"] == (3, 1, 2, 1)  # 1 lost its strength, 3 its cases; 2 appeared
     assert rows["bonferroni"] == (2, 0, 2, 1)  # 0.0125 before, 0.0167 after: three tests are left
     assert rows["fdr"] == (2, 1, 1, 1)  # Benjamini and Hochberg: limits 0.011 before, 0.03 after
@@ -147,7 +156,9 @@ def planted(people: int = 300) -> Cohort:
     for n in range(people):
         codes = ["401.9"] if draws.random() < 0.2 + 0.25 * snp[n] else ["272.0"]
         records[f"p{n:03d}"] = [codes + (["250.0"] if draws.random() < 0.3 else [])]
-    return cohort(records, pl.DataFrame({"patient": list(records), "snp": snp, "sex": draws.integers(0, 2, people)}))
+    return cohort(
+        records, pl.DataFrame({"patient": list(records), "snp": snp, "sex": draws.integers(0, 2, people)})
+    )
 
 
 @pytest.mark.parametrize("test", ["allelic", "logistic"])
@@ -156,7 +167,11 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
     if test == "logistic":
         options["covariates"] = ["sex"]
     result = protect(
-        planted(), Visits(k=5, payload=("snp", "sex")), tmp_path / "out", seed=1, measures=["retention", {"phewas": options}]
+        planted(),
+        Visits(k=5, payload=("snp", "sex")),
+        tmp_path / "out",
+        seed=1,
+        measures=["retention", {"phewas": options}],
     )
     found = result.measures["phewas"]
     bonferroni = found["totals"]["bonferroni"]

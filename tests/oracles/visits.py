@@ -19,7 +19,9 @@ def frequency(data: Data, members: Visit) -> int:
 
 def merged(data: Data, k: int, group: Callable[[str], str], rescue: bool = False) -> list[Visit]:
     """The active (generalized) codes after bin merging (§5.1), before suppression."""
-    active = [frozenset([code]) for code in sorted({c for visits in data.values() for v in visits for c in v})]
+    active = [
+        frozenset([code]) for code in sorted({c for visits in data.values() for v in visits for c in v})
+    ]
     width = 1
     while True:
         bins: dict[tuple[int, str], list[Visit]] = {}
@@ -56,7 +58,9 @@ def label(members: Visit) -> str:
 def mapped(data: Data, k: int, active: list[Visit]) -> dict[str, list[Visit]]:
     """Codes replaced by labels, those below k suppressed; visits keep their places, emptied or not."""
     of_code = {code: label(each) for each in active if frequency(data, each) >= k for code in each}
-    return {p: [frozenset(of_code[c] for c in v if c in of_code) for v in visits] for p, visits in data.items()}
+    return {
+        p: [frozenset(of_code[c] for c in v if c in of_code) for v in visits] for p, visits in data.items()
+    }
 
 
 def holders(data: Data, wanted: Visit) -> int:
@@ -111,13 +115,12 @@ def generalized(data: Data, k: int, up: Mapping[str, str]) -> dict[str, list[Vis
     while bad := violating(data, k):
         s = min(bad, key=lambda v: (-len(v), -sum(c in up for c in v), sorted(v)))
 
-        def key(c: str, s: Visit = s) -> tuple[int, bool, float, int, str]:
+        costs = {}
+        for c in s:
             violations = len(violating(changed(data, s, c, up), k))
-            _, losing, held, code = cost(data, k, s, c, "absolute")
             climbs = c in up and up[c] not in s
-            return violations, climbs, losing, held, code
-
-        data = changed(data, s, min(s, key=key), up)
+            costs[c] = (violations, climbs, *cost(data, k, s, c, "absolute")[1:])
+        data = changed(data, s, min(s, key=lambda c: costs[c]), up)
     return dict(data)
 
 

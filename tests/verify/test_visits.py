@@ -102,7 +102,9 @@ def test_a_set_of_one_patient_is_caught(releases, tmp_path: Path, name: str, che
 def test_a_set_repeated_by_one_patient_is_still_one_patient(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     def repeat(visits: pl.DataFrame) -> pl.DataFrame:
         last = visits.filter(pl.col("record") == visits["record"].max())
-        rows = [last.with_columns(visit=pl.lit(n, pl.Int64), codes=pl.lit(ALL_FIVE)).head(1) for n in range(9)]
+        rows = [
+            last.with_columns(visit=pl.lit(n, pl.Int64), codes=pl.lit(ALL_FIVE)).head(1) for n in range(9)
+        ]
         return pl.concat([visits.filter(pl.col("record") != visits["record"].max()), *rows])
 
     assert "visit_sets" in failures(broken(releases["visit"], tmp_path / "x", VISITS, repeat))
@@ -140,7 +142,9 @@ def test_a_damaged_table_is_caught(releases, tmp_path: Path, change, check: str)
 
 
 def test_a_missing_record_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    folder = broken(releases["visit"], tmp_path / "x", "share/data/records.parquet", lambda r: r.head(r.height - 1))
+    folder = broken(
+        releases["visit"], tmp_path / "x", "share/data/records.parquet", lambda r: r.head(r.height - 1)
+    )
     assert "records_numbered" in failures(folder)
 
 
@@ -180,7 +184,9 @@ def test_an_invented_code_is_caught_with_the_source(releases, tmp_path: Path) ->
 def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     def mix(codes: pl.DataFrame) -> pl.DataFrame:
         return codes.with_columns(
-            label=pl.when(pl.col("code").is_in(["250.0", "401.0"])).then(pl.lit("250.0|401.0")).otherwise("label")
+            label=pl.when(pl.col("code").is_in(["250.0", "401.0"]))
+            .then(pl.lit("250.0|401.0"))
+            .otherwise("label")
         )
 
     folder = broken(releases["visit"], tmp_path / "x", "custody/data/codes.parquet", mix)
@@ -189,7 +195,10 @@ def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:  # t
 
 def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     folder = broken(
-        releases["payload"], tmp_path / "x", "share/data/records.parquet", lambda r: r.with_columns(snp=pl.lit(2, pl.Int64))
+        releases["payload"],
+        tmp_path / "x",
+        "share/data/records.parquet",
+        lambda r: r.with_columns(snp=pl.lit(2, pl.Int64)),
     )
     assert failures(folder, made_up()) == {"payload"}
 
@@ -199,7 +208,7 @@ def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> N
     changed = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
     assert failures(changed) == {"visit_sets", "same_as_master"}
     shutil.copytree(releases["extract"] / "share", tmp_path / "sent")
-    with pytest.raises(BadInput, match="custody/master.json"):
+    with pytest.raises(BadInput, match=r"custody/master\.json"):
         verify(tmp_path / "sent")
 
 

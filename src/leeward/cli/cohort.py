@@ -19,11 +19,19 @@ from leeward.cli.options import commas, json_option, out_option, print_json, pri
     metavar="PATIENTS.csv|EXPRESSION",
     help="A file with a column of identifiers, or an SQL expression over patient, payload, codes and visits.",
 )
-@click.option("--payload", metavar="FILE", help="A table of the patients, such as genotypes, to go along unprotected.")
-@click.option("--column", "column", default="patient", show_default=True, help="The identifier's column in these files.")
-@click.option("--source", "path", metavar="COHORT", help="The master's original, to measure what the cohort lost.")
+@click.option(
+    "--payload", metavar="FILE", help="A table of the patients, such as genotypes, to go along unprotected."
+)
+@click.option(
+    "--column", "column", default="patient", show_default=True, help="The identifier's column in these files."
+)
+@click.option(
+    "--source", "path", metavar="COHORT", help="The master's original, to measure what the cohort lost."
+)
 @click.option("--seed", type=int, metavar="N", help="For tests and studies only.")
-@click.option("--format", "formats", metavar="parquet,csv", callback=commas, help="Parquet is always written.")
+@click.option(
+    "--format", "formats", metavar="parquet,csv", callback=commas, help="Parquet is always written."
+)
 @out_option
 @with_source
 @json_option
@@ -60,7 +68,14 @@ def cohort(
             original = read_source(source)
         say("Drawing the cohort")
         result = extract(
-            master, selection, out, payload=payload, column=column, original=original, seed=seed, formats=formats
+            master,
+            selection,
+            out,
+            payload=payload,
+            column=column,
+            original=original,
+            seed=seed,
+            formats=formats,
         )
     shared = result["measures"]["method"]["shared_by"]
     if as_json:
@@ -123,7 +138,11 @@ def extract(
     records, strangers = drawing.records_of(opened, patients)
     if not len(records):
         raise BadInput("--select: none of these patients is in the master.")
-    notices = (f"{strangers:,} of the patients named are not in the master and were left out.",) if strangers else ()
+    notices = (
+        (f"{strangers:,} of the patients named are not in the master and were left out.",)
+        if strangers
+        else ()
+    )
     carried = None if payload is None else _carried(payload, column, opened, records)
     with draft(out) as pending:
         anonymized = drawing.extract(opened, records, carried, notices, Randomness.of(seed))
@@ -182,7 +201,9 @@ def _named(file: str, columns: list[str], column: str) -> str:
     from leeward.errors import BadInput
 
     if column not in columns:
-        raise BadInput(f"{Path(file).name}: no column '{column}' among {', '.join(columns)}; name it with --column.")
+        raise BadInput(
+            f"{Path(file).name}: no column '{column}' among {', '.join(columns)}; name it with --column."
+        )
     return column
 
 
@@ -197,7 +218,9 @@ def _table(path: str) -> Any:
             return pl.read_parquet(path)
         return pl.read_csv(path, separator="\t" if ".tsv" in path else ",", infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
-        raise BadInput(f"{path}: cannot be read as a table; give a CSV, TSV or Parquet file with a header.") from None
+        raise BadInput(
+            f"{path}: cannot be read as a table; give a CSV, TSV or Parquet file with a header."
+        ) from None
 
 
 def _measured(folder: Path, original: Any, people: Any, records: Any, wanted: Any) -> dict[str, Any]:
@@ -221,5 +244,7 @@ def restricted(original: Any, patients: Any) -> Any:
     events = original.require_events().filter(pl.col("patient").is_in(chosen))
     codes = events["code"].cast(pl.String)
     events = events.with_columns(codes.cast(pl.Enum(codes.unique().sort())))
-    attributes = None if original.patients is None else original.patients.filter(pl.col("patient").is_in(chosen))
+    attributes = (
+        None if original.patients is None else original.patients.filter(pl.col("patient").is_in(chosen))
+    )
     return Cohort(events=events, patients=attributes, name=original.name, vocabulary=original.vocabulary)

@@ -23,12 +23,18 @@ from leeward.cli.running import run_and_tell
     metavar="hierarchy:1|phecode[:FILE]|file:PATH|none",
     help="Which codes may merge [default: hierarchy:1].",
 )
-@click.option("--key", type=click.Choice(["absolute", "relative"]), help="Which code leaves a rare set first.")
+@click.option(
+    "--key", type=click.Choice(["absolute", "relative"]), help="Which code leaves a rare set first."
+)
 @click.option("--enforce", type=click.Choice(["delete", "generalize"]), help="Climb before deleting?")
-@click.option("--climb-to", type=int, metavar="LEVEL", help="Level that codes climb to [default: 3, the chapter].")
+@click.option(
+    "--climb-to", type=int, metavar="LEVEL", help="Level that codes climb to [default: 3, the chapter]."
+)
 @click.option("--rescue", is_flag=True, default=None, help="Rare codes join their least frequent sibling.")
 @click.option("--merge-visits", is_flag=True, default=None, help="One set a patient instead of visits.")
-@click.option("--payload", metavar="COL[,COL…]", callback=commas, help="Columns of the patient that ride along.")
+@click.option(
+    "--payload", metavar="COL[,COL…]", callback=commas, help="Columns of the patient that ride along."
+)
 @with_source
 @run_options
 def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
@@ -56,8 +62,12 @@ def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
 
 
 @click.command()
-@click.option("--patients", type=click.IntRange(min=1), required=True, metavar="N", help="Number of patients.")
-@click.option("-o", "--out", required=True, metavar="FOLDER", help="A folder for events.parquet and patients.parquet.")
+@click.option(
+    "--patients", type=click.IntRange(min=1), required=True, metavar="N", help="Number of patients."
+)
+@click.option(
+    "-o", "--out", required=True, metavar="FOLDER", help="A folder for events.parquet and patients.parquet."
+)
 @click.option("--seed", type=int, metavar="N", help="The same seed gives the same files.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
 def synth(patients: int, out: str, seed: int | None, threads: int | None) -> None:
@@ -73,6 +83,10 @@ def synth(patients: int, out: str, seed: int | None, threads: int | None) -> Non
 
     with watched(None) as say:
         rows = write_visits(
-            out, patients, seed, threads=threads, progress=lambda done: say(f"{done:,} of {patients:,} patients")
+            out,
+            patients,
+            seed,
+            threads=threads,
+            progress=lambda done: say(f"{done:,} of {patients:,} patients"),
         )
     click.echo(f"{out}: {patients:,} patients, {rows:,} rows")

@@ -102,7 +102,12 @@ def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = Fals
         values = (np.cumsum(used, dtype=np.int32) - np.int32(1))[values]
         codes = tuple(code for code, held in zip(codes, used, strict=True) if held)
     return Visits(
-        _offsets(np.bincount(people, minlength=len(patients))), _offsets(sizes), values, codes, patients, first_rows
+        _offsets(np.bincount(people, minlength=len(patients))),
+        _offsets(sizes),
+        values,
+        codes,
+        patients,
+        first_rows,
     )
 
 

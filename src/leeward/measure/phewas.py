@@ -135,7 +135,7 @@ def _of_predictor(
     step = max(1, n // (8 * threads))
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
-    tested = (counted >= max(1, min_cases)).all(axis=1)
+    tested: NDArray[np.bool_] = np.all(counted >= max(1, min_cases), axis=1)
     beta, error = (np.where(tested, each, np.nan) / cells.scale for each in (beta, error))
     frame = pl.DataFrame(
         {

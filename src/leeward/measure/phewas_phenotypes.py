@@ -50,9 +50,7 @@ class Phenotypes:
         return np.flatnonzero(left)
 
 
-def phecodes_of_label(
-    label: str, mapping: PhecodeMap, vocabularies: Sequence[str]
-) -> frozenset[str]:
+def phecodes_of_label(label: str, mapping: PhecodeMap, vocabularies: Sequence[str]) -> frozenset[str]:
     """The phecodes that a released label counts for: those of all its members."""
     found = [_phecodes(member, mapping, vocabularies) for member in label.split(MEMBERS)]
     return frozenset.intersection(*found)
@@ -77,7 +75,11 @@ def phenotypes_of(
     `vocabularies` are looked up in this order. Phecodes without any case are kept where somebody holds them.
     """
     codes = mentions["code"].unique().cast(pl.String).sort().to_list()
-    pairs = [(code, phecode) for code in codes for phecode in sorted(phecodes_of_label(code, mapping, vocabularies))]
+    pairs = [
+        (code, phecode)
+        for code in codes
+        for phecode in sorted(phecodes_of_label(code, mapping, vocabularies))
+    ]
     table = pl.DataFrame(pairs, schema={"code": pl.String, "phecode": pl.String}, orient="row")
     names = tuple(sorted(set(table["phecode"])))
     table = table.with_columns(

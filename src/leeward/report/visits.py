@@ -50,7 +50,9 @@ def glance(release: Release, measures: Figures) -> Section:
     emptied = measures.get("method", {}).get("emptied_visits")
     if emptied is not None:
         visits = measures["method"]["visits"]
-        tiles.append(Tile(percent(emptied / max(1, visits), 2), "of visits lost all their codes", f"{emptied:,}"))
+        tiles.append(
+            Tile(percent(emptied / max(1, visits), 2), "of visits lost all their codes", f"{emptied:,}")
+        )
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
@@ -66,8 +68,16 @@ def membership(measures: Figures) -> Section | None:
             number(shared["population_smallest"]),
             number(shared["smallest"]),
         ),
-        (f"visits whose set fewer than {shared['k']} share", "0", f"{shared['few']:,} ({percent(shared['few_share'])})"),
-        ("visits whose set is one person's alone", "0", f"{shared['alone']:,} ({percent(shared['alone_share'])})"),
+        (
+            f"visits whose set fewer than {shared['k']} share",
+            "0",
+            f"{shared['few']:,} ({percent(shared['few_share'])})",
+        ),
+        (
+            "visits whose set is one person's alone",
+            "0",
+            f"{shared['alone']:,} ({percent(shared['alone_share'])})",
+        ),
     )
     table = Table("Who shares a visit's set of codes", ("", "in the population", "in this cohort"), rows)
     return Section(
@@ -102,7 +112,13 @@ def risk(release: Release, measures: Figures) -> Section | None:
         f"In the original data {percent(before['few_share'])} of the visits have a set that fewer than {k} patients "
         f"share; in the release {percent(after['few_share'])}.",
         charts.grouped_bars(
-            bars, x="who", y="share", group="data", x_title="the visit has the", y_title="visits", colors=colors
+            bars,
+            x="who",
+            y="share",
+            group="data",
+            x_title="the visit has the",
+            y_title="visits",
+            colors=colors,
         ),
         f"{percent(before['people_few_share'])} of the patients have at least one such visit in the original data.",
     )
@@ -130,7 +146,10 @@ def retention(measures: Figures) -> Section | None:
         ("suppression_only", "had rare codes been suppressed and nothing else done"),
     )
     parts: list[Any] = []
-    for key, title in (("dc", "Diagnosis count (DC): distinct pairs of patient and code"), ("cc", "Code count (CC)")):
+    for key, title in (
+        ("dc", "Diagnosis count (DC): distinct pairs of patient and code"),
+        ("cc", "Code count (CC)"),
+    ):
         figures = kept[key]
         rows = tuple(
             (

@@ -58,7 +58,10 @@ def of_predictor(predictor: str, tests: Tests) -> list[Chart]:
                 f"{predictor}: volcano plot, original data",
                 "Effect (log odds) against -log10 p; the line is p = 0.05.",
                 _dots(
-                    [r for r in first if r["effect"] is not None], "effect", "log odds ratio per allele or unit", "original"
+                    [r for r in first if r["effect"] is not None],
+                    "effect",
+                    "log odds ratio per allele or unit",
+                    "original",
                 ),
             )
         )
@@ -84,7 +87,9 @@ def _qq(rows: list[dict[str, Any]]) -> str:
     line = alt.Chart(charts._frame([{"a": 0.0, "b": 0.0}, {"a": top, "b": top}])).mark_line(color=charts.GREY)
     dots = alt.Chart(charts._frame(rows)).mark_circle(color=charts.BLUE, opacity=0.6, size=30)
     x, y = alt.X("original:Q", title="-log10 p, original"), alt.Y("anonymized:Q", title="-log10 p, release")
-    return charts._svg(alt.layer(line.encode(x=alt.X("a:Q"), y=alt.Y("b:Q")), dots.encode(x=x, y=y)), charts.WIDTH, 340)
+    return charts._svg(
+        alt.layer(line.encode(x=alt.X("a:Q"), y=alt.Y("b:Q")), dots.encode(x=x, y=y)), charts.WIDTH, 340
+    )
 
 
 def _changes(rows: list[dict[str, Any]]) -> str:
@@ -105,7 +110,9 @@ def _changes(rows: list[dict[str, Any]]) -> str:
 def _dots(rows: list[dict[str, Any]], x: str, title: str, y: str) -> str:
     import altair as alt
 
-    limit = alt.Chart(charts._frame([{"y": -math.log10(0.05)}])).mark_rule(color=charts.VERMILION).encode(y="y:Q")
+    limit = (
+        alt.Chart(charts._frame([{"y": -math.log10(0.05)}])).mark_rule(color=charts.VERMILION).encode(y="y:Q")
+    )
     dots = (
         alt.Chart(charts._frame(rows))
         .mark_circle(color=charts.BLUE, opacity=0.6, size=30)
@@ -117,7 +124,9 @@ def _dots(rows: list[dict[str, Any]], x: str, title: str, y: str) -> str:
 def _manhattan(rows: list[dict[str, Any]]) -> str:
     import altair as alt
 
-    ordered = [{**row, "place": place} for place, row in enumerate(sorted(rows, key=lambda row: row["order"]))]
+    ordered = [
+        {**row, "place": place} for place, row in enumerate(sorted(rows, key=lambda row: row["order"]))
+    ]
     after = [row for row in ordered if row["anonymized"] is not None]
     x = alt.X("place:Q", title="phecodes in order", axis=alt.Axis(labels=False, ticks=False))
     color = alt.Color("category:N", title=None, legend=alt.Legend(orient="bottom", columns=4, labelLimit=200))

@@ -56,7 +56,9 @@ def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
         table = pq.read_table(share.data("visits.parquet"))
         numbers = pq.read_table(share.data("records.parquet"))
     except (OSError, pa.ArrowInvalid):
-        return [Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")], None
+        return [
+            Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")
+        ], None
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
     wrong = table.column_names != ["record", "visit", "codes"] or numbers.column_names != ["record", *payload]
     if wrong or not pa.types.is_list(table.schema.field("codes").type):
@@ -70,7 +72,9 @@ def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
         Check(
             "records_numbered",
             whole,
-            "Records are numbered from 0, each once." if whole else "Record numbers have gaps, repeats or a wrong count.",
+            "Records are numbered from 0, each once."
+            if whole
+            else "Record numbers have gaps, repeats or a wrong count.",
         ),
         *_visit_checks(visits, records),
     ]
@@ -78,23 +82,31 @@ def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
 
 
 def _visit_checks(visits: pl.DataFrame, records: int) -> list[Check]:
-    strangers = visits.filter(~pl.col("record").is_between(0, records - 1) | pl.col("record").is_null()).height
+    strangers = visits.filter(
+        ~pl.col("record").is_between(0, records - 1) | pl.col("record").is_null()
+    ).height
     ends = visits.group_by("record").agg(
         pl.col("visit").min().alias("low"),
         pl.col("visit").max().alias("high"),
         pl.len(),
         pl.col("visit").n_unique().alias("distinct"),
     )
-    loose = ends.filter((pl.col("low") != 0) | (pl.col("high") != pl.col("len") - 1) | (pl.col("distinct") != pl.col("len")))
+    loose = ends.filter(
+        (pl.col("low") != 0) | (pl.col("high") != pl.col("len") - 1) | (pl.col("distinct") != pl.col("len"))
+    )
     sets = visits.select("codes", size=pl.col("codes").list.len())
     flat = sets.with_row_index("at").drop_nulls("codes").filter(pl.col("size") > 0).explode("codes")
     before = pl.col("codes").shift(1).over("at") if flat.height < 1 else pl.col("codes").shift(1)
     same = pl.col("at") == pl.col("at").shift(1)
-    disordered = flat.filter((same & (pl.col("codes") <= before)) | pl.col("codes").is_null())["at"].n_unique()
+    disordered = flat.filter((same & (pl.col("codes") <= before)) | pl.col("codes").is_null())[
+        "at"
+    ].n_unique()
     empty = sets.filter(pl.col("codes").is_null() | (pl.col("size") == 0)).height
     parted = flat.filter(pl.col("codes").str.contains(SEPARATOR, literal=True)).height
     return [
-        of_count("visits_of_records", strangers, "Every visit belongs to a record.", "visits belong to no record."),
+        of_count(
+            "visits_of_records", strangers, "Every visit belongs to a record.", "visits belong to no record."
+        ),
         of_count(
             "visits_numbered",
             loose.height,
@@ -139,7 +151,13 @@ def visit_check(wanted: pl.DataFrame, population: pl.DataFrame, k: int) -> Check
 
 def code_check(wanted: pl.DataFrame, population: pl.DataFrame, k: int) -> Check:
     """G1: every code occurs in k records."""
-    held = population.select("record", "codes").explode("codes").unique().group_by("codes").agg(pl.len().alias("holders"))
+    held = (
+        population.select("record", "codes")
+        .explode("codes")
+        .unique()
+        .group_by("codes")
+        .agg(pl.len().alias("holders"))
+    )
     found = wanted.select(pl.col("codes").explode().unique()).join(held, on="codes", how="left")
     return _shared("codes", found["holders"].fill_null(0), k, population, "codes", "have")
 

@@ -21,7 +21,11 @@ def extract_checks(share: Share, visits: pl.DataFrame, k: int, level: str) -> li
     custody = share.folder.parent / "custody"
     master = open_master(custody)
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
-    checks = [Check("master", same, f"Master of {int(master.manifest['records']):,} records, k = {k}, level {level}.")]
+    checks = [
+        Check(
+            "master", same, f"Master of {int(master.manifest['records']):,} records, k = {k}, level {level}."
+        )
+    ]
     if not same:
         return [Check("master", False, "The extract states another k or level than its master.")]
     files = manifest_checks(master)
@@ -39,7 +43,9 @@ def extract_checks(share: Share, visits: pl.DataFrame, k: int, level: str) -> li
     if level == "containment":
         checks += whole.level_checks(master, population, population, k, level)
     else:
-        checks.append(visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k))
+        checks.append(
+            visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
+        )
     return checks + [same_records(visits, population, custody, int(share.manifest["records"]))]
 
 
@@ -55,7 +61,9 @@ def open_master(custody: Path) -> Share:
     path = given if given.is_absolute() else (custody.parent / given)
     manifest = path / "share" / "release.json"
     if not manifest.is_file():
-        raise BadInput(f"{path}: the master named in custody/master.json is not there; put it back, or correct the path.")
+        raise BadInput(
+            f"{path}: the master named in custody/master.json is not there; put it back, or correct the path."
+        )
     if hashlib.sha256(manifest.read_bytes()).hexdigest() != named["sha256"]:
         raise BadInput(f"{path}: not the master that this cohort was drawn from (its release.json differs).")
     return open_share(path)
@@ -65,7 +73,9 @@ def same_records(visits: pl.DataFrame, population: pl.DataFrame, custody: Path, 
     """Each record has the visit sets of its own master record."""
     pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
     whole = pairs.height == records == pairs["record"].n_unique() == pairs["master_record"].n_unique()
-    theirs = set_texts(population).rename({"record": "master_record"}).join(pairs, on="master_record", how="inner")
+    theirs = (
+        set_texts(population).rename({"record": "master_record"}).join(pairs, on="master_record", how="inner")
+    )
     columns = ["record", "set"]
     shown = set_texts(visits).group_by(columns).len()
     held = theirs.select(columns).group_by(columns).len()

@@ -19,7 +19,11 @@ def source_checks(share: Share, visits: pl.DataFrame, source: Source) -> list[Ch
     people = source.events["patient"].n_unique()
     records = int(share.manifest["records"])
     checks = [
-        Check("every_patient_once", people == records, f"{records:,} records for {people:,} patients of the source.")
+        Check(
+            "every_patient_once",
+            people == records,
+            f"{records:,} records for {people:,} patients of the source.",
+        )
     ]
     folder = share.folder.parent / "custody" / "data"
     needed = ("patients.parquet", "codes.parquet")
@@ -35,7 +39,12 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
     kept = codes.drop_nulls("label")
     strangers = sum(code not in label.split(MEMBERS) for code, label in kept.select("code", "label").rows())
     checks = [
-        of_count("labels", strangers, "Every label names its members.", "codes have a label that does not name them.")
+        of_count(
+            "labels",
+            strangers,
+            "Every label names its members.",
+            "codes have a label that does not name them.",
+        )
     ]
     name = parameters.get("vocabulary")
     if name not in VOCABULARIES:
@@ -44,7 +53,9 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
     kind, _, level = str(parameters.get("policy")).partition(":")
     if kind == "hierarchy":
         groups = kept.group_by("label").agg("code").rows()
-        mixed = sum(len({vocabulary.level(code, int(level)) for code in members}) > 1 for _, members in groups)
+        mixed = sum(
+            len({vocabulary.level(code, int(level)) for code in members}) > 1 for _, members in groups
+        )
         checks.append(
             of_count(
                 "merged_inside_groups",
@@ -57,7 +68,12 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
         above = codes.drop_nulls("above").select("code", "above").rows()
         wrong = sum(vocabulary.level(code, int(parameters["climb_to"])) != node for code, node in above)
         checks.append(
-            of_count("nodes_above", wrong, "Every node is above its codes.", "codes climb to a node that is not above them.")
+            of_count(
+                "nodes_above",
+                wrong,
+                "Every node is above its codes.",
+                "codes climb to a node that is not above them.",
+            )
         )
     return checks
 
@@ -69,16 +85,33 @@ def image_checks(
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     same = patients["patient"].dtype == source.events["patient"].dtype
     if not same or patients["record"].n_unique() != patients.height:
-        return [Check("witness", False, "custody/data/patients.parquet does not name the source's patients once each.")]
+        return [
+            Check(
+                "witness",
+                False,
+                "custody/data/patients.parquet does not name the source's patients once each.",
+            )
+        ]
     merged = bool(share.manifest["parameters"].get("merge_visits"))
-    events, mixed = (_of_patients(source, patients), 0) if merged else _of_visits(source, patients, visits, folder)
+    events, mixed = (
+        (_of_patients(source, patients), 0) if merged else _of_visits(source, patients, visits, folder)
+    )
     if events is None:
-        return [Check("witness", False, "custody/data/visits.parquet does not name one source row for each visit.")]
-    labels = pl.concat([codes["label"], codes["above"], visits["codes"].explode()]).drop_nulls().unique().sort()
+        return [
+            Check(
+                "witness", False, "custody/data/visits.parquet does not name one source row for each visit."
+            )
+        ]
+    labels = (
+        pl.concat([codes["label"], codes["above"], visits["codes"].explode()]).drop_nulls().unique().sort()
+    )
     kind = pl.Enum(labels)
     images = [
         events.join(
-            codes.select(pl.col("code").cast(events["code"].dtype, strict=False), pl.col(column).cast(kind).alias("codes")),
+            codes.select(
+                pl.col("code").cast(events["code"].dtype, strict=False),
+                pl.col(column).cast(kind).alias("codes"),
+            ),
             on="code",
             how="inner",
         )
@@ -136,7 +169,9 @@ def _of_visits(
     foreign = owners.filter(pl.col("patient") != pl.col("patient_said")).height + said.height - owners.height
     visit = ["patient", "source_visit", "alone"]
     doubled = owners.height - owners.select(visit).n_unique()
-    joined = events.select("code", *visit).join(owners.select("record", "visit", *visit), on=visit, nulls_equal=True)
+    joined = events.select("code", *visit).join(
+        owners.select("record", "visit", *visit), on=visit, nulls_equal=True
+    )
     return joined.select("record", "visit", "code"), foreign + doubled
 
 
@@ -148,8 +183,18 @@ def payload_checks(share: Share, source: Source) -> list[Check]:
     held = source.events.select("patient").unique().join(source.patients, on="patient", how="left")
     released = pl.read_parquet(share.data("records.parquet"), columns=names)
     shown, kept = (
-        Counter(dict(frame.select(pl.concat_str(pl.col(names).cast(pl.String).fill_null("\x00"), separator="\x1f").alias("row"))
-        .group_by("row").len().rows()))
+        Counter(
+            dict(
+                frame.select(
+                    pl.concat_str(pl.col(names).cast(pl.String).fill_null("\x00"), separator="\x1f").alias(
+                        "row"
+                    )
+                )
+                .group_by("row")
+                .len()
+                .rows()
+            )
+        )
         for frame in (released, held)
     )
     return [

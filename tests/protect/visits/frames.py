@@ -68,4 +68,7 @@ def released(anonymized: Anonymized) -> dict[str, list[list[str]]]:
 
 def expected(data: Mapping[str, Sequence[frozenset[str]]]) -> dict[str, list[list[str]]]:
     """The oracle's result in the same form: emptied visits are dropped."""
-    return {patient: sorted(sorted(visit) for visit in visits if visit) for patient, visits in sorted(data.items())}
+    return {
+        patient: sorted(sorted(visit) for visit in visits if visit)
+        for patient, visits in sorted(data.items())
+    }

@@ -26,7 +26,9 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def visits_by_patient(folder: Path) -> dict[str, list[list[str]]]:
     release = Release.open(folder)
     assert release.custody is not None
-    people = dict(pl.read_parquet(release.custody / "data" / "patients.parquet").select("record", "patient").rows())
+    people = dict(
+        pl.read_parquet(release.custody / "data" / "patients.parquet").select("record", "patient").rows()
+    )
     found: dict[str, list[list[str]]] = {patient: [] for patient in people.values()}
     for record, codes in release.table("visits.parquet").select("record", "codes").collect().rows():
         found[people[record]].append(codes)
@@ -121,12 +123,18 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     events = source.require_events().with_columns(pl.col("code").cast(pl.String)).drop("row")
     events.write_csv(tmp_path / "events.csv")
     flags = ["--patient", "patient", "--code", "code", "--visit", "visit"]
-    assert status_of(["visits", str(tmp_path / "events.csv"), *flags, "--k", "3", "-o", str(tmp_path / "m")]) == 0
+    assert (
+        status_of(["visits", str(tmp_path / "events.csv"), *flags, "--k", "3", "-o", str(tmp_path / "m")])
+        == 0
+    )
     events.select("patient").head(40).unique().write_csv(tmp_path / "who.csv")
     drawn = ["cohort", str(tmp_path / "m"), "--select", str(tmp_path / "who.csv"), "-o", str(tmp_path / "c")]
     assert status_of([*drawn, "--source", str(tmp_path / "events.csv"), *flags]) == 0
     assert "who knows that a person is in the cohort is not held off" in capsys.readouterr().out
     assert status_of(["verify", str(tmp_path / "c")]) == 0
-    assert status_of(["visits", str(tmp_path / "events.csv"), *flags, "--k", "81", "-o", str(tmp_path / "n")]) == 3
+    assert (
+        status_of(["visits", str(tmp_path / "events.csv"), *flags, "--k", "81", "-o", str(tmp_path / "n")])
+        == 3
+    )
     assert status_of(["visits", str(tmp_path / "events.csv"), "--k", "1", "-o", str(tmp_path / "n")]) == 2
     assert not (tmp_path / "n").exists()

@@ -93,7 +93,7 @@ def test_records_are_released_in_an_order_of_their_own(records, k: int) -> None:
     visits = named(anonymized.tables, "visits.parquet")
     assert named(anonymized.tables, "records.parquet")["record"].to_list() == list(range(len(records)))
     assert visits["record"].is_sorted()
-    for (_,), part in visits.partition_by("record", as_dict=True).items():
+    for part in visits.partition_by("record"):
         assert part["visit"].to_list() == list(range(part.height))
 
 

@@ -15,7 +15,9 @@ def test_the_same_release_on_spark(spark_engine: Engine) -> None:
     draws = np.random.Generator(np.random.Philox(key=4))
     codes = [f"{category}.{digit}" for category in (250, 272, 401, 428) for digit in range(4)]
     records = {
-        f"p{number}": [list(draws.choice(codes, size=draws.integers(1, 4))) for _ in range(draws.integers(1, 4))]
+        f"p{number}": [
+            list(draws.choice(codes, size=draws.integers(1, 4))) for _ in range(draws.integers(1, 4))
+        ]
         for number in range(60)
     }
     made = [

@@ -41,8 +41,22 @@ AFTER_MERGING = {
 }
 COUNTS = {2: (9, 5), 3: (7, 3)}
 AFTER_G3 = {
-    2: {"A": [["427.31"]], "B": [["427.31"]], "C": [["401.02"]], "D": [[CLAVICLE]], "E": [["401.02"], [CLAVICLE]], "F": []},
-    3: {"A": [[PRESSURE], ["427.31"]], "B": [["427.31"]], "C": [[PRESSURE]], "D": [["427.31"]], "E": [[PRESSURE]], "F": []},
+    2: {
+        "A": [["427.31"]],
+        "B": [["427.31"]],
+        "C": [["401.02"]],
+        "D": [[CLAVICLE]],
+        "E": [["401.02"], [CLAVICLE]],
+        "F": [],
+    },
+    3: {
+        "A": [[PRESSURE], ["427.31"]],
+        "B": [["427.31"]],
+        "C": [[PRESSURE]],
+        "D": [["427.31"]],
+        "E": [[PRESSURE]],
+        "F": [],
+    },
 }
 
 
@@ -85,7 +99,13 @@ def test_frequent_codes_imply_neither_containment_nor_visits() -> None:
 
 
 def test_rescue_saves_a_rare_code_among_frequent_siblings() -> None:
-    records = {"A": [["401.0"]], "B": [["401.0"]], "C": [["401.9"], ["401.1"]], "D": [["401.9"]], "E": [["401.9"]]}
+    records = {
+        "A": [["401.0"]],
+        "B": [["401.0"]],
+        "C": [["401.9"], ["401.1"]],
+        "D": [["401.9"]],
+        "E": [["401.9"]],
+    }
     assert released(protect(records, k=2, level="code"))["C"] == [["401.9"]]
     assert released(protect(records, k=2, level="code", rescue=True))["C"] == [["401.0|401.1"], ["401.9"]]
 
@@ -111,7 +131,10 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
         ({"k": 1}, "`k` must be at least 2; got 1."),
         ({"k": 2, "level": "day"}, "`level` must be one of code, containment, visit; got day."),
         ({"k": 2, "key": "best"}, "`key` must be one of absolute, relative; got best."),
-        ({"k": 2, "enforce": "generalize", "level": "code"}, "`enforce: generalize` is for `level: visit` only"),
+        (
+            {"k": 2, "enforce": "generalize", "level": "code"},
+            "`enforce: generalize` is for `level: visit` only",
+        ),
         ({"k": 2, "climb_to": 0}, "`climb_to` must be at least 1; got 0."),
         ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
     ],

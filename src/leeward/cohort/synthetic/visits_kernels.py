@@ -71,7 +71,9 @@ def draw_visits(
                 u = _mix(counter)
                 if v == 0 or (u & LOW) < np.uint64(1431655765):
                     span = trait_first[t + 1] - trait_first[t]
-                    here[size] = trait_codes[trait_first[t] + np.int64((u >> np.uint64(32)) % np.uint64(span))]
+                    here[size] = trait_codes[
+                        trait_first[t] + np.int64((u >> np.uint64(32)) % np.uint64(span))
+                    ]
                     size += 1
             drawn = 0
             while drawn < MOST_CODES:
@@ -99,7 +101,11 @@ def draw_visits(
                     break
             if total + size > capacity:
                 capacity *= 2
-                person, visit, code = _grown(person, capacity), _grown(visit, capacity), _grown(code, capacity)
+                person, visit, code = (
+                    _grown(person, capacity),
+                    _grown(visit, capacity),
+                    _grown(code, capacity),
+                )
             for j in range(size):
                 person[total] = i
                 visit[total] = v + 1

@@ -99,9 +99,7 @@ def count_holders(set_of: Ints, patient_offsets: Longs, sets: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def list_holders(
-    set_of: Ints, patient_offsets: Longs, count: Ints, k: int
-) -> tuple[Ints, Ints, Ints, Ints]:
+def list_holders(set_of: Ints, patient_offsets: Longs, count: Ints, k: int) -> tuple[Ints, Ints, Ints, Ints]:
     """The holders of every set with fewer than k: (head of each set, next, patient, visits), linked lists."""
     head = np.full(count.shape[0], -1, np.int32)
     entries = 0
@@ -130,9 +128,7 @@ def list_holders(
 
 
 @njit(cache=True, nogil=True)
-def count_codes(
-    patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints
-) -> tuple[Longs, Ints, Ints]:
+def count_codes(patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints) -> tuple[Longs, Ints, Ints]:
     """Each patient's codes and, for every one that can climb, the node above: (offsets, codes, visits with it)."""
     n = patient_offsets.shape[0] - 1
     starts = np.zeros(n + 1, np.int64)
@@ -351,7 +347,7 @@ def enforce_bucket(
                 better = best_climbs
             elif not better:
                 mine, theirs = (loss * best_held, best_loss * held) if relative else (loss, best_loss)
-                better = mine < theirs or (mine == theirs and held < best_held)
+                better = bool(mine < theirs or (mine == theirs and held < best_held))
             if better:
                 best = i
                 best_change, best_climbs, best_loss, best_held = change, climbs, loss, held

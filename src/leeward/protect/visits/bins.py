@@ -80,7 +80,7 @@ def _one_pass(
     bins: dict[tuple[int, int], list[_Active]] = {}
     for each in active:
         bins.setdefault(((len(each.patients) - 1) // width, group_of[each.members[0]]), []).append(each)
-    left = []
+    left: list[_Active] = []
     for key in sorted(bins):
         first, *others = bins[key]
         union = first.joined(others)

@@ -25,9 +25,7 @@ class Climbing:
     of_code: tuple[str | None, ...]
 
 
-def climbing(
-    labels: Sequence[str], codes: Sequence[str], level: int, vocabulary: str | None
-) -> Climbing:
+def climbing(labels: Sequence[str], codes: Sequence[str], level: int, vocabulary: str | None) -> Climbing:
     """The nodes of policy level `level` above labels and codes.
 
     Raises

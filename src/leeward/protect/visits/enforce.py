@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,9 @@ class VisitSets:
         return len(self.offsets) - 1
 
     def patient_of_visit(self) -> Ints:
-        return np.repeat(np.arange(len(self.patient_offsets) - 1, dtype=np.int32), np.diff(self.patient_offsets))
+        return np.repeat(
+            np.arange(len(self.patient_offsets) - 1, dtype=np.int32), np.diff(self.patient_offsets)
+        )
 
     def emptied(self) -> int:
         """Visits without any code."""
@@ -116,7 +119,9 @@ class _State:
         head, after, patient, times = kernels.list_holders(
             distinct.set_of, visits.patient_offsets, distinct.holders, k
         )
-        held = kernels.count_codes(visits.patient_offsets, visits.offsets, visits.values, up)
+        held_starts, held_codes, held_times = kernels.count_codes(
+            visits.patient_offsets, visits.offsets, visits.values, up
+        )
         table = np.full(_room(sets), kernels.FREE, np.int32)
         kernels.fill_table(table, distinct.hashes, 0, sets)
         return _State(
@@ -136,8 +141,10 @@ class _State:
             after,
             patient,
             times,
-            *held,
-            kernels.count_patients(held[1], held[2], labels),
+            held_starts,
+            held_codes,
+            held_times,
+            kernels.count_patients(held_codes, held_times, labels),
             k,
         )
 
@@ -218,7 +225,7 @@ class _State:
             kernels.fill_table(self.table, self.hashes, 0, self.sets)
 
 
-def _grown(array: NDArray[np.generic], needed: int) -> NDArray[np.generic]:
+def _grown(array: NDArray[Any], needed: int) -> NDArray[Any]:
     larger = np.zeros(max(needed, 2 * len(array)), array.dtype)
     larger[: len(array)] = array
     return larger

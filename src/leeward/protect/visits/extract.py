@@ -44,11 +44,15 @@ class Master:
         """
         release = Release.open(path)
         if release.method != "visits" or release.parameters.get("extract"):
-            kind = "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
+            kind = (
+                "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
+            )
             raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
         file = None if release.custody is None else release.custody / "data" / "patients.parquet"
         if file is None or not file.is_file():
-            raise BadInput(f"{path}: no custody/data/patients.parquet, so nothing says who is who; name the whole folder.")
+            raise BadInput(
+                f"{path}: no custody/data/patients.parquet, so nothing says who is who; name the whole folder."
+            )
         return Master(release, pl.read_parquet(file))
 
 
@@ -70,7 +74,10 @@ class Figures:
 
     def to_json(self) -> dict[str, Any]:
         """As in `custody/measures.json`."""
-        shares = {"few_share": self.few / max(1, self.visits), "alone_share": self.alone / max(1, self.visits)}
+        shares = {
+            "few_share": self.few / max(1, self.visits),
+            "alone_share": self.alone / max(1, self.visits),
+        }
         return {**self.__dict__, **shares}
 
     @property
@@ -132,7 +139,9 @@ def extract(
         readme=readme_of(dict(parameters), names)
         + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show the same patients alike.\n",
         custody_tables=(
-            ReleaseTable.of("records.parquet", pa.table({"record": number, "master_record": pa.array(order)})),
+            ReleaseTable.of(
+                "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
+            ),
             ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
         ),
         custody={"level": str(parameters["level"]), "shared_by": figures.to_json()},
@@ -184,7 +193,9 @@ def _payload(
         return own if own.width else None
     doubled = [name for name in further.columns if name in own.columns]
     if doubled:
-        raise BadInput(f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload.")
+        raise BadInput(
+            f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload."
+        )
     return pl.concat([own, further], how="horizontal") if own.width else further
 
 
@@ -207,12 +218,16 @@ def figures_of(release: Release, visits: pl.DataFrame) -> Figures:
     return Figures(
         k,
         release.records,
-        int(everywhere["there"].min() or 0),  # type: ignore[call-overload]  # polars types any minimum
+        _smallest(everywhere["there"]),
         inside.height,
         counted.filter(pl.col("here") < k).height,
         counted.filter(pl.col("here") == 1).height,
-        int(held["here"].min() or 0),  # type: ignore[call-overload]
+        _smallest(held["here"]),
     )
+
+
+def _smallest(holders: pl.Series) -> int:
+    return int(holders.to_numpy().min()) if len(holders) else 0
 
 
 def chosen_by(master: Master, expression: str) -> pl.Series:
@@ -245,7 +260,11 @@ def records_of(master: Master, patients: pl.Series) -> tuple[np.ndarray[Any, np.
     """(master records of the patients, ascending; how many named patients the master lacks)."""
     kind = master.people["patient"].dtype
     wanted = patients.drop_nulls().unique().cast(kind, strict=False)
-    found = master.people.filter(pl.col("patient").is_in(wanted.drop_nulls().implode()))["record"].sort().to_numpy()
+    found = (
+        master.people.filter(pl.col("patient").is_in(wanted.drop_nulls().implode()))["record"]
+        .sort()
+        .to_numpy()
+    )
     return found, len(wanted) - len(found)
 
 

@@ -51,7 +51,7 @@ def phecodes_of(policy: str, cohort: Cohort, codes: Sequence[str]) -> list[str]:
     vocabulary = vocabulary_of(cohort)
     found = []
     for code in codes:
-        known = vocabulary.get(code) or cohort.vocabulary
+        known = vocabulary.get(code, cohort.vocabulary or "")
         names = [known] if known in mapping.codes else list(mapping.codes)
         group = next((g for name in names if (g := mapping.group(code, name)) is not None), None)
         found.append(f"code {code}" if group is None else f"phecode {group}")
@@ -68,5 +68,9 @@ def vocabulary_of(cohort: Cohort) -> dict[str, str]:
     events = cohort.require_events()
     if "vocabulary" not in events.columns:
         return {}
-    pairs = events.select(pl.col("code").cast(pl.String), pl.col("vocabulary").cast(pl.String)).drop_nulls().unique()
+    pairs = (
+        events.select(pl.col("code").cast(pl.String), pl.col("vocabulary").cast(pl.String))
+        .drop_nulls()
+        .unique()
+    )
     return dict(sorted(pairs.rows(), reverse=True))

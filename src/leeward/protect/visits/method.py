@@ -149,7 +149,11 @@ class Visits:
     def _policy_text(self) -> str:
         """The policy with file names only: a path is the custodian's."""
         kind, _, value = str(self.policy or "none").partition(":")
-        return f"{kind}:{Path(value).name}" if kind in (PHECODE, "file") and value else str(self.policy or "none")
+        return (
+            f"{kind}:{Path(value).name}"
+            if kind in (PHECODE, "file") and value
+            else str(self.policy or "none")
+        )
 
     def _merged(self, cohort: Cohort, lens: Lens, engine: Engine, entries: Any) -> Merging:
         from leeward.protect.visits.bins import merge
@@ -212,10 +216,14 @@ class Visits:
         for name in self.payload:
             if name not in columns or name in ("patient", "record"):
                 listed = ", ".join(c for c in columns if c != "patient") or "none"
-                raise BadInput(f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}.")
+                raise BadInput(
+                    f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
+                )
         assert cohort.patients is not None  # for the types: its columns were just listed
         wanted = lens.patients.alias("patient").to_frame()
         chosen = cohort.patients.select("patient", *self.payload)
         if chosen["patient"].is_duplicated().any():
-            raise BadInput(f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each.")
+            raise BadInput(
+                f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each."
+            )
         return wanted.join(chosen, on="patient", how="left", maintain_order="left").drop("patient")

@@ -52,7 +52,9 @@ class Released:
             bounds = np.zeros(len(visits) + 1, np.int64)
             np.cumsum(sizes, out=bounds[1:])
             within = np.repeat(offsets[visits] - bounds[:-1], sizes) + np.arange(bounds[-1])
-            codes = pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), names.take(pa.array(values[within])))
+            codes = pa.ListArray.from_arrays(
+                pa.array(bounds.astype(np.int32)), names.take(pa.array(values[within]))
+            )
             columns = [pa.array(self.record[chosen]), pa.array(self.number[chosen]), codes]
             yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
@@ -112,7 +114,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
         "codes": pa.array(held[released.patient_of_record]),
     }
     labels = pl.Series(outcome.merging.label_of, dtype=pl.String)
-    above = [None] * len(lens.codes)
+    above: list[str | None] = [None] * len(lens.codes)
     if outcome.up is not None:
         above = [None if c < 0 else _top(outcome, int(c)) for c in outcome.of_code]
     codes = pa.table(

@@ -102,7 +102,9 @@ def readme_of(parameters: dict[str, Any], payload: tuple[str, ...]) -> str:
         row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
         payload=carried,
         nodes=NODES if parameters.get("enforce") == "generalize" else "",
-        lost=", and some codes were taken out of visits whose set was rare" if parameters["level"] != "code" else "",
+        lost=", and some codes were taken out of visits whose set was rare"
+        if parameters["level"] != "code"
+        else "",
     )
 
 
@@ -161,7 +163,13 @@ def pairs(outcome: Outcome) -> dict[str, int]:
     ]
     enforced = outcome.enforced
     exact, inside, above = count_kept(
-        lens.offsets, lens.values, outcome.of_code, np.array(kinds, np.int8), up, enforced.offsets, enforced.values
+        lens.offsets,
+        lens.values,
+        outcome.of_code,
+        np.array(kinds, np.int8),
+        up,
+        enforced.offsets,
+        enforced.values,
     )
     return {"original": len(lens.values), "exact": int(exact), "merged": int(inside), "above": int(above)}
 

@@ -1,0 +1,273 @@
+"""Does PheWAS survive? Repeats the comparison of Heatherly et al. (2013) on real and on synthetic data.
+
+    python benchmarks/study_visits.py --data DIR                      # UCI, with simulated SNPs
+    python benchmarks/study_visits.py --data DIR --patients 1366786   # and a synthetic population of that size
+
+DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Prints the tables of
+docs/studies/visits.md as Markdown; `--keep FOLDER` keeps the releases with their reports (QQ, volcano, Manhattan plots).
+
+Strategies: a cohort drawn from the anonymized population, drawn from an anonymized biobank (synthetic data), and
+anonymized alone. Associations: allelic test, at least 25 cases, in the cohort's original data and in each release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.cli.cohort import extract, restricted
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers import read
+from leeward.cohort.synthetic.visits import SNPS, write_visits
+from leeward.measure import phewas
+from leeward.measure.phewas_phenotypes import phenotypes_of
+from leeward.measure.visits import mentions_of
+from leeward.protect.visits import Visits
+from leeward.workflow import protect
+
+K = 5
+LEVELS: dict[str, dict[str, Any]] = {
+    "code": {"level": "code"},
+    "containment": {"level": "containment", "merge_visits": True},
+    "visit": {"level": "visit"},
+}
+UCI_COLUMNS = {"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"], "visit": "encounter_id"}
+COHORT = 3_000
+PLANTED = 3
+"""Phecodes that each simulated SNP is associated with."""
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
+    parser.add_argument("--patients", type=int, help="also a synthetic population of so many patients")
+    parser.add_argument("--draws", type=int, default=3, help="cohorts and sets of SNPs drawn from UCI")
+    parser.add_argument("--levels", default="code,containment,visit")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder for the releases and reports")
+    options = parser.parse_args()
+    levels = options.levels.split(",")
+    mapping = options.data / "vocab" / "phecode_map_v1_2_icd9.csv.gz"
+    with folder(options.keep) as place:
+        uci(options.data, mapping, levels, options.draws, options.seed, place)
+        if options.patients:
+            synthetic(options.patients, mapping, levels, options.seed, place)
+
+
+@contextmanager
+def folder(keep: Path | None) -> Iterator[Path]:
+    """Where the releases go."""
+    if keep is not None:
+        keep.mkdir(parents=True)
+        yield keep
+        return
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int, place: Path) -> None:
+    """UCI: 71,517 patients, cohorts of 3,000, six simulated SNPs."""
+    everyone = read(data / "uci-diabetes130" / "diabetic_data.csv.gz", columns=UCI_COLUMNS, missing=["?"])
+    rows, counts = [], []
+    for level in levels:
+        protect(
+            everyone, Visits(k=K, **LEVELS[level]), place / f"uci-{level}", seed=seed, measures=["retention"]
+        )
+        for draw in range(draws):
+            generator = np.random.Generator(np.random.Philox(key=seed * 1000 + draw))
+            patients = everyone.visits().patients.sample(COHORT, seed=seed * 1000 + draw).sort()
+            cohort = restricted(everyone, patients)
+            cohort = dataclasses.replace(
+                cohort, patients=simulated_snps(cohort, mapping, generator), _lenses={}
+            )
+            found = {
+                "drawn from the population": drawn(
+                    place / f"uci-{level}", cohort, mapping, place / f"d-{level}-{draw}", seed
+                ),
+                "anonymized alone": alone(cohort, LEVELS[level], mapping, place / f"a-{level}-{draw}", seed),
+            }
+            rows += [association_row(level, draw, name, figures) for name, figures in found.items()]
+            counts += [count_row(level, draw, name, figures) for name, figures in found.items()]
+    show(
+        f"UCI: what a cohort of {COHORT:,} keeps (k = {K}, mean of {draws} draws)",
+        counts,
+        ["level", "strategy"],
+    )
+    show(
+        f"UCI, simulated SNPs: associations of a cohort of {COHORT:,} (sums over SNPs, mean of {draws} draws)",
+        rows,
+        ["level", "strategy"],
+    )
+
+
+def simulated_snps(cohort: Cohort, mapping: Path, draws: np.random.Generator) -> pl.DataFrame:
+    """Six SNPs under Hardy–Weinberg; cases of a few phecodes each carry the allele with 1.4 to 2.2 times the odds."""
+    lens = cohort.visits()
+    phenotypes = phenotypes_of(mentions_of(lens), len(lens), phewas.mapping_of(str(mapping)))
+    sizes = np.diff(phenotypes.case_starts)
+    candidates = np.flatnonzero((sizes >= 100) & (sizes <= len(lens) // 3))
+    columns = {"patient": lens.patients}
+    for name, share in SNPS.items():
+        logit = np.full(len(lens), np.log(share / (1 - share)))
+        for phenotype in draws.choice(candidates, PLANTED, replace=False):
+            logit[phenotypes.cases(int(phenotype))] += np.log(draws.uniform(1.4, 2.2))
+        columns[name] = pl.Series(draws.binomial(2, 1 / (1 + np.exp(-logit))), dtype=pl.Int8)
+    return pl.DataFrame(columns)
+
+
+def measures_of(mapping: Path) -> list[Any]:
+    """What is measured of each cohort."""
+    return ["retention", "risk", {"phewas": {"predictors": list(SNPS), "map": str(mapping), "min_cases": 25}}]
+
+
+def drawn(master: Path, cohort: Cohort, mapping: Path, out: Path, seed: int) -> dict[str, Any]:
+    """The cohort drawn from a master."""
+    assert cohort.patients is not None
+    snps = cohort.patients.select("patient", *SNPS)
+    result = extract(
+        master,
+        cohort.visits().patients,
+        out,
+        payload=snps,
+        original=cohort,
+        measures=measures_of(mapping),
+        seed=seed,
+    )
+    figures: dict[str, Any] = result["measures"]
+    return figures
+
+
+def alone(cohort: Cohort, level: dict[str, Any], mapping: Path, out: Path, seed: int) -> dict[str, Any]:
+    """The cohort anonymized by itself."""
+    method = Visits(k=K, payload=tuple(SNPS), **level)
+    return dict(protect(cohort, method, out, seed=seed, measures=measures_of(mapping)).measures)
+
+
+def association_row(level: str, draw: int, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """Lost and false, summed over SNPs."""
+    row: dict[str, Any] = {"level": level, "draw": draw, "strategy": strategy}
+    for rule, each in figures["phewas"]["totals"].items():
+        row |= {f"{rule} {name}": each[name] for name in ("original", "lost", "false")}
+    return row
+
+
+def count_row(level: str, draw: int, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """DC, CC and who shares a visit inside the cohort."""
+    dc, cc, risk = figures["retention"]["dc"], figures["retention"]["cc"], figures["risk"]["after"]
+    return {
+        "level": level,
+        "draw": draw,
+        "strategy": strategy,
+        "DC %": 100 * dc["released_local"],
+        "DC % without generalization": 100 * dc["ungeneralized_local"],
+        "CC %": 100 * cc["released_local"],
+        "CC % without generalization": 100 * cc["ungeneralized_local"],
+        "visits shared by fewer than k of the cohort %": 100 * risk["few_share"],
+    }
+
+
+def synthetic(patients: int, mapping: Path, levels: Sequence[str], seed: int, place: Path) -> None:
+    """A synthetic population with a biobank and a study cohort inside; Tables 1 to 4."""
+    source = place / "population"
+    rows = write_visits(source, patients, seed)
+    print(f"\nSynthetic population: {patients:,} patients, {rows:,} rows\n")
+    attributes = pl.read_parquet(source / "patients.parquet")
+    everyone = read(
+        source / "events.parquet",
+        columns={"patient": "patient", "code": "code", "visit": "visit"},
+        vocabulary="icd9",
+    )
+    groups = {
+        name: attributes.filter(pl.col(name) == 1)["patient"]
+        if name != "population"
+        else attributes["patient"]
+        for name in ("population", "biobank", "study")
+    }
+    cohorts = {
+        name: everyone if name == "population" else restricted(everyone, ids) for name, ids in groups.items()
+    }
+    study = dataclasses.replace(
+        cohorts["study"], patients=attributes.filter(pl.col("study") == 1), _lenses={}
+    )
+    associations, counts, tables = [], [], []
+    for level in levels:
+        begun = time.perf_counter()
+        for name in ("population", "biobank"):
+            made = protect(
+                cohorts[name],
+                Visits(k=K, **LEVELS[level]),
+                place / f"{name}-{level}",
+                seed=seed,
+                measures=["retention"],
+            )
+            tables.append(table_row(level, name, dict(made.measures), None))
+        whole = tables[-2]
+        found = {
+            f"study drawn from the {name}": drawn(
+                place / f"{name}-{level}", study, mapping, place / f"s-{name}-{level}", seed
+            )
+            for name in ("population", "biobank")
+        }
+        found["study anonymized alone"] = alone(
+            study, LEVELS[level], mapping, place / f"s-alone-{level}", seed
+        )
+        tables += [table_row(level, name, figures, whole) for name, figures in found.items()]
+        associations += [association_row(level, 0, name, figures) for name, figures in found.items()]
+        counts += [count_row(level, 0, name, figures) for name, figures in found.items()]
+        print(f"<!-- level {level}: {time.perf_counter() - begun:.0f} s -->")
+    show("Synthetic: Tables 1 to 3", tables, ["level", "data"])
+    show("Synthetic: what the study cohort keeps", counts, ["level", "strategy"])
+    show(
+        "Synthetic: Table 4, associations of the study cohort (sums over SNPs)",
+        associations,
+        ["level", "strategy"],
+    )
+
+
+def table_row(level: str, name: str, figures: dict[str, Any], whole: dict[str, Any] | None) -> dict[str, Any]:
+    """DC and CC as counts, of the population's (SD %), and of the same patients' (local %)."""
+    dc, cc = figures["retention"]["dc"], figures["retention"]["cc"]
+    top = {
+        "DC": (whole or {}).get("DC original", dc["original"]),
+        "CC": (whole or {}).get("CC original", cc["original"]),
+    }
+    row: dict[str, Any] = {"level": level, "data": name}
+    for key, each in (("DC", dc), ("CC", cc)):
+        row |= {
+            f"{key} original": each["original"],
+            f"{key} without generalization": each["ungeneralized"],
+            f"{key}": each["released"],
+            f"{key} population %": 100 * each["released"] / top[key],
+            f"{key} local %": 100 * each["released_local"],
+        }
+    return row
+
+
+def show(title: str, rows: list[dict[str, Any]], by: list[str]) -> None:
+    """The mean of the rows by their keys, as a Markdown table."""
+    frame = pl.DataFrame(rows).drop("draw", strict=False).group_by(by, maintain_order=True).mean()
+    print(f"\n### {title}\n\n| {' | '.join(frame.columns)} |\n|{'---|' * frame.width}")
+    for row in frame.rows():
+        cells = [text(cell) for cell in row]
+        print(f"| {' | '.join(cells)} |")
+
+
+def text(cell: Any) -> str:
+    """A figure with one decimal, or whole where it is."""
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if cell == int(cell) and abs(cell) >= 1000 else f"{cell:,.1f}"
+    return str(cell)
+
+
+if __name__ == "__main__":
+    main()
