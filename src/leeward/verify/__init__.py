@@ -18,7 +18,9 @@ __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 CHECKERS: dict[str, str] = {
     "constraints": "leeward.verify.constraints:check",
     "censoring": "leeward.verify.censoring:check",
+    "condensation": "leeward.verify.condensation:check",
     "disassociation": "leeward.verify.disassociation:check",
+    "k-anonymity": "leeward.verify.condensation:check",
     "trajectories": "leeward.verify.trajectories:check",
     "visits": "leeward.verify.visits:check",
 }

@@ -1,0 +1,345 @@
+"""The attacker of condensed and k-anonymous tables, from the files (ALGORITHMS §8, part 6).
+
+The shared folder alone tells whether the table can be laid out, whether it has the rows stated, and for `k-anonymity`
+whether every combination of quasi-identifiers has k rows. With the custodian's folder beside it, k is derived again
+from the groups; with the source, strata, permissible values, the groups' own marginals, and verbatim copies are
+compared. Nothing of the method is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+
+TABLE = "table.parquet"
+COPIES_ALLOWED = 4.0
+"""Standard deviations above chance that verbatim copies may reach."""
+COPIES_MARGIN = 0.1
+"""Share above chance that is still taken for likeness of synthetic rows: small tables of few levels copy themselves."""
+
+
+def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of a condensed table."""
+    checks, table = layout(share)
+    if table is None:
+        return checks
+    original = None if source is None or source.patients is None else plain(source.patients, table)
+    if share.method == "k-anonymity":
+        checks.append(equal_rows(share, table))
+    custody = share.folder.parent / "custody" / "data"
+    groups = groups_of(custody, share.method)
+    if groups is not None:
+        checks += derived(share, table, *groups)
+        if original is not None:
+            checks += against_groups(share, table, original, *groups)
+    if original is not None:
+        checks += against_source(share, table, original, groups)
+    return checks
+
+
+def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
+    """The table is there, has columns and the rows that the manifest states."""
+    try:
+        table = pl.read_parquet(share.data(TABLE))
+    except (OSError, pl.exceptions.PolarsError):
+        return [Check("layout", False, f"{TABLE} is missing or cannot be read.")], None
+    k = share.guarantee("k")
+    stated = int(share.manifest["records"])
+    checks = [
+        Check("layout", table.width > 0, f"{TABLE} has {table.width} columns."),
+        Check(
+            "rows",
+            table.height == stated and table.height >= k,
+            f"{table.height:,} rows; the manifest states {stated:,}, and at least k = {k:,} are needed.",
+            {"rows": table.height, "stated": stated},
+        ),
+    ]
+    return checks, table
+
+
+def plain(patients: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """The source without its identifier, numbers as the release has them."""
+    if "patient" in patients.columns and "patient" not in table.columns:
+        patients = patients.drop("patient")
+    casts = [
+        pl.col(name).cast(pl.String)
+        for name, kind in patients.schema.items()
+        if isinstance(kind, pl.Enum | pl.Categorical)
+    ]
+    return patients.with_columns(casts)
+
+
+def equal_rows(share: Share, table: pl.DataFrame) -> Check:
+    """k-anonymity: rows that agree on all quasi-identifiers, counted."""
+    k = share.guarantee("k")
+    names = [str(name) for name in share.manifest["parameters"].get("quasi_identifiers", table.columns)]
+    if not names or any(name not in table.columns for name in names):
+        return Check(
+            "k_anonymous_rows", False, "A quasi-identifier that the manifest names is not in the table."
+        )
+    sizes = table.group_by(names).len()["len"]
+    small = int((sizes < k).sum())
+    return of_count(
+        "k_anonymous_rows",
+        small,
+        f"Every combination of quasi-identifiers is in at least {k:,} rows.",
+        f"combinations of quasi-identifiers are in fewer than {k:,} rows.",
+        {"classes": len(sizes), "least": int(sizes.to_numpy().min(initial=table.height))},
+    )
+
+
+def groups_of(custody: Any, method: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """The custodian's source rows and released rows with their groups; None where the folder is not at hand."""
+    paths = [custody / "source_rows.parquet", custody / "released_rows.parquet"]
+    if not all(path.is_file() for path in paths):
+        return None
+    source, released = (pl.read_parquet(path) for path in paths)
+    return source, released
+
+
+def derived(share: Share, table: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame) -> list[Check]:
+    """k again, from the custody file: every group has k source rows or more, and as many released ones."""
+    k = share.guarantee("k")
+    sizes = source.group_by("group").agg(pl.len().alias("rows"), pl.col("row").n_unique().alias("distinct"))
+    made = released.group_by("group").agg(pl.len().alias("made"))
+    both = sizes.join(made, on="group", how="full", coalesce=True).fill_null(0)
+    small = int((both["distinct"] < k).sum())
+    uneven = int((both["rows"] != both["made"]).sum())
+    repeated = source.height - source["row"].n_unique()
+    numbered = np.array_equal(np.sort(released["record"].to_numpy()), np.arange(table.height))
+    return [
+        of_count(
+            "groups_of_k",
+            small,
+            f"Every group has at least {k:,} source rows.",
+            f"groups have fewer than {k:,} source rows.",
+            {"groups": both.height, "least": int(both["distinct"].to_numpy().min(initial=table.height))},
+        ),
+        of_count(
+            "groups_disjoint",
+            repeated,
+            "Every source row is in one group.",
+            "source rows are in a group more than once.",
+        ),
+        of_count(
+            "groups_whole",
+            uneven + (not numbered),
+            "Every group has as many released rows as source rows, and every released row has a group.",
+            "groups differ in their numbers of source rows and released rows.",
+        ),
+    ]
+
+
+def against_groups(
+    share: Share, table: pl.DataFrame, original: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
+) -> list[Check]:
+    """The strata of the groups, row by row: a released row has the stratum of its group's source rows."""
+    parameters = share.manifest["parameters"]
+    strata = [name for name in strata_of(parameters) if name in table.columns]
+    if not strata or parameters.get("algorithm") not in ("balanced", "improved"):
+        return []
+    if highest(source["row"]) > original.height:
+        return [
+            Check(
+                "strata_of_groups", False, "The custody file names source rows that the source does not have."
+            )
+        ]
+    before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])
+    after = table.select(strata)[released["record"].to_numpy()].with_columns(released["group"])
+    mixed = before.unique().height - before["group"].n_unique()
+    strange = after.unique().join(before.unique(), on=[*strata, "group"], how="anti").height
+    return [
+        of_count(
+            "strata_of_groups",
+            mixed + strange,
+            "No group mixes strata, and its released rows are of its stratum.",
+            "groups mix strata, or have released rows of another stratum.",
+        )
+    ]
+
+
+def strata_of(parameters: Any) -> list[str]:
+    """The stratum columns that the parameters name: given ones and the plan's events."""
+    events = [
+        model.get("event")
+        for entry in parameters.get("plan", ())
+        for model in entry.values()
+        if model.get("event")
+    ]
+    return list(dict.fromkeys([*parameters.get("strata", ()), *events]))
+
+
+def times_of(parameters: Any) -> list[str]:
+    """The time columns that the parameters name."""
+    times = [
+        model.get("time")
+        for entry in parameters.get("plan", ())
+        for model in entry.values()
+        if model.get("time")
+    ]
+    return list(dict.fromkeys([*parameters.get("time", ()), *times]))
+
+
+def against_source(
+    share: Share,
+    table: pl.DataFrame,
+    original: pl.DataFrame,
+    groups: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+) -> list[Check]:
+    """Columns, types, strata counts, times, permissible values, verbatim copies."""
+    types = [
+        name
+        for name in original.columns
+        if name not in table.columns or not same_kind(original.schema[name], table.schema[name])
+    ]
+    further = [name for name in table.columns if name not in original.columns]
+    checks = [
+        of_count(
+            "columns_and_types",
+            len(types) + len(further),
+            "The table has the source's columns and types.",
+            "columns differ from the source's in name or type.",
+        )
+    ]
+    if types or further:
+        return checks
+    checks.append(permissible(share, table, original))
+    checks += strata_counts(share, table, original)
+    if share.method == "condensation":
+        checks.append(copies(share, table, original, None if groups is None else groups[0]))
+    return checks
+
+
+def same_kind(a: Any, b: Any) -> bool:
+    return bool(a == b or {a, b} <= {pl.String, pl.Null})
+
+
+def permissible(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> Check:
+    """Levels are the source's, numbers lie inside its range, no value is missing in a column without missing ones."""
+    wrong = 0
+    for name, kind in original.schema.items():
+        before, after = original[name], table[name]
+        if not before.null_count():
+            wrong += after.null_count()
+        known = after.drop_nulls()
+        if not len(known):
+            continue
+        if kind.is_numeric() or kind.is_temporal():
+            if kind.is_float() and (known.is_nan() | known.is_infinite()).any():
+                wrong += 1
+            inside = before.drop_nulls()
+            if not len(inside):
+                wrong += len(known)
+                continue
+            wrong += int(((known < inside.min()) | (known > inside.max())).sum())
+        else:
+            wrong += int((~known.is_in(before.drop_nulls().unique().implode())).sum())
+    return of_count(
+        "permissible_values",
+        wrong,
+        "Every value is permissible in its column.",
+        "values are no permissible ones of their column.",
+    )
+
+
+def strata_counts(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> list[Check]:
+    """Each stratum has its number of rows, or none where it has fewer than k; and its times where they are exact."""
+    parameters = share.manifest["parameters"]
+    names = [name for name in strata_of(parameters) if name in original.columns]
+    if parameters.get("algorithm") not in ("balanced", "improved"):
+        return []
+    k = share.guarantee("k")
+    if names:
+        kept = original.group_by(names).len().filter(pl.col("len") >= k)
+        both = pl.concat([kept, table.group_by(names).len()], how="vertical_relaxed")
+    else:
+        kept = pl.DataFrame({"len": [original.height]})
+        both = pl.DataFrame({"len": [original.height, table.height]})
+    failures = int((~both.is_duplicated()).sum())
+    checks = [
+        of_count(
+            "strata_counts",
+            failures,
+            f"Each of the {kept.height:,} strata of at least k rows has its number of rows; others are withheld.",
+            "strata have another number of rows than in the source.",
+        )
+    ]
+    times = [name for name in times_of(parameters) if name in original.columns]
+    if times and not parameters.get("coarsen_time"):
+        whole = (
+            original
+            if not names
+            else original.join(kept.select(names), on=names, how="semi", nulls_equal=True)
+        )
+        changed = sum(
+            not whole.select(*names, time)
+            .sort(*names, time)
+            .equals(table.select(*names, time).sort(*names, time))
+            for time in times
+        )
+        checks.append(
+            of_count(
+                "times",
+                changed,
+                "Each stratum has its times.",
+                "time columns differ from the source's strata.",
+            )
+        )
+    return checks
+
+
+def copies(
+    share: Share, table: pl.DataFrame, original: pl.DataFrame, groups: pl.DataFrame | None = None
+) -> Check:
+    """Rows of the source that stand in the release as they are, against chance.
+
+    Only source rows that fewer than k rows share count. Chance is the larger of two shares of those rows: what the
+    source does to itself (another row equals it, as a new draw from the population would), and, with the custodian's
+    groups, what comes back when each column of each group is shuffled by itself.
+    """
+    k = share.guarantee("k")
+    names = original.columns
+    rare = original.group_by(names).len().filter(pl.col("len") < k)
+    total = int(rare["len"].sum())
+    if not total:
+        return Check("no_verbatim_copies", True, "Every row of the source is shared by k rows or more.")
+    copied = standing(rare, table)
+    chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
+    if groups is not None and highest(groups["row"]) <= original.height:
+        chance = max(chance, standing(rare, shuffled(original, groups)) / total)
+    allowed = chance + max(COPIES_MARGIN, COPIES_ALLOWED * float(np.sqrt(chance * (1 - chance) / total)))
+    found = copied / total
+    return Check(
+        "no_verbatim_copies",
+        found <= allowed or copied <= 1,
+        f"{copied:,} of {total:,} rows that fewer than k share stand in the release as they are "
+        f"({100 * found:.1f} %); chance alone would repeat about {100 * chance:.1f} %.",
+        {"copied": copied, "rows": total, "chance": chance},
+    )
+
+
+def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
+    """How many of the rows counted in `rare` (columns and `len`) stand in `table`."""
+    names = table.columns
+    return int(rare.join(table.unique(), on=names, how="semi", nulls_equal=True)["len"].sum())
+
+
+def shuffled(original: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """The source's rows with each column shuffled inside the groups, in a fixed way: a yardstick, no protection."""
+    rows = groups.sort("group", "row")
+    order, group = rows["row"].to_numpy() - 1, rows["group"].to_numpy()
+    generator = np.random.Generator(np.random.Philox(key=1))
+    taken = original[order]
+    return pl.DataFrame(
+        [taken[name][np.lexsort((generator.random(len(order)), group))] for name in taken.columns]
+    )
+
+
+def highest(numbers: pl.Series) -> int:
+    """The greatest number; 0 where there is none."""
+    return int(numbers.to_numpy().max(initial=0))
