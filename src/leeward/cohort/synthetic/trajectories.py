@@ -26,11 +26,23 @@ PILOT_PATIENTS = 20_000
 
 YOUNGEST, OLDEST = 1, 102
 MOST_AGES = 24
-FRAILTY_SHAPE = 1.1
+FRAILTY_SHAPE = 2.0
 """Of the gamma number that makes some patients have many codes in many years."""
 
-OWN_SHARE, BACKGROUND = 8.0, 0.35
-"""Weight of a code of a patient's own condition, and of any other, beside the code's own frequency."""
+OWN_SHARE, BACKGROUND = 1_000.0, 0.03
+"""Weight of a code of a patient's own condition, and of any other."""
+
+DECAY = 0.4
+"""By how much the weight falls from one of a condition's codes to the next: the first ones nearly always come."""
+
+MAIN_YEAR = 0.9
+"""Share of codes that first come in a patient's main year, together."""
+
+SECOND = 0.08
+"""Share of patients whose second condition is drawn anew."""
+
+ACUTE = 0.15
+"""How readily an acute code recurs, beside a chronic one's 1."""
 
 # Conditions: (share of patients, mean age, spread, codes); codes ending in ! are chronic.
 CONDITIONS: tuple[tuple[float, float, float, str], ...] = (
@@ -150,11 +162,11 @@ def _model_of(shape: Shape) -> _Model:
     listed = [text.split() for *_, text in shape.conditions]
     codes = tuple(sorted({code.rstrip("!") for each in listed for code in each}))
     place = {code: number for number, code in enumerate(codes)}
-    chronic = np.full(len(codes), 0.15)
+    chronic = np.full(len(codes), ACUTE)
     weights = np.full((len(listed), len(codes)), BACKGROUND)
     for condition, each in enumerate(listed):
         for rank, code in enumerate(each):
-            weights[condition, place[code.rstrip("!")]] += OWN_SHARE / (1 + 0.25 * rank)
+            weights[condition, place[code.rstrip("!")]] += OWN_SHARE * DECAY**rank
             if code.endswith("!"):
                 chronic[place[code.rstrip("!")]] = 1.0
     return _Model(shape, codes, np.log(weights), chronic)
@@ -189,13 +201,15 @@ def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
     shares = np.array([share for share, *_ in model.shape.conditions])
     condition = random.choice(len(shares), n, p=shares / shares.sum())
     second = random.choice(len(shares), n, p=shares / shares.sum())
-    second = np.where(random.random(n) < 0.3, second, condition)
+    second = np.where(random.random(n) < SECOND, second, condition)
     frailty = random.gamma(FRAILTY_SHAPE, 1 / FRAILTY_SHAPE, n)
     n_codes = 1 + np.minimum(random.poisson(model.more_codes * frailty), len(model.codes) - 1)
     n_ages = 1 + np.minimum(random.poisson(model.more_ages * (0.3 + 0.7 * frailty)), MOST_AGES - 1)
     years = _years(model, random, condition, n_ages)
     owner, code = _codes(model, random, condition, second, n_codes)
+    main = (random.random(n) * n_ages).astype(np.int64)
     first = (random.random(len(code)) * n_ages[owner]).astype(np.int64)
+    first = np.where(random.random(len(code)) < MAIN_YEAR, main[owner], first)
     again = random.random((len(code), MOST_AGES)) < (model.recurrence * model.chronic[code])[:, None]
     again &= np.arange(MOST_AGES) < n_ages[owner][:, None]
     again[np.arange(len(code)), first] = True

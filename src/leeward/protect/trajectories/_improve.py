@@ -131,7 +131,9 @@ def leave_one_out(D, c, members, sizes, oc, oa, om, os, tc, ta, others, left, M,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def exchange(D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest):
+def exchange(
+    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest
+):
     """Swap two records of near clusters, or move one, wherever that raises Σ S·W; the best for each pair of clusters.
 
     near : int32[clusters, …], the neighbours of each cluster.  changed[c] : the last round in which c changed;
@@ -279,7 +281,9 @@ def dissolve(D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weig
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def regroup(D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest):
+def regroup(
+    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest
+):
     """Cluster the records of a cluster and two near ones anew, around every seed; keep it if Σ S·W rises."""
     score, length = D[4], D[3]
     capacity = members.shape[1]
@@ -363,7 +367,9 @@ def regroup(D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weigh
                 weights[g] = 0
                 for r in range(sizes[g]):
                     weights[g] += score[length[members[g, r]]]
-                pairs[g], worth[g] = best_build(D, members[g, : sizes[g]], bc, ba, tc, ta, buffer, M, row, ra, rb)
+                pairs[g], worth[g] = best_build(
+                    D, members[g, : sizes[g]], bc, ba, tc, ta, buffer, M, row, ra, rb
+                )
                 xc[g, : pairs[g]] = bc[: pairs[g]]
                 xa[g, : pairs[g]] = ba[: pairs[g]]
                 changed[g] = stamp

@@ -77,7 +77,9 @@ def _advance(row, prev, S, N):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def align_lanes(A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, pad_code, pad_age):
+def align_lanes(
+    A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, pad_code, pad_age
+):
     """M(X, Y) of `width` ≤ LANES trajectories `entries[first:]` into S[:width]; X is in A and B."""
     n = 0
     for lane in range(width):
@@ -168,7 +170,9 @@ def savings(
     prev = np.zeros((longest + 1) * LANES, c_gain.dtype)
     for first in range(0, len(entries), LANES):
         width = min(LANES, len(entries) - first)
-        align_lanes(A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages)
+        align_lanes(
+            A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages
+        )
         for lane in range(width):
             out[first + lane] = S[lane]
 
@@ -321,7 +325,9 @@ def grow(
                 break
             worth[g] = -(2**62)
             if not known[g]:
-                _bound_block(g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound)
+                _bound_block(
+                    g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound
+                )
                 known[g] = True
             top = starts[g]
             for i in range(starts[g] + 1, starts[g + 1]):
@@ -339,7 +345,9 @@ def grow(
         count = -1
         position = 0
         while width > 0:
-            align_lanes(A, B, m, lanes, 0, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages)
+            align_lanes(
+                A, B, m, lanes, 0, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages
+            )
             work[0] += width
             for lane in range(width):
                 i = places[lane]
@@ -356,7 +364,9 @@ def grow(
                     if ceiling[g] < 0 or ceiling[g] * times[g] + plus[g] < best:
                         continue
                     if not known[g]:
-                        _bound_block(g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound)
+                        _bound_block(
+                            g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound
+                        )
                         known[g] = True
                     least = max(-(-(best - plus[g]) // times[g]), 0)
                     top = number.type(-1)

@@ -78,19 +78,45 @@ def improved(
         regrouped = state.sweep(
             clock,
             lambda a, b: _improve.regroup(
-                state.data, a, b, close, k, *shared, state.changed, stamp, since, longest  # noqa: B023
+                state.data,
+                a,
+                b,
+                close,
+                k,
+                *shared,
+                state.changed,
+                stamp,
+                since,
+                longest,  # noqa: B023
             ),
         )
         swaps = state.sweep(
             clock,
             lambda a, b: _improve.exchange(
-                state.data, a, b, near, k, *shared, state.changed, stamp, since, longest  # noqa: B023
+                state.data,
+                a,
+                b,
+                near,
+                k,
+                *shared,
+                state.changed,
+                stamp,
+                since,
+                longest,  # noqa: B023
             ),
         )
         dissolved = state.sweep(
             clock,
             lambda a, b: _improve.dissolve(
-                state.data, a, b, near, k, *shared, state.changed, stamp, longest  # noqa: B023
+                state.data,
+                a,
+                b,
+                near,
+                k,
+                *shared,
+                state.changed,
+                stamp,
+                longest,  # noqa: B023
             ),
         )
         done.rounds = stamp
@@ -135,7 +161,9 @@ class _State:
             self.members[i, : len(c.members)] = c.members
             self.xc[i, : len(c.codes)] = c.codes
             self.xa[i, : len(c.ages)] = c.ages
-            self.worth[i] = p.codes.gain[c.codes].astype(np.int64).sum() + p.ages.gain[c.ages].astype(np.int64).sum()
+            self.worth[i] = (
+                p.codes.gain[c.codes].astype(np.int64).sum() + p.ages.gain[c.ages].astype(np.int64).sum()
+            )
             self.weights[i] = p.score[p.length[c.members]].sum()
         self.data = data_of(p)
 
@@ -253,6 +281,6 @@ class Joiner:
     def saving(self, group: Group) -> int:
         """Σ s of the published pairs."""
         p = self.problem
-        return int(p.codes.gain[group.codes].astype(np.int64).sum() + p.ages.gain[group.ages].astype(np.int64).sum())
-
-
+        return int(
+            p.codes.gain[group.codes].astype(np.int64).sum() + p.ages.gain[group.ages].astype(np.int64).sum()
+        )

@@ -42,16 +42,16 @@ def of(groups: Sequence[Group], lengths: NDArray[np.int64], space: Space) -> Los
     return Losses(ilm, alm, float(sizes @ pairs) / float(lengths[records].sum()))
 
 
-def _saved(
-    axis: Axis, nodes: Sequence[NDArray[np.int32]], pairs: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _saved(axis: Axis, nodes: Sequence[NDArray[np.int32]], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Σ (1 − Δ/|A|) over the published pairs of each group."""
     values = 1 - axis.hierarchy.losses[np.concatenate(nodes).astype(np.int64)]
     group_of = np.repeat(np.arange(len(nodes)), pairs)
     return np.bincount(group_of, weights=values, minlength=len(nodes))
 
 
-def by_level(groups: Sequence[Group], lengths: NDArray[np.int64], space: Space) -> dict[str, dict[str, float]]:
+def by_level(
+    groups: Sequence[Group], lengths: NDArray[np.int64], space: Space
+) -> dict[str, dict[str, float]]:
     """The share of original values published at each level of both hierarchies; vanished ones count at the root
     (Figs. 13 and 14; ALGORITHMS §3.5)."""
     sizes = np.array([len(group.members) for group in groups])

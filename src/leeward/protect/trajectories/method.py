@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
 
-PARTITION = 20_000
+PARTITION = 30_000
 """Largest part that is clustered at once: N² work a part, so that a million records take minutes."""
 
 RESERVED = ("record", "position", "code", "age")
@@ -142,7 +142,9 @@ class Trajectories:
         spaces = self._space(cohort, lens, tree, years)
         payload = self._payload(cohort, lens)
         values = None if self.sensitive_column is None else _numbered(payload, self.sensitive_column)
-        records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
+        records = Records(
+            lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values
+        )
         if len(records) < self.k:
             raise BadInput(
                 f"{cohort.name}: {len(records):,} patients with a trajectory are fewer than k = {self.k}; "
@@ -250,7 +252,12 @@ class Trajectories:
         assert records.group is not None and self.diversity is not None  # for the types: asked for
         joiner = improvement.Joiner(records, spaces)
         return diversity.repaired(
-            groups, records.group, self.diversity, self.k, joiner.joined, lambda g: joiner.saving(g) * len(g.members)
+            groups,
+            records.group,
+            self.diversity,
+            self.k,
+            joiner.joined,
+            lambda g: joiner.saving(g) * len(g.members),
         )
 
     def _payload(self, cohort: Cohort, lens: Lens) -> pl.DataFrame | None:
@@ -261,11 +268,15 @@ class Trajectories:
         for name in self.payload:
             if name not in columns or name == "patient":
                 listed = ", ".join(c for c in columns if c != "patient") or "none"
-                raise BadInput(f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}.")
+                raise BadInput(
+                    f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
+                )
         assert cohort.patients is not None  # for the types: its columns were just listed
         patients = cohort.patients.select("patient", *self.payload)
         if patients["patient"].is_duplicated().any():
-            raise BadInput(f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each.")
+            raise BadInput(
+                f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each."
+            )
         wanted = lens.patients.alias("patient").to_frame()
         return wanted.join(patients, on="patient", how="left", maintain_order="left").drop("patient")
 
@@ -275,5 +286,3 @@ def _numbered(payload: pl.DataFrame | None, column: str) -> NDArray[np.int32]:
     assert payload is not None  # for the types: the column is one of the payload's
     ranks = payload[column].rank("dense").fill_null(0).cast(pl.Int32)
     return ranks.to_numpy().astype(np.int32)
-
-

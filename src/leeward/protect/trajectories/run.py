@@ -107,7 +107,9 @@ def in_parts(records: Records, part: Ints, space: Space, settings: Settings, eng
     frame = pl.DataFrame(columns).with_columns(
         _lists("codes", records.codes, records.offsets), _lists("ages", records.ages, records.offsets)
     )
-    table = engine.map_groups(frame, "part", _kernel(space, settings, records.group is not None), SCHEMA, ["record"])
+    table = engine.map_groups(
+        frame, "part", _kernel(space, settings, records.group is not None), SCHEMA, ["record"]
+    )
     return groups_of(table)
 
 

@@ -29,7 +29,9 @@ NOT_PROTECTED = (
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
-PAYLOAD_AS_IS = "The payload columns: they are released as they are, and may single somebody out by themselves."
+PAYLOAD_AS_IS = (
+    "The payload columns: they are released as they are, and may single somebody out by themselves."
+)
 
 README = """\
 `data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
@@ -66,7 +68,9 @@ def release_of(
     seeded: bool,
 ) -> Anonymized:
     """The release; released record i is record order[i] of the cohort."""
-    carried = "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    carried = (
+        "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    )
     return Anonymized(
         method=method.name,
         parameters=method.parameters(),
@@ -149,7 +153,8 @@ def _examples(groups: Sequence[Group], spaces: Space) -> list[dict[str, Any]]:
     code, age = spaces.code.hierarchy, spaces.age.hierarchy
     long = [group for group in groups if len(group.codes) >= 3] or list(groups)
     lost = [
-        float(np.mean(code.losses[g.codes]) + np.mean(age.losses[g.ages])) if len(g.codes) else 2.0 for g in long
+        float(np.mean(code.losses[g.codes]) + np.mean(age.losses[g.ages])) if len(g.codes) else 2.0
+        for g in long
     ]
     order = np.argsort(np.array(lost), kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, EXAMPLES).astype(int))]
@@ -157,7 +162,8 @@ def _examples(groups: Sequence[Group], spaces: Space) -> list[dict[str, Any]]:
         {
             "records": len(long[i].members),
             "pairs": [
-                f"({code.labels[c]}, {age.labels[v]})" for c, v in zip(long[i].codes, long[i].ages, strict=True)
+                f"({code.labels[c]}, {age.labels[v]})"
+                for c, v in zip(long[i].codes, long[i].ages, strict=True)
             ],
             "lost_a_pair": lost[i] / 2,
         }
