@@ -16,11 +16,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from leeward.protect.disassociation.horpart import gather, split_all, split_chain
-from leeward.protect.disassociation.refine import Clusters, SharedChunks, distinct_codes, leaf_items, refine
+from leeward.protect.disassociation.refine import Setting, SharedChunks, leaf_clusters, refine
 from leeward.protect.disassociation.settle import BLOCK, count_supports, recut, settle_block
 from leeward.protect.disassociation.verpart import place_leaves
 
-BLOCKS_A_THREAD = 8
+BLOCKS_A_THREAD = 4
 SMALLEST_BLOCK = 256
 NO_LIMIT = 2**62
 
@@ -30,27 +30,24 @@ class Pool:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def blocks(self, n: int, run: Callable[[int, int], object]) -> list[object]:
         """`run(lo, hi)` over blocks of 0…n-1; results in block order."""
-        if n == 0:
-            return []
         size = max(SMALLEST_BLOCK, -(-n // (self.threads * BLOCKS_A_THREAD)))
         bounds = [(lo, min(lo + size, n)) for lo in range(0, n, size)]
-        if self.threads == 1 or len(bounds) == 1:
+        if self._pool is None or len(bounds) <= 1:
             return [run(lo, hi) for lo, hi in bounds]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda b: run(*b), bounds))
+        return list(self._pool.map(lambda b: run(*b), bounds))
 
     def tasks(self, runs: list[Callable[[], object]]) -> None:
         """Independent tasks, the first ones first."""
-        if self.threads == 1 or len(runs) <= 1:
+        if self._pool is None or len(runs) <= 1:
             for run in runs:
                 run()
             return
-        with ThreadPoolExecutor(self.threads) as pool:
-            for done in [pool.submit(run) for run in runs]:
-                done.result()
+        for done in [self._pool.submit(run) for run in runs]:
+            done.result()
 
 
 @dataclass(frozen=True)
@@ -256,37 +253,23 @@ def disassociate(
     n_codes = len(rules.constraint_of)
     item_left, holders = count_items(offsets, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes)
     if rules.refine:
-        item_at, item_code, item_row, published_at, published_code = leaf_items(
-            offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes
-        )
-        virtual_at, virtual_code = distinct_codes(item_at, item_code)
-        clusters = Clusters(
-            item_at=item_at,
-            item_code=item_code,
-            item_row=item_row,
-            published_at=published_at,
-            published_code=published_code,
-            virtual_at=virtual_at,
-            virtual_code=virtual_code,
-            records=np.diff(leaf_offsets),
-            node=np.arange(leaves, dtype=np.int64),
-            refused=np.full(leaves, -1, np.int64),
-        )
         shared = refine(
-            clusters,
-            leaf_of_row=rows_to_leaves(leaf_offsets),
-            leaf_records=np.diff(leaf_offsets),
+            leaf_clusters(offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes),
+            Setting(
+                leaf_of_row=rows_to_leaves(leaf_offsets),
+                leaf_records=np.diff(leaf_offsets),
+                fit_alone=fit_alone,
+                k=rules.k,
+                m=rules.m,
+                constraint_of=rules.constraint_of,
+                n_constraints=rules.n_constraints,
+                sensitive=rules.sensitive,
+                max_joint=rules.max_joint,
+                nested=rules.nested,
+                safe=rules.safe,
+            ),
             item_left=item_left,
             holders=holders,
-            fit_alone=fit_alone,
-            k=rules.k,
-            m=rules.m,
-            constraint_of=rules.constraint_of,
-            n_constraints=rules.n_constraints,
-            sensitive=rules.sensitive,
-            max_joint=rules.max_joint,
-            nested=rules.nested,
-            safe=rules.safe,
             blocks=pool.blocks,
         )
     else:

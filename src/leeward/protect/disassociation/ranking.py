@@ -1,0 +1,127 @@
+"""The order in which Refine looks at clusters: by the ranks of their virtual item chunks' codes (conventions, 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+
+RANK_BITS = 21
+"""Three ranks fill a word; at most 2^21 - 1 distinct codes."""
+
+
+@njit(cache=True, nogil=True)
+def pack_first_ranks(
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+    lo: int,
+    hi: int,
+    key: NDArray[np.uint64],
+) -> None:
+    """Bring each cluster's virtual item chunk into rank order and pack its first three ranks.
+
+    Ranks hardly move from pass to pass, so insertion sort finds nearly everything in place.
+    """
+    for c in range(lo, hi):
+        begin, end = virtual_at[c, 0], virtual_at[c, 1]
+        for i in range(begin + 1, end):
+            code = virtual_code[i]
+            r = rank[code]
+            j = i - 1
+            while j >= begin and rank[virtual_code[j]] > r:
+                virtual_code[j + 1] = virtual_code[j]
+                j -= 1
+            virtual_code[j + 1] = code
+        packed = uint64(0)  # 0: the sequence has ended, which sorts first
+        for q in range(3):
+            packed <<= uint64(RANK_BITS)
+            if begin + q < end:
+                packed |= uint64(rank[virtual_code[begin + q]] + 1)
+        key[c] = packed
+
+
+@njit(cache=True, nogil=True)
+def _comes_before(
+    a: int, b: int, virtual_at: NDArray[np.int64], virtual_code: NDArray[np.int32], rank: NDArray[np.int32]
+) -> bool:
+    """Whether the ranks of a from the fourth on are lexicographically smaller than those of b."""
+    i, j = virtual_at[a, 0] + 3, virtual_at[b, 0] + 3
+    end_a, end_b = virtual_at[a, 1], virtual_at[b, 1]
+    while i < end_a and j < end_b:
+        r, s = rank[virtual_code[i]], rank[virtual_code[j]]
+        if r != s:
+            return r < s
+        i += 1
+        j += 1
+    return i >= end_a and j < end_b
+
+
+@njit(cache=True, nogil=True)
+def break_ties(
+    order: NDArray[np.int64],
+    key: NDArray[np.uint64],
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+) -> None:
+    """Sort runs of equal keys by their further ranks, stably: a natural merge sort, linear when nearly sorted."""
+    n = len(order)
+    spare = np.empty(n, np.int64)
+    cuts = np.empty(n + 1, np.int64)
+    begin = 0
+    while begin < n:
+        end = begin + 1
+        k = key[order[begin]]
+        while end < n and key[order[end]] == k:
+            end += 1
+        if end - begin > 1 and k & uint64((1 << RANK_BITS) - 1) != uint64(0):
+            runs = 0
+            cuts[0] = begin
+            for i in range(begin + 1, end):
+                if _comes_before(order[i], order[i - 1], virtual_at, virtual_code, rank):
+                    runs += 1
+                    cuts[runs] = i
+            runs += 1
+            cuts[runs] = end
+            while runs > 1:
+                merged = 0
+                for r in range(0, runs, 2):
+                    lo, mid = cuts[r], cuts[r + 1]
+                    hi = cuts[r + 2] if r + 1 < runs else mid
+                    i, j = lo, mid
+                    for x in range(lo, hi):
+                        if j >= hi or (
+                            i < mid and not _comes_before(order[j], order[i], virtual_at, virtual_code, rank)
+                        ):
+                            spare[x] = order[i]
+                            i += 1
+                        else:
+                            spare[x] = order[j]
+                            j += 1
+                    for x in range(lo, hi):
+                        order[x] = spare[x]
+                    cuts[merged] = lo
+                    merged += 1
+                cuts[merged] = end
+                runs = merged
+        begin = end
+
+
+def sort_by_ranks(
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+    blocks: Callable[[int, Callable[[int, int], object]], list[object]],
+) -> NDArray[np.int64]:
+    """Positions of the clusters, stably sorted by the rank sequence of their virtual item chunks.
+
+    `virtual_at[c]` bounds cluster c's codes in `virtual_code`, which are brought into rank order.
+    """
+    key = np.empty(len(virtual_at), np.uint64)
+    blocks(len(key), lambda lo, hi: pack_first_ranks(virtual_at, virtual_code, rank, lo, hi, key))
+    order = np.argsort(key, kind="stable")
+    break_ties(order, key, virtual_at, virtual_code, rank)
+    return order
