@@ -24,7 +24,8 @@ from leeward.engine import Engine
 from leeward.engine.engine import Frame
 from leeward.errors import BadInput
 
-BLOCK_PEOPLE = 100_000
+BLOCK_ROWS = 2_000_000
+"""Rows of a block, about: some hundred thousand people, whose index fits the memory of one worker."""
 SUFFIX = 2
 """Identifiers that are no numbers are gathered by their last characters, which differ more evenly than the first."""
 
@@ -71,9 +72,8 @@ class Streamed:
         """`events` with the block of each patient; any function of the identifier will do."""
         patient = nw.col("patient")
         if events.collect_schema()["patient"].is_integer():
-            people = self._engine.collect(events.select(patient.n_unique()))
-            blocks = max(1, -(-int(people.item()) // BLOCK_PEOPLE))
-            return events.with_columns(block=patient.abs() % blocks)
+            rows = int(self._engine.collect(events.select(rows=nw.len())).item())
+            return events.with_columns(block=patient.abs() % max(1, -(-rows // BLOCK_ROWS)))
         return events.with_columns(block=patient.cast(nw.String).str.tail(SUFFIX))
 
     def _survey(self) -> None:
