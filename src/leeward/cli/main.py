@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "What is in a cohort, what is odd in it, and how risky it is.",
     ),
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
+    "condense": ("leeward.cli.condense:condense", "Release a table of patients as synthetic rows for planned models."),
     "constrain": ("leeward.cli.constrain:constrain", "Release diagnosis codes generalized and suppressed."),
     "censor": ("leeward.cli.censor:censor", "Release repeated codes as a k-map of a population."),
     "visits": ("leeward.cli.visits:visits", "Release a population's visits, each shared by k patients."),

@@ -31,11 +31,13 @@ def measure(
     """
     from dataclasses import replace
 
+    from leeward.cli.condense import as_released
     from leeward.release import Release
     from leeward.workflow import measure as figures_of
     from leeward.workflow import read_source, watched
 
     release = Release.open(out)
+    source = as_released(release, source)
     with watched(None) as say:
         say("Reading the source")
         cohort = read_source(source)

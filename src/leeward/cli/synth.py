@@ -11,6 +11,7 @@ KINDS = {
     "visits": ("leeward.cli.visits:synth", "Visits of a population, nested cohorts, SNPs with planted effects."),
     "trajectories": ("leeward.cli.trajectories:synth", "(code, age) trajectories shaped like a thesis's sets."),
     "repeats": ("leeward.cli.censor:repeats", "Repeated codes of a population, and a sample of it."),
+    "registry": ("leeward.cli.condense:registry", "A cancer registry, for tables of patients."),
 }
 """Each kind of made-up data. A new kind adds a row."""
 

@@ -37,6 +37,7 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
     """
     from dataclasses import replace
 
+    from leeward.cli.condense import as_released
     from leeward.errors import VerificationFailed
     from leeward.release import Release
     from leeward.workflow import read_source, refusal, watched
@@ -44,6 +45,7 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
 
     release = Release.open(out)
     everyone = None if source is None or population is None else replace(source, path=population)
+    source = as_released(release, source)
     if source is None:
         source = _named_source(release)
         everyone = _named_population(release, population)

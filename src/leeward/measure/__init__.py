@@ -18,7 +18,9 @@ __all__ = ["MEASURES", "measure"]
 MEASURES: dict[str, str] = {
     "constraints": "leeward.measure.constraints",
     "censoring": "leeward.measure.censoring",
+    "condensation": "leeward.measure.condensation",
     "disassociation": "leeward.measure.disassociation",
+    "k-anonymity": "leeward.measure.condensation",
     "trajectories": "leeward.measure.trajectories",
     "visits": "leeward.measure.visits",
 }

@@ -1,0 +1,241 @@
+"""What condensation protects and costs: the recipient's models, marginals, conditional privacy, linkage attacks.
+
+Measures: `models` (coefficients before and after, the paper's three metrics, over the repetitions in custody, beside
+bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `privacy` (ALGORITHMS §6.6), `linkage`
+(nearest released row from one's own group) and `closest` (distance to the closest record).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses_table import Column, Floats, Table, encoded
+from leeward.errors import BadInput
+from leeward.measure import condensation_attacks as attacks
+from leeward.measure import condensation_models as models
+from leeward.measure.condensation_privacy import conditional_privacy
+from leeward.release import Release
+
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
+    {"models": {}},
+    {"survival": {}},
+    {"marginals": {}},
+    {"correlations": {}},
+    {"privacy": {}},
+    {"linkage": {}},
+    {"closest": {}},
+)
+SEED = 20140110
+"""Of samples and resamples: the same release gives the same figures."""
+
+CORRELATED = 30
+"""Columns (numbers and dummies) of a correlation matrix, at most."""
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Both:
+    """A table before and after.
+
+    table : the original; made : the release, with the original's column types
+    source_row, source_group, group : the custody's groups (source rows from 0; group of each released row), or None
+    """
+
+    release: Release
+    table: Table
+    made: pl.DataFrame
+    source_row: Longs | None
+    source_group: Longs | None
+    group: Longs | None
+
+    def columns(self, name: str) -> tuple[Column, Floats, Floats]:
+        """A column with its values before and after."""
+        column = self.table.column(name)
+        return column, self.table.encoded(name), encoded(self.made[name], column, "release")
+
+
+def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of a condensed or k-anonymous table.
+
+    Raises
+    ------
+    BadInput
+        An unknown measure or option, or a source that is not the release's.
+    """
+    both = both_of(release, cohort)
+    known: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+        "models": (models.models, ("bootstrap", "most_rows")),
+        "survival": (models.survival, ("points",)),
+        "marginals": (marginals, ()),
+        "correlations": (correlations, ()),
+        "privacy": (privacy, ("bins", "permutations")),
+        "linkage": (attacks.linkage, ("sample",)),
+        "closest": (attacks.closest, ("sample",)),
+    }
+    figures: dict[str, Any] = {}
+    for name, options in ((name, options) for each in wanted for name, options in each.items()):
+        if name not in known:
+            raise BadInput(f"`measure`: no measure `{name}` for tables; known: {', '.join(known)}.")
+        function, allowed = known[name]
+        for key in options:
+            if key not in allowed:
+                listed = f"; known: {', '.join(allowed)}" if allowed else ""
+                raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
+        figures[name] = function(both, **options)
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def both_of(release: Release, cohort: Cohort) -> Both:
+    """Bring the release and its source together."""
+    table = cohort.table()
+    made = release.table("table.parquet").collect()
+    if made.columns != table.frame.columns:
+        raise BadInput(
+            f"{table.name}: its columns are not those of the release; give the source it was made from."
+        )
+    made = made.with_columns(
+        [
+            pl.col(name).cast(kind)
+            for name, kind in table.frame.schema.items()
+            if isinstance(kind, pl.Enum | pl.Categorical)
+        ]
+    )
+    folder = None if release.custody is None else release.custody / "data"
+    if folder is None or not (folder / "source_rows.parquet").is_file():
+        return Both(release, table, made, None, None, None)
+    source = pl.read_parquet(folder / "source_rows.parquet").sort("row")
+    released = pl.read_parquet(folder / "released_rows.parquet").sort("record")
+    return Both(
+        release,
+        table,
+        made,
+        source["row"].to_numpy() - 1,
+        source["group"].to_numpy(),
+        released["group"].to_numpy(),
+    )
+
+
+def marginals(both: Both) -> dict[str, Any]:
+    """Means, medians, sums and standard deviations of numbers, frequencies of levels, missing values."""
+    numbers, levels = [], []
+    for each in both.table.columns:
+        column, before, after = both.columns(each.name)
+        if column.kind in ("levels", "ordered"):
+            levels += _frequencies(column, before, after)
+        elif not np.isnan(before).all():
+            numbers.append({"column": column.name, "before": _moments(before), "after": _moments(after)})
+    return {
+        "rows": {"before": len(both.table), "after": both.made.height},
+        "numbers": numbers,
+        "levels": levels,
+    }
+
+
+def _moments(values: Floats) -> dict[str, Any]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return {"mean": None, "median": None, "sum": None, "sd": None, "missing": len(values)}
+    return {
+        "mean": float(known.mean()),
+        "median": float(np.median(known)),
+        "sum": float(known.sum()),
+        "sd": float(known.std()),
+        "missing": int(len(values) - len(known)),
+    }
+
+
+def _frequencies(column: Column, before: Floats, after: Floats) -> list[dict[str, Any]]:
+    rows = []
+    for number, level in enumerate((*column.levels, None)):
+        counts = [int((np.isnan(v) if level is None else v == number).sum()) for v in (before, after)]
+        if any(counts):
+            shown = "(missing)" if level is None else str(level)
+            rows.append({"column": column.name, "level": shown, "before": counts[0], "after": counts[1]})
+    return rows
+
+
+def correlations(both: Both) -> dict[str, Any]:
+    """Pearson correlations of numbers and dummies before and after (the first level of each column left out)."""
+    names, before, after = dummies(both)
+    names, before, after = names[:CORRELATED], before[:, :CORRELATED], after[:, :CORRELATED]
+    matrices = [_correlation(each) for each in (before, after)]
+    gap = np.abs(matrices[0] - matrices[1])[np.triu_indices(len(names), 1)]
+    return {
+        "columns": names,
+        "before": np.round(matrices[0], 4).tolist(),
+        "after": np.round(matrices[1], 4).tolist(),
+        "mean_difference": float(gap.mean()) if len(gap) else 0.0,
+        "largest_difference": float(gap.max()) if len(gap) else 0.0,
+    }
+
+
+def _correlation(values: Floats) -> Floats:
+    spread = values.std(axis=0)
+    scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    found: Floats = scaled.T @ scaled / len(values)
+    return found
+
+
+def dummies(both: Both, *, every_level: bool = False) -> tuple[list[str], Floats, Floats]:
+    """Numbers and dummies of both tables, missing values at the original's mean; `every_level` keeps the first too."""
+    names: list[str] = []
+    parts: list[tuple[Floats, Floats]] = []
+    for each in both.table.columns:
+        column, before, after = both.columns(each.name)
+        if np.isnan(before).all():
+            continue
+        if column.is_categorical:
+            for level in range(0 if every_level or len(column.levels) == 1 else 1, len(column.levels)):
+                names.append(f"{column.name}={column.levels[level]}")
+                parts.append(((before == level).astype(float), (after == level).astype(float)))
+        else:
+            middle = float(np.nanmean(before))
+            names.append(column.name)
+            parts.append((np.nan_to_num(before, nan=middle), np.nan_to_num(after, nan=middle)))
+    return names, np.column_stack([a for a, _ in parts]), np.column_stack([b for _, b in parts])
+
+
+def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
+    """Π(original | released) of each column: rows paired inside their groups by random permutations, averaged.
+
+    A number has `bins` equal bins over the original's range (their width is stated); levels give 1 … number of levels.
+    """
+    if bins < 2 or permutations < 1:
+        raise BadInput("`measure.privacy`: `bins` must be at least 2 and `permutations` at least 1.")
+    if both.group is None or both.source_row is None or both.source_group is None:
+        return None
+    random = np.random.Generator(np.random.Philox(SEED))
+    order = both.source_row[np.argsort(both.source_group, kind="stable")]
+    groups = np.sort(both.source_group)
+    pairings = [np.lexsort((random.random(len(groups)), both.group)) for _ in range(permutations)]
+    rows = []
+    for each in both.table.columns:
+        column, before, after = both.columns(each.name)
+        before = before[order]
+        known = ~np.isnan(before)
+        if not known.any():
+            continue
+        found = []
+        width = None
+        for pairing in pairings:
+            a, b = before, after[pairing]
+            both_known = known & ~np.isnan(b)
+            value, width = conditional_privacy(
+                a[both_known], b[both_known], bins=None if column.kind in ("levels", "ordered") else bins
+            )
+            found.append(value)
+        rows.append({"column": column.name, "privacy": float(np.mean(found)), "bin_width": width})
+    return {
+        "bins": bins,
+        "permutations": permutations,
+        "pairing": "within groups, at random",
+        "columns": rows,
+    }

@@ -1,0 +1,92 @@
+"""Attacks on a condensed table: which group's row is nearest, and how near the nearest row is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leeward.cohort.lenses_table import Floats
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.measure.condensation import Both
+
+SEED = 20140110
+SAMPLE = 1_000
+BLOCK_BYTES = 1 << 27
+
+
+def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
+    """Share of original rows whose nearest released row comes from their own group, against chance.
+
+    Distances: standardized numbers and dummies, unweighted, all columns. Chance: the share of released rows that are
+    from the row's own group, on average. A random sample of at most `sample` rows asks.
+    """
+    if both.group is None or both.source_row is None or both.source_group is None:
+        return None
+    before, after = standardized(both)
+    chosen = _chosen(len(both.source_row), sample)
+    nearest, _ = nearest_rows(before[both.source_row[chosen]], after)
+    own = both.source_group[chosen]
+    sizes = np.bincount(both.group)
+    return {
+        "asked": len(chosen),
+        "own_group": float((both.group[nearest] == own).mean()),
+        "chance": float((sizes[own] / len(after)).mean()),
+    }
+
+
+def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
+    """Distance from released rows to the closest original one, beside that between original rows.
+
+    In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
+    new sample of the same population would show.
+    """
+    before, after = standardized(both)
+    asked = _chosen(len(after), sample)
+    _, made = nearest_rows(after[asked], before)
+    chosen = _chosen(len(before), sample)
+    _, own = nearest_rows(before[chosen], before, chosen)
+    return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
+
+
+def standardized(both: Both) -> tuple[Floats, Floats]:
+    """Numbers and dummies of both tables in the original's standard deviations; dummies of a column share its part."""
+    from leeward.measure.condensation import dummies
+
+    _, before, after = dummies(both, every_level=True)
+    spread = before.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    middle = before.mean(axis=0)
+    return (before - middle) / spread, (after - middle) / spread
+
+
+def nearest_rows(asked: Floats, rows: Floats, itself: np.ndarray | None = None) -> tuple[np.ndarray, Floats]:
+    """For each asked row the nearest of `rows` (the first of equals) and its distance; `itself[i]` is left out."""
+    squares = (rows**2).sum(axis=1)
+    found = np.empty(len(asked), np.int64)
+    distance = np.empty(len(asked))
+    block = max(1, BLOCK_BYTES // (8 * len(rows)))
+    for start in range(0, len(asked), block):
+        part = asked[start : start + block]
+        gaps = squares - 2.0 * (part @ rows.T)
+        if itself is not None:
+            gaps[np.arange(len(part)), itself[start : start + block]] = np.inf
+        best = gaps.argmin(axis=1)
+        found[start : start + block] = best
+        # Once more without cancellation, so that equal rows have distance 0.
+        distance[start : start + block] = np.sqrt(((part - rows[best]) ** 2).sum(axis=1))
+    return found, distance
+
+
+def _chosen(rows: int, sample: int) -> np.ndarray:
+    if sample < 1:
+        raise BadInput("`sample` must be at least 1.")
+    random = np.random.Generator(np.random.Philox(SEED))
+    return np.arange(rows) if rows <= sample else np.sort(random.choice(rows, sample, replace=False))
+
+
+def _quantiles(values: Floats) -> dict[str, float]:
+    low, median = np.quantile(values, [0.05, 0.5])
+    return {"5%": float(low), "median": float(median), "zero": float((values == 0.0).mean())}
