@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from leeward.protect.disassociation.horpart import gather, split_all, split_chain
 from leeward.protect.disassociation.refine import Setting, SharedChunks, leaf_clusters, refine
-from leeward.protect.disassociation.settle import BLOCK, count_supports, recut, settle_block
+from leeward.protect.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
 from leeward.protect.disassociation.verpart import place_leaves
 
 BLOCKS_A_THREAD = 4
@@ -186,7 +186,13 @@ def settled(
         near = gathered(offsets, values, partition.order, pool)
         leaf_of = rows_to_leaves(partition.leaf_offsets)
         supports = count_supports(*near, partition.leaf_offsets, n_codes)
-        recut(*near, partition.leaf_offsets, *supports, rules.k, cap, rules.sensitive, leaf_of)
+        bounds, stranding = partition.leaf_offsets, np.zeros(len(partition.leaf_offsets) - 1, np.bool_)
+
+        def look(lo: int, hi: int) -> object:
+            return find_stranded(*near, bounds, *supports, rules.k, rules.sensitive, lo, hi, stranding)
+
+        pool.blocks(len(stranding), look)
+        recut(*near, partition.leaf_offsets, *supports, rules.k, cap, rules.sensitive, stranding, leaf_of)
         partition = regrouped(partition, leaf_of)
     return partition
 

@@ -66,13 +66,20 @@ def break_ties(
     virtual_at: NDArray[np.int64],
     virtual_code: NDArray[np.int32],
     rank: NDArray[np.int32],
+    first: int,
+    last: int,
 ) -> None:
-    """Sort runs of equal keys by their further ranks, stably: a natural merge sort, linear when nearly sorted."""
+    """Sort the runs of equal keys that begin in `order[first:last]` by their further ranks, stably.
+
+    A natural merge sort: linear when nearly sorted, as it is from the second pass on.
+    """
     n = len(order)
     spare = np.empty(n, np.int64)
     cuts = np.empty(n + 1, np.int64)
-    begin = 0
-    while begin < n:
+    begin = first
+    while 0 < begin < last and key[order[begin]] == key[order[begin - 1]]:
+        begin += 1
+    while begin < last:
         end = begin + 1
         k = key[order[begin]]
         while end < n and key[order[end]] == k:
@@ -123,5 +130,5 @@ def sort_by_ranks(
     key = np.empty(len(virtual_at), np.uint64)
     blocks(len(key), lambda lo, hi: pack_first_ranks(virtual_at, virtual_code, rank, lo, hi, key))
     order = np.argsort(key, kind="stable")
-    break_ties(order, key, virtual_at, virtual_code, rank)
+    blocks(len(key), lambda lo, hi: break_ties(order, key, virtual_at, virtual_code, rank, lo, hi))
     return order

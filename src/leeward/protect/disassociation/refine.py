@@ -114,7 +114,7 @@ def leaf_items(
     leaf_n_codes: NDArray[np.int32],
     n_codes: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Each leaf's item pairs (code, record position), sorted, and its published codes."""
+    """Each leaf's item pairs (code, record position), sorted, and its published codes, with room for as many more."""
     leaves = len(leaf_n_codes)
     item_at = np.zeros(leaves + 1, np.int64)
     published_at = np.zeros(leaves + 1, np.int64)
@@ -135,9 +135,9 @@ def leaf_items(
         published_at[leaf + 1] = published_at[leaf] + published
         for i in range(base, base + leaf_n_codes[leaf]):
             is_item[leaf_codes[i]] = False
-    item_code = np.empty(item_at[leaves], np.int32)
-    item_row = np.empty(item_at[leaves], np.int32)
-    published_code = np.empty(published_at[leaves], np.int32)
+    item_code = np.empty(2 * item_at[leaves], np.int32)  # with room for joint clusters
+    item_row = np.empty(2 * item_at[leaves], np.int32)
+    published_code = np.empty(2 * published_at[leaves], np.int32)
     place = np.full(n_codes, -1, np.int64)
     for leaf in range(leaves):
         base = offsets[leaf_offsets[leaf]]
@@ -177,7 +177,7 @@ def distinct_codes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
     at = np.zeros(len(item_at), np.int64)
-    code = np.empty(len(item_code), np.int32)
+    code = np.empty(2 * item_at[-1], np.int32)
     n = 0
     for c in range(len(item_at) - 1):
         for j in range(item_at[c], item_at[c + 1]):
@@ -185,7 +185,7 @@ def distinct_codes(
                 code[n] = item_code[j]
                 n += 1
         at[c + 1] = n
-    return at, code[:n].copy()
+    return at, code
 
 
 def leaf_clusters(
@@ -204,9 +204,9 @@ def leaf_clusters(
     virtual_at, virtual_code = distinct_codes(item_at, item_code)
     leaves = len(leaf_n_codes)
     return Clusters(
-        items=Entries(_bounds(item_at), item_code, item_row, len(item_code)),
-        published=Entries(_bounds(published_at), published_code, None, len(published_code)),
-        virtual=Entries(_bounds(virtual_at), virtual_code, None, len(virtual_code)),
+        items=Entries(_bounds(item_at), item_code, item_row, int(item_at[-1])),
+        published=Entries(_bounds(published_at), published_code, None, int(published_at[-1])),
+        virtual=Entries(_bounds(virtual_at), virtual_code, None, int(virtual_at[-1])),
         records=np.diff(leaf_offsets),
         node=np.arange(leaves, dtype=np.int64),
         refused=np.full(leaves, -1, np.int64),
@@ -351,7 +351,7 @@ def _joined(
     node[joint] = new_node
     refused[joint] = -1
     for entries, fresh in ((items, item_at), (published, published_at), (virtual, virtual_at)):
-        entries.at = entries.at[survivors]
+        entries.at = np.take(entries.at, survivors, axis=0)
         entries.at[joint] = fresh
     return Clusters(items, published, virtual, records, node, refused)
 

@@ -178,6 +178,35 @@ def count_supports(
 
 
 @njit(cache=True, nogil=True)
+def find_stranded(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    at: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    support: NDArray[np.int32],
+    k: int,
+    ignored: NDArray[np.bool_],
+    lo: int,
+    hi: int,
+    stranded: NDArray[np.bool_],
+) -> None:
+    """Mark leaves `lo…hi-1` in which some record's codes would all stand in the item chunk."""
+    kept = np.zeros(len(ignored), np.bool_)
+    for leaf in range(lo, hi):
+        for i in range(at[leaf], at[leaf + 1]):
+            kept[codes[i]] = support[i] >= k and not ignored[codes[i]]
+        for p in range(leaf_offsets[leaf], leaf_offsets[leaf + 1]):
+            any_kept = False
+            for j in range(offsets[p], offsets[p + 1]):
+                any_kept = any_kept or kept[values[j]]
+            if not any_kept:
+                stranded[leaf] = True
+        for i in range(at[leaf], at[leaf + 1]):
+            kept[codes[i]] = False
+
+
+@njit(cache=True, nogil=True)
 def recut(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -188,6 +217,7 @@ def recut(
     k: int,
     cap: int,
     ignored: NDArray[np.bool_],
+    stranding: NDArray[np.bool_],
     leaf_of: NDArray[np.int32],
 ) -> int:
     """Send records that would lie wholly in their leaf's item chunk to a leaf, anywhere, that keeps one of their codes.
@@ -215,6 +245,8 @@ def recut(
     target = np.empty(cap + 1, np.int64)
     moved = 0
     for leaf in range(leaves):
+        if not stranding[leaf]:
+            continue
         b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
         stranded = 0
         for p in range(b, e):
