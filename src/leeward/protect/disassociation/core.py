@@ -21,7 +21,7 @@ from leeward.protect.disassociation.settle import BLOCK, count_supports, find_st
 from leeward.protect.disassociation.verpart import place_leaves
 
 BLOCKS_A_THREAD = 4
-SMALLEST_BLOCK = 256
+SMALLEST_BLOCK = 2048
 NO_LIMIT = 2**62
 
 
