@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
     "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
     "trajectories": ("leeward.cli.trajectories:trajectories", "Release codes in order with age, k-anonymous."),
+    "vocabulary": ("leeward.cli.vocabulary:vocabulary", "Keep a phecode map or a hierarchy for later use."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
     "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),
     "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
@@ -85,45 +86,19 @@ def image_checks(
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     same = patients["patient"].dtype == source.events["patient"].dtype
     if not same or patients["record"].n_unique() != patients.height:
-        return [
-            Check(
-                "witness",
-                False,
-                "custody/data/patients.parquet does not name the source's patients once each.",
-            )
-        ]
+        detail = "custody/data/patients.parquet does not name the source's patients once each."
+        return [Check("witness", False, detail)]
+    placed = visits.select("record", "visit").with_row_index("place")
     merged = bool(share.manifest["parameters"].get("merge_visits"))
-    events, mixed = (
-        (_of_patients(source, patients), 0) if merged else _of_visits(source, patients, visits, folder)
+    found = (
+        (_of_patients(source, patients, placed), 0)
+        if merged
+        else _of_visits(source, patients, placed, folder)
     )
-    if events is None:
-        return [
-            Check(
-                "witness", False, "custody/data/visits.parquet does not name one source row for each visit."
-            )
-        ]
-    labels = (
-        pl.concat([codes["label"], codes["above"], visits["codes"].explode()]).drop_nulls().unique().sort()
-    )
-    kind = pl.Enum(labels)
-    images = [
-        events.join(
-            codes.select(
-                pl.col("code").cast(events["code"].dtype, strict=False),
-                pl.col(column).cast(kind).alias("codes"),
-            ),
-            on="code",
-            how="inner",
-        )
-        .drop_nulls("codes")
-        .select("record", "visit", pl.col("codes").to_physical())
-        for column in ("label", "above")
-        if codes[column].null_count() < codes.height
-    ]
-    shown = visits.explode("codes").select("record", "visit", pl.col("codes").cast(kind).to_physical())
-    left = shown
-    for image in images:
-        left = left.join(image, on=["record", "visit", "codes"], how="anti")
+    if found is None:
+        detail = "custody/data/visits.parquet does not name one source row for each visit."
+        return [Check("witness", False, detail)]
+    events, mixed = found
     return [
         of_count(
             "one_source_visit_each",
@@ -133,46 +108,80 @@ def image_checks(
         ),
         of_count(
             "parts_of_source_visits",
-            left.height,
+            _strange(visits, events, codes),
             "Every released code stands for a code of the source visit that it comes from.",
             "released codes stand for nothing in the source visit that they come from.",
         ),
     ]
 
 
-def _of_patients(source: Source, patients: pl.DataFrame) -> pl.DataFrame:
-    """`record`, `visit` 0, `code` of all events."""
-    events = source.events.select("patient", "code").join(patients, on="patient", how="inner")
-    return events.select("record", pl.lit(0, pl.Int64).alias("visit"), "code")
+def _strange(visits: pl.DataFrame, events: pl.DataFrame, codes: pl.DataFrame) -> int:
+    """Released (visit, label) pairs without a code of that source visit (`place`, `code`) behind them."""
+    shown = visits["codes"].explode()
+    labels = pl.concat([codes["label"], codes["above"], shown]).drop_nulls().unique().sort()
+    kind, width = pl.Enum(labels), len(labels)
+    place = np.repeat(np.arange(visits.height, dtype=np.int64), visits["codes"].list.len().to_numpy())
+    left = np.unique(place * width + shown.cast(kind).to_physical().to_numpy())
+    known = pl.Enum(codes["code"].unique().sort())
+    of_event = (
+        events["code"]
+        .cast(pl.String)
+        .cast(known, strict=False)
+        .to_physical()
+        .fill_null(len(known.categories))
+    )
+    for column in ("label", "above"):
+        table = np.full(len(known.categories) + 1, -1, np.int64)
+        numbers = codes[column].cast(kind).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        table[codes["code"].cast(known).to_physical().to_numpy()] = numbers
+        image = table[of_event.to_numpy()]
+        keys = (events["place"].cast(pl.Int64).to_numpy() * width + image)[image >= 0]
+        keys.sort()
+        at = np.minimum(np.searchsorted(keys, left), max(0, len(keys) - 1))
+        left = left[keys[at] != left] if len(keys) else left
+    return len(left)
+
+
+def _of_patients(source: Source, patients: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """`place` and `code` of the events of every released record (one visit each)."""
+    owners = patients.join(placed, on="record", how="inner").select("patient", "place")
+    return (
+        source.events.select("patient", "code")
+        .join(owners, on="patient", how="inner")
+        .select("place", "code")
+    )
 
 
 def _of_visits(
-    source: Source, patients: pl.DataFrame, visits: pl.DataFrame, folder: Path
-) -> tuple[pl.DataFrame | None, int]:
-    """`record`, `visit`, `code` of the events of every source visit that a released one is said to come from."""
+    source: Source, patients: pl.DataFrame, placed: pl.DataFrame, folder: Path
+) -> tuple[pl.DataFrame, int] | None:
+    """`place` and `code` of the events of the source visit that each released one is said to come from.
+
+    And how many say another patient's visit, or one that another released visit comes from too. None where the witness
+    does not name one row for each.
+    """
     if not (folder / "visits.parquet").is_file():
-        return None, 0
+        return None
     said = pl.read_parquet(folder / "visits.parquet").with_columns(pl.col("row").cast(pl.UInt32))
-    keys = ["record", "visit"]
-    if said.height != visits.height or said.join(visits.select(keys), on=keys, how="anti").height:
-        return None, 0
-    events = source.events
-    if "row" not in events.columns:
-        events = events.with_row_index("row", 1)
+    said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
+    if said.height != placed.height or said["row"].null_count():
+        return None
+    events = source.events if "row" in source.events.columns else source.events.with_row_index("row", 1)
+    events = events if events["row"].is_sorted() else events.sort("row", maintain_order=True)
+    at = np.searchsorted(events["row"].to_numpy(), said["row"].to_numpy())
+    if at.max(initial=0) >= events.height or (events["row"].gather(at) != said["row"]).any():
+        return None
     column = next(name for name in ("visit", "date") if name in events.columns)
-    # A null visit is a visit of one row: its row names it.
-    events = events.select("patient", "code", "row", pl.col(column).alias("source_visit")).with_columns(
-        pl.when(pl.col("source_visit").is_null()).then(pl.col("row")).alias("alone")
-    )
-    first = events.select("patient", "row", "source_visit", "alone").unique("row", keep="any")
-    owners = said.join(first, on="row", how="inner").join(patients, on="record", how="left", suffix="_said")
-    foreign = owners.filter(pl.col("patient") != pl.col("patient_said")).height + said.height - owners.height
-    visit = ["patient", "source_visit", "alone"]
+    visit = ["patient", column]
+    if events[column].null_count():  # a null visit is a visit of one row: its row names it
+        alone = pl.when(pl.col(column).is_null()).then(pl.col("row")).alias("alone")
+        events, visit = events.with_columns(alone), [*visit, "alone"]
+    owners = events.select(visit)[at].with_columns(said["place"])
+    theirs = said.select("record").join(patients, on="record", how="left", maintain_order="left")["patient"]
+    foreign = int((owners["patient"] != theirs).sum())
     doubled = owners.height - owners.select(visit).n_unique()
-    joined = events.select("code", *visit).join(
-        owners.select("record", "visit", *visit), on=visit, nulls_equal=True
-    )
-    return joined.select("record", "visit", "code"), foreign + doubled
+    joined = events.select("code", *visit).join(owners, on=visit, nulls_equal=len(visit) > 2)
+    return joined.select("place", "code"), foreign + doubled
 
 
 def payload_checks(share: Share, source: Source) -> list[Check]:
