@@ -51,7 +51,9 @@ def supports(rows: Records, ids: list[int], ignore: frozenset[int]) -> dict[int,
     return s
 
 
-def horpart(rows: Records, ids: list[int], ignore: frozenset[int], u: int | None, p: Parameters) -> list[list[int]]:
+def horpart(
+    rows: Records, ids: list[int], ignore: frozenset[int], u: int | None, p: Parameters
+) -> list[list[int]]:
     """HorPart (paper, Fig. 8) with the parent's ignore set for D2."""
     if len(ids) < p.max_cluster:
         return [ids]
@@ -180,9 +182,7 @@ def try_join(rows: Records, a: Node, b: Node, leaves: list[Leaf], p: Parameters)
     if not p.nested:
         ts -= below
     members = a.leaves + b.leaves
-    projected = [
-        (i, frozenset(rows[r] & ts & leaves[i].items)) for i in members for r in leaves[i].ids
-    ]
+    projected = [(i, frozenset(rows[r] & ts & leaves[i].items)) for i in members for r in leaves[i].ids]
     sub = [q for _, q in projected]
     shared, _ = verpart(sub, Parameters(p.k, p.m, p.max_cluster, p.constraint), frozenset(below))
     t_star = {t for c in shared for t in c}
