@@ -17,7 +17,10 @@ from leeward.report.sections import Section
 SECTIONS: dict[str, str] = {
     "censoring": "leeward.report.censoring:sections",
     "constraints": "leeward.report.constraints:sections",
+    "condensation": "leeward.report.condensation:sections",
     "disassociation": "leeward.report.disassociation:sections",
+    "k-anonymity": "leeward.report.condensation:sections",
+    "trajectories": "leeward.report.trajectories:sections",
     "visits": "leeward.report.visits:sections",
 }
 """Method -> "module:function", called as `function(release, measures, verification) -> list[Section]`."""

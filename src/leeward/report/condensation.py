@@ -1,0 +1,381 @@
+"""The report on a condensed or k-anonymous table: the recipient's models, survival, marginals, attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.release import Release
+from leeward.report import charts
+from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
+
+BEFORE, AFTER = "original", "released"
+COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
+LEVELS_SHOWN = 60
+SHORT_LABEL = 40
+
+NAMES = {
+    "balanced": "balanced: halving along principal axes, synthesis, each group's own values",
+    "improved": "improved condensation (Gal et al. 2014)",
+    "condensation": "condensation (Aggarwal and Yu 2004)",
+    "tfrp": "two fixed reference points (Chang et al. 2007)",
+    "mondrian": "k-anonymity by median cuts (Mondrian)",
+}
+
+Figures = Mapping[str, Any]
+
+
+def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
+    """The sections of the report that are this method's own."""
+    found = [
+        glance(release, measures),
+        models(measures),
+        survival(measures),
+        marginals(measures),
+        correlations(measures),
+        attacks(measures),
+        groups(measures),
+    ]
+    return [section for section in found if section is not None]
+
+
+def glance(release: Release, measures: Figures) -> Section:
+    """What a privacy board and a recipient ask for first."""
+    k = release.guarantee["k"]
+    tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
+    plan = measures.get("models")
+    if plan:
+        worst = {
+            key: max(model["metrics"][key] for model in plan["models"])
+            for key in ("significance", "direction", "outside")
+        }
+        tiles += [
+            Tile(
+                percent(worst["direction"]),
+                "of significant coefficients changed direction",
+                "in the model that lost most",
+                "warn" if worst["direction"] > 0 else "good",
+            ),
+            Tile(
+                percent(worst["outside"]),
+                "of coefficients left their 95 % interval",
+                "in the model that lost most",
+                "warn" if worst["outside"] > 0.05 else "good",
+            ),
+        ]
+    exact = [text for text in release.guarantee["not_protected"] if text.startswith("Exact survival times")]
+    if exact:
+        tiles.append(Tile("exact", "survival times are the original ones", "see the limits below", "warn"))
+    return Section("At a glance", (Tiles(tuple(tiles)), *exact))
+
+
+def models(measures: Figures) -> Section | None:
+    """Coefficients before and after, and the paper's three metrics beside the bootstrap's."""
+    plan = measures.get("models")
+    if not plan:
+        return None
+    rows = []
+    for model in plan["models"]:
+        rows.append((model["title"], "this method", *_metrics(model["metrics"])))
+        if "bootstrap" in model:
+            rows.append((model["title"], "bootstrap of the original", *_metrics(model["bootstrap"])))
+    table = Table(
+        f"Mean over {plan['repetitions']} repetitions"
+        + (f"; bootstrap: {plan['bootstrap']} resamples" if plan["bootstrap"] else ""),
+        (
+            "model",
+            "",
+            "changed significance",
+            "changed direction",
+            "outside 95 %",
+            "outside, significant ones",
+        ),
+        tuple(rows),
+    )
+    parts: list[Part] = [
+        "The recipient's models were fitted to the original and to the release. A bootstrap resample of the original is "
+        "what chance alone does to the same figures: no method need beat it.",
+        table,
+    ]
+    for model in plan["models"]:
+        names = len(model["coefficients"])
+        parts.append(
+            Chart(
+                model["title"],
+                f"Forest plot of {names} coefficients with their 95 % intervals, original and released.",
+                forest(model["coefficients"]),
+                "Points: coefficients (for Cox models log hazard ratios); lines: 95 % intervals.",
+            )
+        )
+    return Section("The recipient's models", tuple(parts))
+
+
+def _metrics(found: Figures) -> tuple[str, ...]:
+    return tuple(
+        percent(found[key]) for key in ("significance", "direction", "outside", "outside_significant")
+    )
+
+
+def forest(coefficients: list[dict[str, Any]]) -> str:
+    """Coefficients with intervals, original above released."""
+    import altair as alt
+
+    rows = [
+        {"name": _short(each["name"]), "table": label, **each[key]}
+        for each in coefficients
+        for key, label in (("before", BEFORE), ("after", AFTER))
+        if each[key]["coefficient"] is not None
+    ]
+    names = [_short(each["name"]) for each in coefficients]
+    base = alt.Chart(charts._frame(rows)).encode(
+        y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=260)),
+        yOffset=alt.YOffset("table:N", sort=list(COLORS)),
+        color=_table_color(),
+    )
+    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="coefficient"), x2="high:Q")
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x="coefficient:Q")
+    zero = (
+        alt.Chart(charts._frame([{"at": 0.0}]))
+        .mark_rule(strokeDash=[4, 3], color=charts.INK)
+        .encode(x="at:Q")
+    )
+    return charts._svg(alt.layer(zero, lines, points), charts.WIDTH - 200, max(90, 30 * len(names)))
+
+
+def survival(measures: Figures) -> Section | None:
+    """Kaplan–Meier curves before and after."""
+    curves = measures.get("survival")
+    if not curves:
+        return None
+    parts = []
+    for each in curves:
+        rows = [
+            {"at": at, "share": share, "table": label}
+            for key, label in (("before", BEFORE), ("after", AFTER))
+            for at, share in zip(each["at"], each[key], strict=True)
+        ]
+        gap = max(abs(a - b) for a, b in zip(each["before"], each["after"], strict=True))
+        parts.append(
+            Chart(
+                f"{each['time']}, {each['event']} = {each['event_value']}",
+                f"Kaplan–Meier curves of original and release; they differ by at most {percent(gap)}.",
+                curve(rows, each["time"]),
+                f"The curves differ by at most {percent(gap)}.",
+            )
+        )
+    return Section("Survival before and after", tuple(parts))
+
+
+def curve(rows: list[dict[str, Any]], title: str) -> str:
+    """Step curves, the released one dashed so that both show where they agree."""
+    import altair as alt
+
+    chart = (
+        alt.Chart(charts._frame(rows))
+        .mark_line(interpolate="step-after", strokeWidth=2.5)
+        .encode(
+            x=alt.X("at:Q", title=title),
+            y=alt.Y(
+                "share:Q",
+                title="still without the event",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            color=_table_color(),
+            strokeDash=alt.StrokeDash(
+                "table:N", legend=None, scale=alt.Scale(domain=list(COLORS), range=[[1, 0], [6, 3]])
+            ),
+        )
+    )
+    return charts._svg(chart, charts.WIDTH, 260)
+
+
+def _table_color() -> Any:
+    import altair as alt
+
+    return alt.Color(
+        "table:N",
+        title=None,
+        scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
+        legend=alt.Legend(orient="top", labelFontSize=13),
+    )
+
+
+def marginals(measures: Figures) -> Section | None:
+    """Means, medians, sums and level frequencies."""
+    found = measures.get("marginals")
+    if not found:
+        return None
+    numbers = Table(
+        "Numbers",
+        (
+            "column",
+            "mean before",
+            "after",
+            "median before",
+            "after",
+            "sum before",
+            "after",
+            "missing before",
+            "after",
+        ),
+        tuple(
+            (
+                row["column"],
+                *(
+                    number(row[side][key])
+                    for key in ("mean", "median", "sum", "missing")
+                    for side in ("before", "after")
+                ),
+            )
+            for row in found["numbers"]
+        ),
+    )
+    shown = found["levels"][:LEVELS_SHOWN]
+    levels = Table(
+        f"Levels (the first {LEVELS_SHOWN})" if len(found["levels"]) > LEVELS_SHOWN else "Levels",
+        ("column", "level", "rows before", "after"),
+        tuple((row["column"], row["level"], number(row["before"]), number(row["after"])) for row in shown),
+    )
+    parts: list[Part] = [table for table in (numbers, levels) if table.rows]
+    return Section("Columns one by one", tuple(parts)) if parts else None
+
+
+def correlations(measures: Figures) -> Section | None:
+    """Heat maps of the correlations."""
+    found = measures.get("correlations")
+    if not found or len(found["columns"]) < 2:
+        return None
+    gap = f"{found['mean_difference']:.3f}"
+    largest = f"{found['largest_difference']:.3f}"
+    return Section(
+        "Correlations before and after",
+        (
+            Chart(
+                "Pearson correlations",
+                f"Two heat maps of correlations; they differ by {gap} on average and by at most {largest}.",
+                heat(found),
+                f"Mean absolute difference {gap}, largest {largest}.",
+            ),
+        ),
+    )
+
+
+def heat(found: Figures) -> str:
+    """Original and release side by side."""
+    import altair as alt
+
+    names = [_short(name) for name in found["columns"]]
+    rows = [
+        {"x": names[i], "y": names[j], "r": found[key][i][j], "table": label}
+        for key, label in (("before", BEFORE), ("after", AFTER))
+        for i in range(len(names))
+        for j in range(len(names))
+    ]
+    side = (charts.WIDTH - 120) // 2
+    maps = [
+        alt.Chart(charts._frame([row for row in rows if row["table"] == label]), title=label)
+        .mark_rect()
+        .encode(
+            x=alt.X("x:N", sort=names, title=None, axis=alt.Axis(labelAngle=-60, labelLimit=110)),
+            y=alt.Y("y:N", sort=names, title=None, axis=alt.Axis(labelLimit=110, labels=first)),
+            color=alt.Color("r:Q", title="r", scale=alt.Scale(domain=[-1, 1], scheme="blueorange")),
+        )
+        .properties(width=side, height=side)
+        for label, first in ((BEFORE, True), (AFTER, False))
+    ]
+    import vl_convert
+
+    styled = alt.hconcat(*maps).configure(font=charts.FONT).configure_view(stroke=None)
+    svg: str = vl_convert.vegalite_to_svg(styled.to_json())
+    return svg
+
+
+def attacks(measures: Figures) -> Section | None:
+    """What an attacker who knows whole rows gets, beside chance."""
+    rows: list[tuple[str, ...]] = []
+    linkage, closest = measures.get("linkage"), measures.get("closest")
+    if linkage:
+        rows.append(
+            (
+                "nearest released row is from one's own group",
+                percent(linkage["own_group"]),
+                percent(linkage["chance"], 2),
+            )
+        )
+    if closest:
+        released, original = closest["released"], closest["original"]
+        rows += [
+            (
+                "distance to the closest original row, median",
+                number(released["median"]),
+                number(original["median"]),
+            ),
+            ("the same, 5 % quantile", number(released["5%"]), number(original["5%"])),
+            ("rows that equal an original row", percent(released["zero"]), percent(original["zero"])),
+        ]
+    if not rows:
+        return None
+    parts: list[Part] = [
+        Table("Attacks on the release", ("", "release", "chance"), tuple(rows)),
+        "Chance is a random released row for the first line, and for the others what one original row is to the other "
+        "original ones. To find one's group is to find at least k patients.",
+    ]
+    privacy = measures.get("privacy")
+    if privacy:
+        parts.append(
+            Table(
+                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean of "
+                f"{privacy['permutations']}",
+                ("column", "Π", "width of a bin"),
+                tuple(
+                    (each["column"], number(each["privacy"]), number(each["bin_width"]))
+                    for each in privacy["columns"]
+                ),
+            )
+        )
+    return Section("Attacks", tuple(parts))
+
+
+def groups(measures: Figures) -> Section | None:
+    """The groups, for the custodian."""
+    facts = measures.get("method")
+    if not facts or "groups" not in facts:
+        return None
+    lines = [
+        f"Algorithm: {NAMES.get(facts['algorithm'], facts['algorithm'])}.",
+        f"{facts['groups']:,} groups of {facts['least']:,} to {facts['most']:,} patients.",
+    ]
+    squares = facts.get("sum_of_squares")
+    if squares:
+        lines.append(
+            f"Within-group sum of squares (weighted, standardized): {number(squares['after_moving'])}"
+            + (
+                f"; {number(squares['before_moving'])} before {facts['rows_moved']:,} rows were moved to fill groups."
+                if facts["rows_moved"]
+                else "; no row was moved."
+            )
+        )
+    if facts.get("withheld_rows"):
+        lines.append(f"**{facts['withheld_rows']:,} rows** in strata below k were withheld.")
+    if facts.get("withheld_levels"):
+        total = sum(facts["withheld_levels"].values())
+        lines.append(f"**{total:,} levels** that fewer than k patients have were withheld.")
+    pilot = facts.get("pilot")
+    parts: list[Part] = [Notes(tuple(lines))]
+    if pilot:
+        parts.append(
+            Table(
+                f"The pilot, on {pilot['rows']:,} rows (lower is better)",
+                ("algorithm", "weight", "score"),
+                tuple(
+                    (each["algorithm"], number(each["weight"]), f"{each['score']:.3f}")
+                    for each in pilot["tried"]
+                ),
+            )
+        )
+    return Section("How it was made", tuple(parts))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= SHORT_LABEL else name[: SHORT_LABEL - 1] + "…"
