@@ -4,7 +4,8 @@
     python benchmarks/study_visits.py --data DIR --patients 1366786   # and a synthetic population of that size
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Prints the tables of
-docs/studies/visits.md as Markdown; `--keep FOLDER` keeps the releases with their reports (QQ, volcano, Manhattan plots).
+docs/studies/visits.md as Markdown; `--keep FOLDER` keeps the releases with their reports (QQ, volcano and Manhattan
+plots).
 
 Strategies: a cohort drawn from the anonymized population, drawn from an anonymized biobank (synthetic data), and
 anonymized alone. Associations: allelic test, at least 25 cases, in the cohort's original data and in each release.

@@ -81,8 +81,8 @@ def uci(data: Path, place: Path) -> None:
     shared = drawn["method"]["shared_by"]
     print(
         f"UCI, cohort of 3,000: drawn from the master DC {drawn['retention']['dc']['released_local']:.1%}, anonymized "
-        f"alone {alone['retention']['dc']['released_local']:.1%}; in the extract {shared['few_share']:.1%} of visits have "
-        f"a set of fewer than {K} members"
+        f"alone {alone['retention']['dc']['released_local']:.1%}; in the extract {shared['few_share']:.1%} of visits "
+        f"have a set of fewer than {K} members"
     )
 
 
@@ -141,9 +141,9 @@ def planted(data: Path) -> None:
     limit = 0.05 / found["p"].drop_nulls().len()
     hits = found.filter(pl.col("phecode").is_in(PRIMARY) & (pl.col("p") < limit)).height
     print(
-        f"pyphewas-synthetic: {found['beta'].drop_nulls().len()} of {found.height} phecodes fitted; largest difference from "
-        f"statsmodels: beta {worst[0]:.1e}, p {worst[1]:.1e} (relative); {hits} of {len(PRIMARY)} primary effects after "
-        "Bonferroni"
+        f"pyphewas-synthetic: {found['beta'].drop_nulls().len()} of {found.height} phecodes fitted; largest difference "
+        f"from statsmodels: beta {worst[0]:.1e}, p {worst[1]:.1e} (relative); {hits} of {len(PRIMARY)} primary "
+        "effects after Bonferroni"
     )
     strategies(events, people, maps, covariates)
 
@@ -186,7 +186,8 @@ def strategies(events: pl.DataFrame, people: pl.DataFrame, maps: list[str], cova
                 total = figures["phewas"]["totals"]["bonferroni"]
                 print(
                     f"pyphewas-synthetic, cohort of 3,000 {name}, level {level}: of {total['original']} associations "
-                    f"{total['lost']} lost, {total['false']} false; DC {figures['retention']['dc']['released_local']:.1%}"
+                    f"{total['lost']} lost, {total['false']} false; "
+                    f"DC {figures['retention']['dc']['released_local']:.1%}"
                 )
 
 
@@ -217,7 +218,8 @@ def wide(phecodes: int = 1_800, people: int = 105_000) -> None:
         phewas.scan(phenotypes, table, chosen, covariates, min_cases=25, threads=threads)
         took = time.perf_counter() - begun
         print(
-            f"PheWAS, {phecodes:,} phecodes x {len(chosen)} SNPs x {people:,} people, {', '.join(covariates)}: {took:.1f} s"
+            f"PheWAS, {phecodes:,} phecodes x {len(chosen)} SNPs x {people:,} people, "
+            f"{', '.join(covariates)}: {took:.1f} s"
         )
 
 

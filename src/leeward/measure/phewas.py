@@ -185,7 +185,7 @@ def _allele_tables(phenotypes: Phenotypes, copies: Ints, known: NDArray[np.bool_
 
 
 def allelic_tests(tables: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Odds ratio, p and whether the test was exact, of 2 × 2 tables int64[n, 2, 2] (χ² without continuity correction)."""
+    """Odds ratio, p and whether the test was exact, of tables int64[n, 2, 2] (χ² without continuity correction)."""
     from scipy.stats import chi2, fisher_exact
 
     counts = tables.astype(np.float64)
@@ -203,7 +203,7 @@ def allelic_tests(tables: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
 
 
 def significant(results: pl.DataFrame, test: Literal["logistic", "allelic"] = "allelic") -> pl.DataFrame:
-    """`predictor`, `phecode`, `value` (the p of the test) and a column a rule of `CORRECTIONS`; untested rows are out."""
+    """`predictor`, `phecode`, `value` (the p) and a column for each rule of `CORRECTIONS`; untested rows are out."""
     column = "p" if test == "logistic" else "p_allelic"
     found = results.select("predictor", "phecode", pl.col(column).alias("value")).drop_nulls()
     ranked = found.with_columns(

@@ -21,7 +21,7 @@ FARTHEST = 30.0
 def fit_logistic(design: Floats, cases: Ints, people: Ints, beta: Floats, error: Floats) -> bool:
     """Maximum likelihood by Newton's method; writes coefficients and standard errors.
 
-    design : float64[cells, columns], the first column all 1. cases, people : int64[cells], cases among people of a cell.
+    design : float64[cells, columns], the first column all 1. cases, people : int64[cells], of each cell.
     Returns False where there is no finite answer: only cases or only controls, a column that tells nothing, separation.
     """
     columns = design.shape[1]

@@ -1,8 +1,8 @@
 """What anonymized visits keep, and what they hide (Heatherly et al. 2013, Tables 1 to 4).
 
-Measures: `retention` (diagnosis count DC, code count CC, with and without generalization, against the cohort and against
-the population), `risk` (visits whose set points at few patients, before and after), `phewas` (associations lost and
-false).
+Measures: `retention` (diagnosis count DC, code count CC, with and without generalization, against the cohort and
+against the population), `risk` (visits whose set points at few patients, before and after), `phewas` (associations lost
+and false).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[s
 
 
 def _set_numbers(offsets: Any, values: Any, codes: int) -> Any:
-    """A 64-bit fingerprint of each visit's set: enough for a count (two sets of a million coincide by a chance of 1e-7)."""
+    """A 64-bit fingerprint of each visit's set: enough for a count (chance that two of a million meet: 1e-7)."""
     keys = np.random.Generator(np.random.Philox(key=1)).integers(1, 2**63, codes, dtype=np.uint64)
     return np.add.reduceat(keys[values], offsets[:-1])
 
@@ -164,9 +164,9 @@ def _few(people: Any, sets: Any, everyone: int, k: int) -> dict[str, Any]:
 def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
     """Associations in the original and in the release, what was lost and what is false.
 
-    Options: `predictors` and `covariates` (columns of the patients, and of the release's payload), `map` (a phecode file,
-    or several; default: the one added), `ignored`, `min_codes` (1), `min_cases` (25), `test` (`allelic` or `logistic`),
-    `vocabularies`.
+    Options: `predictors` and `covariates` (columns of the patients, and of the release's payload), `map` (a
+    phecode file, or several; default: the one added), `ignored`, `min_codes` (1), `min_cases` (25),
+    `test` (`allelic` or `logistic`), `vocabularies`.
     """
     phewas.check_options(options, PHEWAS_OPTIONS)
     predictors, covariates = _columns(options, "predictors"), _columns(options, "covariates")

@@ -84,9 +84,9 @@ def membership(measures: Figures) -> Section | None:
         "If membership in the cohort is known",
         (
             (
-                "The guarantee speaks of the population: an attacker who knows that somebody is a patient finds at least "
-                f"{shared['k']} candidates. **An attacker who knows that the person is in this cohort finds fewer:** "
-                f"{percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} members share. "
+                "The guarantee speaks of the population: an attacker who knows that somebody is a patient finds at "
+                f"least {shared['k']} candidates. **An attacker who knows that the person is in this cohort finds "
+                f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} members share. "
                 "Where membership is public, or follows from published inclusion criteria, anonymize the cohort itself."
             ),
             table,
@@ -196,7 +196,8 @@ def associations(measures: Figures) -> list[Section]:
         f"({found['test']} test, at least {found['min_cases']} cases), in the original data and in the release. At "
         f"p < 0.05, {sums['p05']['lost']:,} of {sums['p05']['original']:,} associations were lost and "
         f"{sums['p05']['false']:,} appeared; after Bonferroni's correction {sums['bonferroni']['lost']:,} of "
-        f"{sums['bonferroni']['original']:,} were lost. Lost: significant in the original only. False: in the release only."
+        f"{sums['bonferroni']['original']:,} were lost. Lost: significant in the original only. "
+        "False: in the release only."
     )
     table = Table("Associations lost and false", columns, rows)
     plots = [

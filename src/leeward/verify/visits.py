@@ -176,7 +176,7 @@ def _shared(name: str, holders: pl.Series, k: int, population: pl.DataFrame, wha
 
 
 def containment_checks(share: Share, population: pl.DataFrame, k: int) -> list[Check]:
-    """G2: every visit's set, as the custodian keeps it, is part of k records; and the records are those sets' unions."""
+    """G2: every visit set that the custodian keeps is part of k records; the records are those sets' unions."""
     file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
     if not file.is_file():
         raise BadInput(

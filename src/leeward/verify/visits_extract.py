@@ -46,7 +46,7 @@ def extract_checks(share: Share, visits: pl.DataFrame, k: int, level: str) -> li
         checks.append(
             visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
         )
-    return checks + [same_records(visits, population, custody, int(share.manifest["records"]))]
+    return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
 
 
 def open_master(custody: Path) -> Share:
@@ -54,7 +54,8 @@ def open_master(custody: Path) -> Share:
     note = custody / "master.json"
     if not note.is_file():
         raise BadInput(
-            "a cohort's k speaks of the population it was drawn from: verify the whole folder, with custody/master.json."
+            "a cohort's k speaks of the population it was drawn from: verify the whole folder, with "
+            "custody/master.json."
         )
     named = json.loads(note.read_text(encoding="utf-8"))
     given = Path(str(named["path"]))

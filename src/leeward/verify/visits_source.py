@@ -1,4 +1,4 @@
-"""A release of visits against its source: every released visit is part of the image of one source visit of its patient."""
+"""A release of visits against its source: each released visit is part of the image of one visit of its patient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def source_checks(share: Share, visits: pl.DataFrame, source: Source) -> list[Ch
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
-    """A label names its members, and what was merged lies in one group of the hierarchy; nodes are above their codes."""
+    """A label names its members, merged codes lie in one group of the hierarchy, nodes are above their codes."""
     parameters = share.manifest["parameters"]
     kept = codes.drop_nulls("label")
     strangers = sum(code not in label.split(MEMBERS) for code, label in kept.select("code", "label").rows())

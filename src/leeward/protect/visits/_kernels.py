@@ -294,8 +294,8 @@ def enforce_bucket(
     """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few.
 
     All visits equal to the set s lose a code c, or have the node above it in its place. The code is the one with the
-    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the fewest patients who lose c altogether
-    (`relative`: as a share of c's patients); then the lowest frequency; then the smallest code.
+    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the fewest
+    patients who lose c altogether (`relative`: as a share of c's patients); then the lowest frequency; then the smallest code.
 
     Arrays of sets have room for len(chosen) further ones, `content` for their codes. `count` is at most k where a set
     is safe, DEAD when it is gone; `became` is the set that a dead one turned into (-2: empty).
@@ -434,38 +434,3 @@ def spread(set_of: Ints, starts: Longs, lengths: Ints, content: Ints) -> tuple[L
             begin = starts[set_of[v]]
             values[offsets[v] : offsets[v + 1]] = content[begin : begin + lengths[set_of[v]]]
     return offsets, values
-
-
-@njit(cache=True, nogil=True)
-def count_kept(
-    source_offsets: Longs, source: Ints, of_code: Ints, alone: Any, up: Ints, offsets: Longs, values: Ints
-) -> tuple[int, int, int]:
-    """(visit, code) pairs of the source that the release still shows: (as they were, inside a merged code, as a node).
-
-    of_code : the label of each code (-1: suppressed). alone : whether a label is that code itself. up : the node of each
-    label, -1 for none (a label may itself be the node).
-    """
-    exact, inside, above = 0, 0, 0
-    for v in range(source_offsets.shape[0] - 1):
-        low, high = offsets[v], offsets[v + 1]
-        for i in range(source_offsets[v], source_offsets[v + 1]):
-            label = of_code[source[i]]
-            if label < 0:
-                continue
-            node = up[label]
-            for j in range(low, high):
-                if values[j] == label:
-                    if alone[source[i]] == 1:
-                        exact += 1
-                    elif alone[source[i]] == 2:
-                        inside += 1
-                    else:
-                        above += 1
-                    break
-            else:
-                if node >= 0:
-                    for j in range(low, high):
-                        if values[j] == node:
-                            above += 1
-                            break
-    return exact, inside, above

@@ -44,8 +44,8 @@ def climbing(labels: Sequence[str], codes: Sequence[str], level: int, vocabulary
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
     if nodes & set(codes):
         raise BadInput(
-            f"`climb_to: {level}`: {len(nodes & set(codes))} nodes of that level have the name of a code of the cohort, so "
-            "a recipient could not tell them apart; climb higher."
+            f"`climb_to: {level}`: {len(nodes & set(codes))} nodes of that level have the name of a code of the "
+            "cohort, so a recipient could not tell them apart; climb higher."
         )
     every = tuple(sorted({*labels, *nodes}))
     number = {label: place for place, label in enumerate(every)}

@@ -60,8 +60,8 @@ class Master:
 class Figures:
     """How many share the cohort's visit sets.
 
-    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone : visits
-    whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
+    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
+    visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
     """
 
     k: int
@@ -85,9 +85,9 @@ class Figures:
         """The case that membership is known, with figures that anyone can count in the released files."""
         return (
             "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
-            f"{self.few:,} of {self.visits:,} visits ({self.few / max(1, self.visits):.1%}) have a set of codes that fewer "
-            f"than {self.k} members share, {self.alone:,} ({self.alone / max(1, self.visits):.1%}) one that a single member "
-            f"has (smallest: {self.smallest}; in the population: {self.population_smallest})."
+            f"{self.few:,} of {self.visits:,} visits ({self.few / max(1, self.visits):.1%}) have a set of codes that "
+            f"fewer than {self.k} members share, {self.alone:,} ({self.alone / max(1, self.visits):.1%}) one that a "
+            f"single member has (smallest: {self.smallest}; in the population: {self.population_smallest})."
         )
 
 
@@ -137,7 +137,7 @@ def extract(
         records=len(order),
         tables=tuple(shared),
         readme=readme_of(dict(parameters), names)
-        + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show the same patients alike.\n",
+        + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.\n",
         custody_tables=(
             ReleaseTable.of(
                 "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
@@ -252,7 +252,8 @@ def chosen_by(master: Master, expression: str) -> pl.Series:
     except pl.exceptions.PolarsError:
         raise BadInput(
             "--select: neither a file nor an expression over the columns "
-            f"{', '.join(name for name in frame.columns if name != 'record')}; for example \"array_contains(codes, '250.00')\"."
+            f"{', '.join(name for name in frame.columns if name != 'record')}; "
+            "for example \"array_contains(codes, '250.00')\"."
         ) from None
 
 

@@ -67,7 +67,7 @@ class Released:
         return ReleaseTable.of("records.parquet", pa.table(columns))
 
     def hierarchy_table(self, outcome: Outcome) -> ReleaseTable:
-        """`code_hierarchy.csv`: the released labels and the nodes above them; nothing of codes that are not released."""
+        """`code_hierarchy.csv`: the released labels and the nodes above them; no code that is not released."""
         assert outcome.up is not None  # `enforce: generalize`
         shown = np.bincount(self.visits.values, minlength=len(outcome.labels)) > 0
         shown[outcome.up[np.flatnonzero(shown & (outcome.up >= 0))]] = True
@@ -102,8 +102,8 @@ def arranged(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Re
 def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tuple[ReleaseTable, ...]:
     """What the custodian keeps.
 
-    `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit, row
-    (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
+    `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
+    row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
     At level `containment` also `visit_sets.parquet`: record, codes of every enforced visit, which the release hides.
     """
     lens = outcome.lens

@@ -53,8 +53,8 @@ ATTACKERS = {
         "that person: at least {k} patients of the population have all released codes of that visit in their record."
     ),
     "code": (
-        "Somebody who knows that a person is a patient of the whole released population and one code of that person: at "
-        "least {k} patients of the population have the released code."
+        "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
+        "at least {k} patients of the population have the released code."
     ),
 }
 
@@ -79,8 +79,8 @@ README = """\
 - For a phenotype, count a generalized code only if all its members belong to the phenotype.
 """
 NODES = (
-    "- A label of `data/code_hierarchy.csv` (`node,parent`) that is no code is a node of the hierarchy: a code below it\n"
-    "  was recorded.\n"
+    "- A label of `data/code_hierarchy.csv` (`node,parent`) that is no code is a node of the hierarchy: a code below\n"
+    "  it was recorded.\n"
 )
 
 
@@ -153,7 +153,7 @@ def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
 
 def pairs(outcome: Outcome) -> dict[str, int]:
     """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
-    from leeward.protect.visits._kernels import count_kept
+    from leeward.protect.visits._counting import count_kept
 
     lens = outcome.lens
     up = np.full(len(outcome.labels), -1, np.int32) if outcome.up is None else outcome.up
@@ -179,8 +179,8 @@ def notices(outcome: Outcome) -> tuple[str, ...]:
     found = []
     if outcome.merging.suppressed:
         found.append(
-            f"{outcome.merging.suppressed:,} of {len(outcome.lens.codes):,} codes are held by too few patients even after "
-            "merging and were suppressed everywhere."
+            f"{outcome.merging.suppressed:,} of {len(outcome.lens.codes):,} codes are held by too few patients even "
+            "after merging and were suppressed everywhere."
         )
     empty = outcome.enforced
     kept = np.add.reduceat(np.diff(empty.offsets), empty.patient_offsets[:-1])
