@@ -65,7 +65,8 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
                 sampled = _sampled_patients(sets, largest_m, seed)
             held = sampled[:, m - 1]
             scale = n / len(held)
-            unique, below = round(int((held == 1).sum()) * scale), round(int((held < k).sum()) * scale)
+            unique = min(patients, round(int((held == 1).sum()) * scale))
+            below = min(patients, round(int((held < k).sum()) * scale))
             row["patients_sampled"] = len(held)
         else:
             unique, below = int((rarest == 1).sum()), int((rarest < k).sum())
