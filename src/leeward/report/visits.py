@@ -86,7 +86,8 @@ def membership(measures: Figures) -> Section | None:
             (
                 "The guarantee speaks of the population: an attacker who knows that somebody is a patient finds at "
                 f"least {shared['k']} candidates. **An attacker who knows that the person is in this cohort finds "
-                f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} members share. "
+                f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} "
+                "members share. "
                 "Where membership is public, or follows from published inclusion criteria, anonymize the cohort itself."
             ),
             table,

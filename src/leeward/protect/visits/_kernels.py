@@ -294,8 +294,9 @@ def enforce_bucket(
     """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few.
 
     All visits equal to the set s lose a code c, or have the node above it in its place. The code is the one with the
-    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the fewest
-    patients who lose c altogether (`relative`: as a share of c's patients); then the lowest frequency; then the smallest code.
+    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the one that the
+    fewest patients lose altogether (`relative`: as a share of its patients); then the lowest frequency; then the
+    smallest code.
 
     Arrays of sets have room for len(chosen) further ones, `content` for their codes. `count` is at most k where a set
     is safe, DEAD when it is gone; `became` is the set that a dead one turned into (-2: empty).
