@@ -215,7 +215,8 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
     random = np.random.Generator(np.random.Philox(SEED))
     order = both.source_row[np.argsort(both.source_group, kind="stable")]
     groups = np.sort(both.source_group)
-    pairings = [np.lexsort((random.random(len(groups)), both.group)) for _ in range(permutations)]
+    # Groups are whole numbers: adding a number below 1 shuffles inside them.
+    pairings = [np.argsort(both.group + random.random(len(groups))) for _ in range(permutations)]
     rows = []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 SEED = 20140110
 SAMPLE = 1_000
-BLOCK_BYTES = 1 << 27
 
 
 def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
@@ -63,21 +62,17 @@ def standardized(both: Both) -> tuple[Floats, Floats]:
 
 
 def nearest_rows(asked: Floats, rows: Floats, itself: np.ndarray | None = None) -> tuple[np.ndarray, Floats]:
-    """For each asked row the nearest of `rows` (the first of equals) and its distance; `itself[i]` is left out."""
-    squares = (rows**2).sum(axis=1)
-    found = np.empty(len(asked), np.int64)
-    distance = np.empty(len(asked))
-    block = max(1, BLOCK_BYTES // (8 * len(rows)))
-    for start in range(0, len(asked), block):
-        part = asked[start : start + block]
-        gaps = squares - 2.0 * (part @ rows.T)
-        if itself is not None:
-            gaps[np.arange(len(part)), itself[start : start + block]] = np.inf
-        best = gaps.argmin(axis=1)
-        found[start : start + block] = best
-        # Once more without cancellation, so that equal rows have distance 0.
-        distance[start : start + block] = np.sqrt(((part - rows[best]) ** 2).sum(axis=1))
-    return found, distance
+    """For each asked row the nearest of `rows` and its distance; `itself[i]` is left out."""
+    from sklearn.neighbors import NearestNeighbors
+
+    # Searched in single precision; the distance is then computed once more, so that equal rows have distance 0.
+    neighbours = 1 if itself is None else 2
+    search = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(rows.astype(np.float32))
+    found = search.kneighbors(asked.astype(np.float32), return_distance=False)
+    nearest = found[:, 0]
+    if itself is not None:
+        nearest = np.where(nearest == itself, found[:, 1], nearest)
+    return nearest, np.sqrt(((asked - rows[nearest]) ** 2).sum(axis=1))
 
 
 def _chosen(rows: int, sample: int) -> np.ndarray:

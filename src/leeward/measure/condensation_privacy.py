@@ -30,10 +30,12 @@ def binned_privacy(a: np.ndarray, b: np.ndarray, width: float) -> float:
 
 
 def _entropy(a: np.ndarray, b: np.ndarray) -> float:
-    """H(A|B) in bits."""
+    """H(A|B) in bits, of numbers from 0."""
     if not len(a):
         return 0.0
-    span = int(b.max()) - min(0, int(b.min())) + 1
-    joint = np.unique(a * span + b, return_counts=True)[1] / len(a)
-    alone = np.unique(b, return_counts=True)[1] / len(b)
+    span = int(b.max()) + 1
+    joint = np.bincount(a * span + b)
+    joint = joint[joint > 0] / len(a)
+    alone = np.bincount(b)
+    alone = alone[alone > 0] / len(b)
     return float(-(joint * np.log2(joint)).sum() + (alone * np.log2(alone)).sum())

@@ -93,8 +93,10 @@ def models(measures: Figures) -> Section | None:
         tuple(rows),
     )
     parts: list[Part] = [
-        "The recipient's models were fitted to the original and to the release. A bootstrap resample of the original is "
-        "what chance alone does to the same figures: no method need beat it.",
+        (
+            "The recipient's models were fitted to the original and to the release. A bootstrap resample of the "
+            "original is what chance alone does to the same figures: no method need beat it."
+        ),
         table,
     ]
     for model in plan["models"]:
@@ -318,15 +320,17 @@ def attacks(measures: Figures) -> Section | None:
         return None
     parts: list[Part] = [
         Table("Attacks on the release", ("", "release", "chance"), tuple(rows)),
-        "Chance is a random released row for the first line, and for the others what one original row is to the other "
-        "original ones. To find one's group is to find at least k patients.",
+        (
+            "Chance is a random released row for the first line, and for the others what one original row is to the "
+            "other original ones. To find one's group is to find at least k patients."
+        ),
     ]
     privacy = measures.get("privacy")
     if privacy:
         parts.append(
             Table(
-                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean of "
-                f"{privacy['permutations']}",
+                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
+                f"of {privacy['permutations']}",
                 ("column", "Π", "width of a bin"),
                 tuple(
                     (each["column"], number(each["privacy"]), number(each["bin_width"]))
