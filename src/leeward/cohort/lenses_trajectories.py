@@ -53,7 +53,9 @@ class Trajectories:
         return tuple((self.labels[self.codes[i]], int(self.ages[i])) for i in span)
 
 
-def trajectories_of(events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort") -> Trajectories:
+def trajectories_of(
+    events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort"
+) -> Trajectories:
     """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years).
 
     Ages below `first` (0: before birth), above `last` or missing are odd: their rows are left out and listed.
@@ -81,7 +83,9 @@ def trajectories_of(events: pl.DataFrame, first: int = 0, last: int = 127, name:
     np.cumsum(np.bincount(numbers, minlength=len(patients)), out=offsets[1:])
     lost = events["patient"].n_unique() - len(patients)
     if lost:
-        odd.append(Notice("no trajectory", f"{lost:,} patients have no event with a usable age: left out", lost))
+        odd.append(
+            Notice("no trajectory", f"{lost:,} patients have no event with a usable age: left out", lost)
+        )
     used = np.bincount(codes, minlength=len(kind.categories)) > 0
     renumber = np.cumsum(used, dtype=np.int32) - np.int32(1)
     labels = tuple(code for code, held in zip(kind.categories, used, strict=True) if held)
@@ -102,6 +106,10 @@ def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> 
     for kind, (mask, message) in kinds.items():
         count = int(mask.sum())
         if count:
-            rows = events.filter(mask)["row"].sort().head(ROWS_SHOWN).to_list() if "row" in events.columns else []
+            rows = (
+                events.filter(mask)["row"].sort().head(ROWS_SHOWN).to_list()
+                if "row" in events.columns
+                else []
+            )
             found.append(Notice(kind, f"{count:,} {message}", count, tuple(int(row) for row in rows)))
     return found

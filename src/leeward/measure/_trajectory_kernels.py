@@ -1,5 +1,8 @@
 """Expected answers to queries for pairs, under the uniform reading of generalized values."""
 
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
 from __future__ import annotations
 
 import numpy as np

@@ -80,14 +80,17 @@ def both_of(release: Release, cohort: Cohort) -> Both:
         raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
     place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
     if len(place) != len(lens):
-        raise BadInput(f"{cohort.name}: {len(lens):,} patients, the release has {len(place):,}; not its source.")
+        raise BadInput(
+            f"{cohort.name}: {len(lens):,} patients, the release has {len(place):,}; not its source."
+        )
     pairs = release.table("trajectories.parquet").collect().sort("record", "position")
     record = pairs["record"].to_numpy()
     code_nodes, age_nodes = _nodes(pairs["code"], codes), _nodes(pairs["age"], ages)
     starts = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=len(place)))]).astype(np.int64)
     keys = (code_nodes * len(ages) + age_nodes).astype(np.int64)
     seen: dict[bytes, int] = {}
-    kind, shown = np.empty(len(place), np.int64), []
+    kind = np.empty(len(place), np.int64)
+    shown: list[int] = []
     for r, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         kind[r] = seen.setdefault(keys[a:b].tobytes(), len(seen))
         if kind[r] == len(shown):
@@ -137,10 +140,10 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     codes = both.codes.nodes_of(lens.labels)[lens.codes]
     first = int(both.age_leaf[0])
     leaf_numbers = both.age_leaf[1:][lens.ages - first]
-    queries = _frequent(lens, codes.astype(np.int64), leaf_numbers, ceil(min_support * len(lens)))
+    width = len(both.ages)
+    queries = _frequent(lens, codes.astype(np.int64) * width + leaf_numbers, ceil(min_support * len(lens)))
     if not queries:
         return {"avgre": None, "queries": 0, "min_support": min_support}
-    width = len(both.ages)
     q_offsets = np.concatenate([[0], np.cumsum([len(q) for q, _ in queries])]).astype(np.int64)
     flat = np.array([item for q, _ in queries for item in q], np.int64)
     estimated = np.empty(len(queries))
@@ -167,15 +170,12 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     }
 
 
-def _frequent(
-    lens: Trajectories, codes: Longs, ages: Longs, support: int
-) -> list[tuple[tuple[int, ...], int]]:
-    """Sets of pairs, each a (code node · |age nodes| + age node), with their true counts."""
+def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tuple[int, ...], int]]:
+    """Sets of pairs, each a number (code node · |age nodes| + age node), with their true counts."""
     from leeward.cohort.itemsets import frequent_itemsets
     from leeward.cohort.lenses import CodeSets
 
-    width = int(ages.max()) + 1
-    distinct, item = np.unique(codes * width + ages, return_inverse=True)
+    distinct, item = np.unique(pairs, return_inverse=True)
     owner = np.repeat(np.arange(len(lens)), lens.lengths())
     keys = np.unique(owner * np.int64(len(distinct)) + item)
     values = (keys % len(distinct)).astype(np.int32)

@@ -1,8 +1,10 @@
 """Which original trajectories a published one can stand for."""
 
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 

@@ -80,7 +80,9 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
         pairs = pl.read_parquet(share.data("trajectories.parquet"))
         records = pl.read_parquet(share.data("records.parquet"))
     except (OSError, pl.exceptions.PolarsError):
-        return [Check("layout", False, "trajectories.parquet or records.parquet is missing or damaged.")], None
+        return [
+            Check("layout", False, "trajectories.parquet or records.parquet is missing or damaged.")
+        ], None
     if pairs.columns != ["record", "position", "code", "age"] or records.columns != ["record", *payload]:
         return [Check("layout", False, "The columns are not those of released trajectories.")], None
     if pairs.null_count().sum_horizontal()[0] or records["record"].null_count():
@@ -110,7 +112,9 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
     gaps = int(np.count_nonzero(position != expected))
     checks = [
         Check("layout", True, f"{n:,} records and {len(record):,} published pairs, in two hierarchies."),
-        of_count("positions", gaps, "Pairs are numbered 0, 1, … in every record.", "pairs break the numbering."),
+        of_count(
+            "positions", gaps, "Pairs are numbered 0, 1, … in every record.", "pairs break the numbering."
+        ),
     ]
     if gaps:
         return checks, None
@@ -196,7 +200,10 @@ def values_are_nodes(released: Released) -> Check:
     """Every code and age is a node of its published hierarchy."""
     wrong = int((released.codes < 0).sum() + (released.ages < 0).sum())
     return of_count(
-        "values_are_nodes", wrong, "Every value is a node of its hierarchy.", "values are no node of their hierarchy."
+        "values_are_nodes",
+        wrong,
+        "Every value is a node of its hierarchy.",
+        "values are no node of their hierarchy.",
     )
 
 
@@ -237,7 +244,12 @@ def ages_not_wider(released: Released, parameters: dict[str, Any]) -> list[Check
     inner = (released.age_tree.high - released.age_tree.low)[np.maximum(released.ages, 0)] > 1
     wrong = int(((width > widest) & inner).sum())
     return [
-        of_count("ages_not_wider", wrong, f"No age spans more than {widest} years.", f"ages span over {widest} years.")
+        of_count(
+            "ages_not_wider",
+            wrong,
+            f"No age spans more than {widest} years.",
+            f"ages span over {widest} years.",
+        )
     ]
 
 
@@ -250,7 +262,8 @@ def diverse(released: Released, parameters: dict[str, Any]) -> list[Check]:
     column = parameters.get("sensitive_column")
     if column is not None:
         table = pl.DataFrame({"kind": released.kind, "value": released.records[column]})
-        counts = table.group_by("kind", "value").len().group_by("kind").agg(pl.col("len").max(), total=pl.col("len").sum())
+        held = table.group_by("kind", "value").len()
+        counts = held.group_by("kind").agg(pl.col("len").max(), total=pl.col("len").sum())
         wrong = counts.filter(pl.col("len") * most > pl.col("total")).height
         checks.append(
             of_count(

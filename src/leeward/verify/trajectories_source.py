@@ -45,7 +45,11 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
     frame, unknown = leaves_of(source, released, share.manifest["parameters"].get("ages") == "custom")
     if unknown:
-        return [Check("source_values", False, f"{unknown:,} codes of the source are no leaf of the code hierarchy.")]
+        return [
+            Check(
+                "source_values", False, f"{unknown:,} codes of the source are no leaf of the code hierarchy."
+            )
+        ]
     n = len(released.offsets) - 1
     patients = frame["patient"].n_unique()
     checks = [
@@ -61,7 +65,9 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         mine = np.sort(released_numbers(released, keys, payload))
         patient = frame.select("patient").unique().join(carried, on="patient", how="left")
         same = np.array_equal(mine, np.sort(patient["payload"].fill_null(-1).to_numpy()))
-        detail = "The payload is that of the patients." if same else "The payload is not that of the patients."
+        detail = (
+            "The payload is that of the patients." if same else "The payload is not that of the patients."
+        )
         checks.append(Check("source_payload", same, detail))
     if not all(check.passed for check in checks):
         return checks
@@ -72,7 +78,7 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
 
 
 def leaves_of(source: Source, released: Released, own_tree: bool) -> tuple[pl.DataFrame, int]:
-    """`patient`, `code`, `age` as leaf numbers, rows with a usable age only, in order; and how many codes are unknown."""
+    """`patient`, `code`, `age` as leaf numbers, usable rows only, in order; and how many codes are unknown."""
     bounds = []
     for label, leaf in released.age_tree.leaf.items():
         found = AGE_LABEL.fullmatch(label)
@@ -83,19 +89,26 @@ def leaves_of(source: Source, released: Released, own_tree: bool) -> tuple[pl.Da
         leaf_of_year[first : last + 1] = leaf
     rank_of_leaf = np.zeros(len(bounds), np.int64)
     rank_of_leaf[[leaf for _, _, leaf in sorted(bounds)]] = np.arange(len(bounds))
-    events = source.events.select("patient", pl.col("code").cast(pl.String), pl.col("age").cast(pl.Float64).floor())
+    events = source.events.select(
+        "patient", pl.col("code").cast(pl.String), pl.col("age").cast(pl.Float64).floor()
+    )
     oldest = max(last for _, last, _ in bounds)
     if oldest == OLDEST:
         oldest = OPEN_END_OWN if own_tree else OPEN_END
-    usable = events.filter(pl.col("age").is_not_null() & pl.col("age").is_not_nan() & pl.col("age").is_between(0, oldest))
+    readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
+    usable = events.filter(readable & pl.col("age").is_between(0, oldest))
     year = usable["age"].to_numpy().astype(np.int64)
     leaf = leaf_of_year[year]
     distinct = usable["code"].unique()
-    numbers = pl.Series([released.code_tree.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
+    numbers = pl.Series(
+        [released.code_tree.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64
+    )
     code = usable["code"].replace_strict(distinct, numbers)
-    frame = usable.select("patient", text="code").with_columns(
-        code=code, age=pl.Series(leaf), rank=pl.Series(rank_of_leaf[np.maximum(leaf, 0)])
-    ).filter(pl.col("age") >= 0)
+    frame = (
+        usable.select("patient", text="code")
+        .with_columns(code=code, age=pl.Series(leaf), rank=pl.Series(rank_of_leaf[np.maximum(leaf, 0)]))
+        .filter(pl.col("age") >= 0)
+    )
     unknown = int((numbers < 0).sum())
     return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
 
@@ -106,7 +119,9 @@ def payload_numbers(
     """`patient`, `payload` (a number for each distinct combination of values), and the numbers' own table."""
     if not payload or source.patients is None:
         return None, None
-    texts = source.patients.select("patient", *(pl.col(name).cast(pl.String).fill_null("\0") for name in payload))
+    texts = source.patients.select(
+        "patient", *(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
+    )
     keys = texts.select(payload).unique().sort(payload).with_row_index("payload").cast({"payload": pl.Int64})
     return texts.join(keys, on=payload, how="left").select("patient", "payload"), keys
 
@@ -127,7 +142,8 @@ def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals
     else:
         whole = whole.with_columns(payload=pl.lit(0, pl.Int64))
     seen: dict[tuple[bytes, bytes, int], int] = {}
-    first, copies = [], []
+    first: list[int] = []
+    copies: list[int] = []
     rows = zip(whole["code"], whole["age"], whole["payload"].fill_null(-1).to_list(), strict=True)
     for row, (codes, ages, payload) in enumerate(rows):
         key = (codes.to_numpy().tobytes(), ages.to_numpy().tobytes(), payload)
@@ -140,8 +156,8 @@ def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals
     lengths = kept["code"].list.len().to_numpy()
     return Originals(
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        kept["code"].explode().to_numpy().astype(np.int64),
-        kept["age"].explode().to_numpy().astype(np.int64),
+        kept["code"].to_arrow().flatten().to_numpy().astype(np.int64),
+        kept["age"].to_arrow().flatten().to_numpy().astype(np.int64),
         np.array(copies, np.int64),
         kept["payload"].fill_null(-1).to_numpy(),
     )
@@ -151,7 +167,9 @@ def groups_of(released: Released, payload: Longs) -> list[tuple[int, int, int]]:
     """(a record of the group, its payload number, how many records) of each (published trajectory, payload)."""
     table = pl.DataFrame({"kind": released.kind, "payload": payload, "record": np.arange(len(payload))})
     found = table.group_by("kind", "payload").agg(pl.col("record").min(), pl.len()).sort("kind", "payload")
-    return list(zip(found["record"].to_list(), found["payload"].to_list(), found["len"].to_list(), strict=True))
+    return list(
+        zip(found["record"].to_list(), found["payload"].to_list(), found["len"].to_list(), strict=True)
+    )
 
 
 @dataclass
@@ -214,12 +232,16 @@ class Finder:
             )  # fmt: skip
             candidates = self.held[:found]
         o = self.originals
-        found = kernels.owners(c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer)
+        found = kernels.owners(
+            c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer
+        )
         owners = np.sort(self.buffer[:found])
         return owners[o.payload[owners] == payload]
 
 
-def match_owners(released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int) -> Check:
+def match_owners(
+    released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int
+) -> Check:
     """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
     finder = Finder(released, originals)
     if n > MOST_RECORDS:
@@ -310,5 +332,3 @@ def _augmented(
                 holders[handed].discard(g)
             g, original = before, handed
     return need
-
-

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import trajectories as oracle
 
 from leeward.protect.trajectories import clustering, problem, space
 from leeward.vocabulary import age as ages
 from leeward.vocabulary.hierarchy import Hierarchy
-from tests.oracles import trajectories as oracle
 
 CODE_PAIRS = [
     ("Any", None),
@@ -41,9 +41,7 @@ def fast(records, k, weights=(0.5, 0.5), joining="normalised", threads=1):
     return [
         (
             m.tolist(),
-            tuple(
-                (CODES.labels[c], AGES.hierarchy.labels[v]) for c, v in zip(x.codes, x.ages, strict=True)
-            ),
+            tuple((CODES.labels[c], AGES.hierarchy.labels[v]) for c, v in zip(x.codes, x.ages, strict=True)),
         )
         for m, x in zip(members, clusters, strict=True)
     ]
@@ -65,7 +63,10 @@ def sampled(rng, n, longest=8, codes="abcdefg", oldest=31):
     for _ in range(n):
         start = int(rng.integers(0, oldest))
         pairs = [
-            (codes[min(int(rng.exponential(2)), len(codes) - 1)], str(min(oldest, start + int(rng.integers(0, 5)))))
+            (
+                codes[min(int(rng.exponential(2)), len(codes) - 1)],
+                str(min(oldest, start + int(rng.integers(0, 5)))),
+            )
             for _ in range(1 + min(int(rng.exponential(3)), longest - 1))
         ]
         found.append(tuple(sorted(pairs, key=lambda p: (int(p[1]), p[0]))))

@@ -7,7 +7,6 @@ from fractions import Fraction as F
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.oracles.trajectories import (
     Tree,
     a_gs,
@@ -130,7 +129,7 @@ def test_query_on_figure_3c():
     assert average_relative_error(FIGURE_3A, published, ICD, AGE, 1) == (F(7, 18), 24)
 
 
-PAIRS = st.tuples(st.sampled_from(ICD.leaves + ["401"]), st.sampled_from(list(AGE.parent)))
+PAIRS = st.tuples(st.sampled_from([*ICD.leaves, "401"]), st.sampled_from(list(AGE.parent)))
 SHORT = st.lists(PAIRS, max_size=4).map(tuple)
 
 

@@ -221,7 +221,11 @@ def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
     row, year = np.nonzero(again)
     names = pl.Series(model.codes, dtype=pl.String)
     return pl.DataFrame(
-        {"patient": owner[row], "code": names.gather(code[row]), "age": years[owner[row], year].astype(np.int32)}
+        {
+            "patient": owner[row],
+            "code": names.gather(code[row]),
+            "age": years[owner[row], year].astype(np.int32),
+        }
     ).sort("patient", "age", "code")
 
 

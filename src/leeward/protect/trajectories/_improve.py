@@ -4,6 +4,9 @@ A cluster's worth is S·W: S = Σ s over its published pairs, W = Σ 1/|T| over 
 ILM + ALM (weighted) falls as Σ S·W rises, and by nothing else (ALGORITHMS §3.2).
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
 from __future__ import annotations
 
 import numpy as np
@@ -132,19 +135,17 @@ def leave_one_out(D, c, members, sizes, oc, oa, om, os, tc, ta, others, left, M,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def exchange(
-    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest
-):
+    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest,
+    lc, la, lm, ls, fresh,
+):  # fmt: skip
     """Swap two records of near clusters, or move one, wherever that raises Σ S·W; the best for each pair of clusters.
 
     near : int32[clusters, …], the neighbours of each cluster.  changed[c] : the last round in which c changed;
-    pairs of clusters that have not changed since round `since` are not tried again. Returns how many were made.
+    pairs of clusters that have not changed since round `since` are not tried again.
+    lc, la, lm, ls : what each cluster would be without each of its members, where fresh. Returns how many were made.
     """
     capacity = members.shape[1]
     score, length = D[4], D[3]
-    ac, aa = np.empty((capacity, longest), np.int32), np.empty((capacity, longest), np.int32)
-    bc, ba = np.empty((capacity, longest), np.int32), np.empty((capacity, longest), np.int32)
-    am, bm = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    as_, bs = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     tc, ta = np.empty(longest, np.int32), np.empty(longest, np.int32)
     others, left = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     M = np.empty((longest + 1, longest + 1), np.int64)
@@ -154,15 +155,16 @@ def exchange(
     for a in range(first, last):
         if sizes[a] == 0:
             continue
-        ready = False
         for t in range(near.shape[1]):
-            b = near[a, t]
+            b = np.int64(near[a, t])
             if b < 0 or b == a or sizes[b] == 0 or (changed[a] < since and changed[b] < since):
                 continue
-            if not ready:
-                leave_one_out(D, a, members, sizes, ac, aa, am, as_, tc, ta, others, left, M, row, ra, rb)
-                ready = True
-            leave_one_out(D, b, members, sizes, bc, ba, bm, bs, tc, ta, others, left, M, row, ra, rb)
+            for c in (a, b):
+                if not fresh[c]:
+                    leave_one_out(D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb)
+                    fresh[c] = True
+            ac, aa, am, as_ = lc[a], la[a], lm[a], ls[a]
+            bc, ba, bm, bs = lc[b], la[b], lm[b], ls[b]
             now = worth[a] * weights[a] + worth[b] * weights[b]
             best, best_r, best_q = np.int64(0), -1, -1
             for r in range(sizes[a]):
@@ -215,7 +217,8 @@ def exchange(
             realign(D, b, b + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
             changed[a] = stamp
             changed[b] = stamp
-            ready = False
+            fresh[a] = False
+            fresh[b] = False
             made += 1
     return made
 

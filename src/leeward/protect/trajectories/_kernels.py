@@ -10,6 +10,9 @@ Two bounds make the search for the nearest trajectory short:
   of one joining step stay bounds in the next ones.
 """
 
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,16 +28,16 @@ THESIS, SIZE, NORMALISED = 0, 1, 2
 def fill_row(row, node, low, high, parent, gain):
     """row[column] = gain of the common ancestor of `node` and each column's leaf; the padding column stays 0."""
     a, b = low[node], high[node]
-    value = gain[node]
+    here = gain[node]
     for column in range(a, b):
-        row[column] = value
+        row[column] = here
     above = parent[node]
     while above >= 0:
-        value = gain[above]
+        here = gain[above]
         for column in range(low[above], a):
-            row[column] = value
+            row[column] = here
         for column in range(b, high[above]):
-            row[column] = value
+            row[column] = here
         a, b = low[above], high[above]
         above = parent[above]
 
@@ -295,15 +298,15 @@ def grow(
 
     while size < target:
         if most < target:
-            value = group[members[size - 1]]
+            kind = group[members[size - 1]]
             held = 0
             for r in range(size):
-                held += group[members[r]] == value
+                held += group[members[r]] == kind
             if held >= most:
-                full[n_full] = value
+                full[n_full] = kind
                 n_full += 1
                 for i in range(n_active):
-                    if known[block_of[i]] and group[active[i]] == value:
+                    if known[block_of[i]] and group[active[i]] == kind:
                         bound[i] = -1
         for g in range(n_blocks):
             n = length[active[starts[g]]]
@@ -369,13 +372,13 @@ def grow(
                         )
                         known[g] = True
                     least = max(-(-(best - plus[g]) // times[g]), 0)
-                    top = number.type(-1)
+                    highest = number.type(-1)
                     for i in range(starts[g], starts[g + 1]):
-                        top = max(top, bound[i])
+                        highest = max(highest, bound[i])
                         if bound[i] >= least and fresh[i] != size:
                             wanted[count] = i
                             count += 1
-                    ceiling[g] = top
+                    ceiling[g] = highest
                 kept = 0
                 for t in range(count):
                     i = wanted[t]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -231,7 +232,7 @@ def savings(p: Problem, entry: int, others: Ints, pool: ThreadPoolExecutor, thre
         )  # fmt: skip
 
     edges = np.linspace(0, len(others), threads + 1).astype(int).tolist()
-    list(pool.map(part, zip(edges, edges[1:], strict=False)))
+    list(pool.map(part, pairwise(edges)))
     return out
 
 

@@ -66,69 +66,56 @@ def improved(
     state = _State(p, clusters, k)
     done = progress if progress is not None else Progress()
     clock = _Clock(seconds)
-    longest = p.longest
     shared = (state.members, state.sizes, state.xc, state.xa, state.pairs, state.worth, state.weights)
+    longest = p.longest
     done.realigned += state.sweep(clock, lambda a, b: _improve.realign(state.data, a, b, *shared, longest))
     for stamp in range(1, rounds + 1):
         if clock.over:
             break
-        near = state.neighbours(threads)
-        close = near[:, :REGROUPED].copy()
-        since = stamp - 1
-        regrouped = state.sweep(
-            clock,
-            lambda a, b: _improve.regroup(
-                state.data,
-                a,
-                b,
-                close,
-                k,
-                *shared,
-                state.changed,
-                stamp,
-                since,
-                longest,  # noqa: B023
-            ),
-        )
-        swaps = state.sweep(
-            clock,
-            lambda a, b: _improve.exchange(
-                state.data,
-                a,
-                b,
-                near,
-                k,
-                *shared,
-                state.changed,
-                stamp,
-                since,
-                longest,  # noqa: B023
-            ),
-        )
-        dissolved = state.sweep(
-            clock,
-            lambda a, b: _improve.dissolve(
-                state.data,
-                a,
-                b,
-                near,
-                k,
-                *shared,
-                state.changed,
-                stamp,
-                longest,  # noqa: B023
-            ),
-        )
+        made = _round(state, clock, stamp, threads, done)
         done.rounds = stamp
-        done.swaps += swaps
-        done.regrouped += regrouped
-        done.dissolved += dissolved
         if tell is not None:
             tell(stamp)
-        if swaps + regrouped + dissolved == 0:
+        if not made:
             break
     done.stopped_by_clock = clock.over
     return state.clusters()
+
+
+def _round(state: _State, clock: _Clock, stamp: int, threads: int, done: Progress) -> int:
+    """One round of all steps; returns how many changes it made."""
+    from leeward.protect.trajectories import _improve
+
+    near = state.neighbours(threads)
+    close = near[:, :REGROUPED].copy()
+    k, longest, since = state.k, state.problem.longest, stamp - 1
+    shared = (
+        state.members,
+        state.sizes,
+        state.xc,
+        state.xa,
+        state.pairs,
+        state.worth,
+        state.weights,
+        state.changed,
+    )
+
+    def regroup(a: int, b: int) -> int:
+        return int(_improve.regroup(state.data, a, b, close, k, *shared, stamp, since, longest))
+
+    def exchange(a: int, b: int) -> int:
+        return int(_improve.exchange(state.data, a, b, near, k, *shared, stamp, since, longest, *state.without()))
+
+    def dissolve(a: int, b: int) -> int:
+        return int(_improve.dissolve(state.data, a, b, near, k, *shared, stamp, longest))
+
+    regrouped = state.sweep(clock, regroup)
+    state.fresh[state.changed >= since] = False
+    swaps, dissolved = state.sweep(clock, exchange), state.sweep(clock, dissolve)
+    done.regrouped += regrouped
+    done.swaps += swaps
+    done.dissolved += dissolved
+    return regrouped + swaps + dissolved
 
 
 class _Clock:
@@ -144,7 +131,7 @@ class _State:
     """Clusters as arrays, in place; `data` is what the kernels read."""
 
     def __init__(self, p: Problem, clusters: Sequence[Cluster], k: int) -> None:
-        self.problem = p
+        self.problem, self.k = p, k
         # Larger clusters (merged for diversity) are left alone.
         self.fixed = [c for c in clusters if len(c.members) >= 2 * k]
         clusters = [c for c in clusters if len(c.members) < 2 * k]
@@ -157,6 +144,11 @@ class _State:
         self.worth = np.zeros(n, np.int64)
         self.weights = np.zeros(n, np.int64)
         self.changed = np.ones(n, np.int64)
+        self.fresh = np.zeros(n, np.bool_)
+        self.less_codes = np.zeros((n, 2 * k, longest), np.int32)
+        self.less_ages = np.zeros((n, 2 * k, longest), np.int32)
+        self.less_pairs = np.zeros((n, 2 * k), np.int64)
+        self.less_worth = np.zeros((n, 2 * k), np.int64)
         for i, c in enumerate(clusters):
             self.members[i, : len(c.members)] = c.members
             self.xc[i, : len(c.codes)] = c.codes
@@ -166,6 +158,10 @@ class _State:
             )
             self.weights[i] = p.score[p.length[c.members]].sum()
         self.data = data_of(p)
+
+    def without(self) -> tuple[Any, ...]:
+        """What each cluster would be without each of its members, where `fresh`."""
+        return self.less_codes, self.less_ages, self.less_pairs, self.less_worth, self.fresh
 
     def sweep(self, clock: _Clock, kernel: Callable[[int, int], int]) -> int:
         """The kernel over all clusters, block by block, until the clock is over."""

@@ -46,7 +46,7 @@ def _saved(axis: Axis, nodes: Sequence[NDArray[np.int32]], pairs: NDArray[np.int
     """Σ (1 − Δ/|A|) over the published pairs of each group."""
     values = 1 - axis.hierarchy.losses[np.concatenate(nodes).astype(np.int64)]
     group_of = np.repeat(np.arange(len(nodes)), pairs)
-    return np.bincount(group_of, weights=values, minlength=len(nodes))
+    return np.asarray(np.bincount(group_of, weights=values, minlength=len(nodes)), np.float64)
 
 
 def by_level(

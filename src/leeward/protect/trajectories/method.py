@@ -21,7 +21,7 @@ from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
     from leeward.engine import Engine
-    from leeward.protect.trajectories.run import Group, Records, Settings
+    from leeward.protect.trajectories.run import Group, Records
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -100,7 +100,7 @@ class Trajectories:
             raise BadInput("`improve_rounds` must be at least 1 and `improve_seconds` above 0.")
         if (self.diversity is None) != (not self.sensitive and self.sensitive_column is None):
             raise BadInput("`diversity` goes with `sensitive` or `sensitive_column`; give both or neither.")
-        if self.diversity is not None and not 2 <= self.diversity:
+        if self.diversity is not None and not self.diversity >= 2:
             raise BadInput(f"`diversity` must be at least 2; got {self.diversity}.")
         if self.diversity is not None and self.sensitive_column is not None and self.diversity > self.k:
             raise BadInput(f"`diversity` must be at most k = {self.k} for a column; got {self.diversity}.")
@@ -204,10 +204,11 @@ class Trajectories:
     def _constraints(self, cohort: Cohort, tree: Hierarchy) -> NDArray[np.int32]:
         """The constraint of each leaf of the code hierarchy; -1 for codes in none."""
         from leeward.protect import policies
+        from leeward.vocabulary import load
 
         sets = cohort.code_sets()
         named = self.hierarchy or cohort.vocabulary
-        vocabulary = hierarchies.load(named) if named else None
+        vocabulary = load(named) if named else None
         found = policies.constraints(policies.parse(self.policy), sets, vocabulary)
         of_leaf = np.full(tree.n_leaves, -1, np.int32)
         leaf_number = {label: number for number, label in enumerate(tree.leaf_labels())}

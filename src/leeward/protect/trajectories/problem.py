@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,8 @@ from leeward.protect.trajectories.space import Axis, Space
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Gains = NDArray[np.int32] | NDArray[np.int64]
+Gains = NDArray[Any]
+"""int32 where all sums fit, else int64."""
 
 RECIPROCAL_BITS = 62
 """Scores of `normalised` must fit in this many bits."""
@@ -183,7 +186,7 @@ def _distinct(
     # Big-endian bytes compare like the tuples of pairs, a prefix first.
     raw = keys.tobytes()
     bounds = (offsets * 8).tolist()
-    texts = [raw[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    texts = [raw[a:b] for a, b in pairwise(bounds)]
     kinds = groups.tolist() if groups is not None else None
     named = texts if kinds is None else list(zip(texts, kinds, strict=True))
     first_of: dict[object, int] = {}
@@ -199,7 +202,7 @@ def _distinct(
     rank = np.empty(len(first), np.int32)
     rank[by_rank] = np.arange(len(first), dtype=np.int32)
     shape_text = [texts[firsts[entry]] for entry in by_rank]
-    shape_ranked = np.cumsum([0] + [a != b for a, b in zip(shape_text, shape_text[1:], strict=False)])
+    shape_ranked = np.cumsum([0] + [a != b for a, b in pairwise(shape_text)])
     shape = np.empty(len(first), np.int32)
     shape[by_rank] = shape_ranked
     lengths = np.diff(offsets)[first]

@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
 """A clustered part: its records in joining order; the published pairs stand with the first of each cluster."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records:
     """Trajectories as leaves of the hierarchies; `group` is the sensitive payload value of each, or None."""
 
@@ -56,7 +56,7 @@ class Records:
         return Records(np.concatenate([[0], ends]), self.codes[at], self.ages[at], group)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Records published alike, in joining order, and the published pairs as nodes."""
 
@@ -205,6 +205,6 @@ def cost_of_halving(records: Records, space: Space, settings: Settings, threads:
     groups: list[Group] = []
     for number in range(int(part.max()) + 1):
         chosen = np.flatnonzero(part == number)
-        for group in clustered(sample.take(chosen), space, plain, threads):
-            groups.append(Group(chosen[group.members], group.codes, group.ages))
+        halves = clustered(sample.take(chosen), space, plain, threads)
+        groups += [Group(chosen[half.members], half.codes, half.ages) for half in halves]
     return losses.of(groups, sample.lengths(), space).total / whole - 1
