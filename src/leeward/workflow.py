@@ -9,6 +9,7 @@ import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,11 +145,12 @@ def protect(
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
         say("Writing the release aside")
         pending.write(anonymized, formats=formats)
-        say("Verifying the written files")
-        verification = verified(pending.folder, cohort, population)
+        say("Verifying the written files, measuring what it cost")
+        with ThreadPoolExecutor(1) as beside:  # both only read the files
+            later = beside.submit(measured, pending, cohort, measures, anonymized, population)
+            verification = verified(pending.folder, cohort, population)
+            figures = later.result()
         pending.put_json("custody/verification.json", verification.to_json())
-        say("Measuring what it cost")
-        figures = measured(pending, cohort, measures, anonymized, population)
         pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
         say("Writing the report")
