@@ -149,7 +149,7 @@ def planted(data: Path) -> None:
 
 
 def strategies(events: pl.DataFrame, people: pl.DataFrame, maps: list[str], covariates: list[str]) -> None:
-    """Lost and false of a third of the patients: drawn from the whole, at level code and visit, and alone."""
+    """Lost and false of a cohort of 3,000: drawn from the whole, from a biobank of some 5,800, and anonymized alone."""
     from dataclasses import replace
 
     frame = events.with_columns(vocabulary=pl.concat_str(pl.lit("icd"), "ICD_TYPE")).select(
@@ -171,18 +171,30 @@ def strategies(events: pl.DataFrame, people: pl.DataFrame, maps: list[str], cova
     cohort = replace(
         restricted(everyone, chosen), patients=attributes.filter(pl.col("patient").is_in(chosen.implode()))
     )
+    biobank = restricted(
+        everyone, pl.concat([chosen, everyone.visits().patients.sample(4_000, seed=2)]).unique()
+    )
+    payload = ("Dx", *covariates)
     with tempfile.TemporaryDirectory() as made:
         for level in ("visit", "code"):
-            method = {"level": level, "policy": "none"}
+            method: dict[str, Any] = {"level": level, "policy": "none"}
             folder = Path(made) / level
-            protect(everyone, Visits(k=K, **method), folder / "master", seed=1, measures=["retention"])
-            given = {"payload": attributes, "original": cohort, "measures": wanted, "seed": 1}
-            drawn = extract(folder / "master", chosen, folder / "drawn", **given)["measures"]
-            payload = ("Dx", *covariates)
-            alone = protect(
+            found = {}
+            for name, people_there in (("population", everyone), ("biobank", biobank)):
+                protect(people_there, Visits(k=K, **method), folder / name, seed=1, measures=["retention"])
+                given: dict[str, Any] = {
+                    "payload": attributes,
+                    "original": cohort,
+                    "measures": wanted,
+                    "seed": 1,
+                }
+                drawn = extract(folder / name, chosen, folder / f"from-{name}", **given)
+                found[f"drawn from the {name}"] = drawn["measures"]
+            single = protect(
                 cohort, Visits(k=K, payload=payload, **method), folder / "alone", seed=1, measures=wanted
             )
-            for name, figures in (("drawn", drawn), ("alone", alone.measures)):
+            found["anonymized alone"] = dict(single.measures)
+            for name, figures in found.items():
                 total = figures["phewas"]["totals"]["bonferroni"]
                 print(
                     f"pyphewas-synthetic, cohort of 3,000 {name}, level {level}: of {total['original']} associations "
