@@ -74,9 +74,10 @@ def leeward(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).parent / "leeward"), *arguments]
 
 
-def median_seconds(work: Callable[[], Any], repeat: int) -> float:
-    """Median seconds of `repeat` runs after one that is not counted."""
-    work()
+def median_seconds(work: Callable[[], Any], repeat: int, *, warm_up: bool = True) -> float:
+    """Median seconds of `repeat` runs, after one that is not counted."""
+    if warm_up:
+        work()
     seconds = []
     for _ in range(repeat):
         begin = time.perf_counter()

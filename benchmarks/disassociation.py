@@ -26,6 +26,9 @@ from leeward.protect.disassociation.method import facts_of, partition_of, policy
 from leeward.protect.disassociation.publish import published
 from leeward.randomness import Randomness
 
+LARGE = 1_000_000
+"""Above this size a run is not repeated, kernels are warm from the sizes before, and only the default is timed."""
+
 FLAGS = ["--k", "5", "--m", "2", "--policy", "hierarchy:1", "--vocabulary", "icd9"]
 
 
@@ -44,7 +47,7 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
         partition = partition_of(sets, rules, pool)
         kept.append(core.disassociate(sets.offsets, sets.values, partition, rules, pool))
 
-    seconds = median_seconds(work, repeat)
+    seconds = median_seconds(work, repeat, warm_up=len(sets) <= LARGE)
     done = kept.pop()
     facts = facts_of(published(done, layout_of(done, len(sets.codes)), sets.codes, Randomness.of(1)))
     gc.collect()
@@ -65,7 +68,6 @@ def main() -> None:
     )
     parser.add_argument("--sizes", default="25000,100000,1000000,10000000")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--largest-repeat", type=int, default=1, help="runs of the sizes above a million")
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     kernels, commands, times, walls = [], [], [], []
@@ -73,8 +75,8 @@ def main() -> None:
         for size in sizes:
             file = Path(folder) / f"codes_{size}.parquet"
             write_codes(file, size, seed=1)
-            repeat = options.repeat if size <= 1_000_000 else options.largest_repeat
-            for partitioning in ("settled", "paper"):
+            repeat = options.repeat if size <= LARGE else 1
+            for partitioning in ("settled", "paper") if size <= LARGE else ("settled",):
                 one, facts = kernel(file, partitioning, 1, repeat)
                 two, _ = kernel(file, partitioning, 2, repeat)
                 if partitioning == "settled":
