@@ -60,13 +60,18 @@ def halving(points: Points, k: int) -> Grouping:
 
 def kmeans(points: Points, k: int, generator: np.random.Generator) -> Grouping:
     """The paper's steps 2a–2c: ⌊n/k⌋ clusters by Lloyd's k-means, then points moved into clusters below k."""
+    import warnings
+
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     clusters = len(points) // k
     state = int(generator.integers(0, 2**31 - 1))
     # One thread: sums in an order that does not depend on the machine.
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Fewer different rows than clusters: empty clusters are filled below.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         found = KMeans(
             clusters, init="random", n_init=1, max_iter=ITERATIONS, algorithm="lloyd", random_state=state
         ).fit(points)
