@@ -34,6 +34,9 @@ from leeward.cli.running import run_and_tell
 @click.option(
     "--max-joint", type=int, metavar="N", help="Join clusters up to N records [default: 80k, no limit]."
 )
+@click.option(
+    "--max-passes", type=int, metavar="N", help="Passes of Refine [default: 24, until nothing changes]."
+)
 @click.option("--nested", is_flag=True, default=None, help="Shared chunks may repeat codes of chunks below.")
 @click.option("--safe", is_flag=True, default=None, help="No code of a chunk gives away another.")
 @click.option(
@@ -51,7 +54,7 @@ from leeward.cli.running import run_and_tell
 @click.option("--reconstructions", type=int, metavar="N", help="Publish N reconstructed data sets as well.")
 @click.option(
     "--prior",
-    type=click.Choice(["cubic", "one", "uniform"]),
+    type=click.Choice(["cubic", "graded", "one", "uniform"]),
     help="Of the counts of item-chunk codes in reconstructions [default: cubic].",
 )
 @click.option("--partitions", type=int, metavar="N", help="Parts that are disassociated apart.")

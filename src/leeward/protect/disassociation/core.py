@@ -101,6 +101,7 @@ class Rules:
     settle: bool = False
     recut: bool = False
     max_joint: int = NO_LIMIT
+    max_passes: int = NO_LIMIT
 
 
 def gathered(
@@ -271,6 +272,7 @@ def disassociate(
                 n_constraints=rules.n_constraints,
                 sensitive=rules.sensitive,
                 max_joint=rules.max_joint,
+                max_passes=rules.max_passes,
                 nested=rules.nested,
                 safe=rules.safe,
             ),

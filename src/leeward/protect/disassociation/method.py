@@ -104,6 +104,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         settle=parameters.chosen_partitioning == "settled",
         recut=parameters.recut,
         max_joint=parameters.joint_limit or core.NO_LIMIT,
+        max_passes=parameters.pass_limit or core.NO_LIMIT,
     )
 
 

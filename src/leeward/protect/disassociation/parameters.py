@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PARTITIONINGS = {"settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
 
+SETTLED_MAX_PASSES = 24
+"""Default `max_passes` of `settled`: later passes find a few per cent of the joins and grow in number with the data."""
+
 SETTLED_FROM_K = 4
 """From this k on `settled` beats `paper` on both measures (docs/benchmarks.md); below, pairs suffer."""
 
@@ -53,6 +56,8 @@ class Disassociation:
     """Shared chunks for codes that stand in the item chunks of several clusters."""
     max_joint: int | None = None
     """Joint clusters of more records are not made. Default: 80k for `settled`, no limit for `paper`."""
+    max_passes: int | None = None
+    """Passes of Refine over all clusters. Default: 24 for `settled`, until nothing changes for `paper`."""
     nested: bool = False
     """Allow shared chunks with codes that stand in chunks below, k-anonymous then (Property 1)."""
     safe: bool = False
@@ -78,6 +83,7 @@ class Disassociation:
         for name, least in (
             ("max_cluster", self.k),
             ("max_joint", self.k),
+            ("max_passes", 1),
             ("diversity", 2),
             ("partitions", 1),
         ):
@@ -114,6 +120,13 @@ class Disassociation:
             return SETTLED_MAX_JOINT * self.k
         return self.max_joint
 
+    @property
+    def pass_limit(self) -> int | None:
+        """Passes of Refine; None: until nothing changes."""
+        if self.max_passes is None and self.chosen_partitioning == "settled":
+            return SETTLED_MAX_PASSES
+        return self.max_passes
+
     def public(self) -> dict[str, Any]:
         """The manifest's `parameters`: no path, no seed."""
         policy = self._parsed
@@ -124,6 +137,7 @@ class Disassociation:
             "partitioning": self.chosen_partitioning,
             "max_cluster": self.cluster_limit,
             "max_joint": self.joint_limit,
+            "max_passes": self.pass_limit,
             "recut": self.recut,
             "refine": self.refine,
             "nested": self.nested,

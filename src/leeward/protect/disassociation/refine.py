@@ -83,6 +83,7 @@ class Setting:
     n_constraints: int
     sensitive: NDArray[np.bool_]
     max_joint: int
+    max_passes: int
     nested: bool
     safe: bool
 
@@ -231,7 +232,7 @@ def refine(
     holders: NDArray[np.int64],
     blocks: Blocks,
 ) -> SharedChunks:
-    """Joint clusters and their shared chunks, pass after pass, until one changes nothing.
+    """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
 
     `item_left` (codes in each leaf's item chunk) and `holders` (leaves whose item chunk has each code) are updated.
     """
@@ -240,7 +241,7 @@ def refine(
     parent = [np.full(n_nodes, -1, np.int64)]
     found: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]] = []
     passes = 0
-    while True:
+    while passes < setting.max_passes:
         passes += 1
         rank = np.empty(n_codes, np.int32)
         rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
