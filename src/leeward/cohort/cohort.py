@@ -70,7 +70,7 @@ class Cohort:
     name: str = "cohort"
     vocabulary: str | None = None
     domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    _lenses: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def require_events(self) -> pl.DataFrame:
         """The events, or an error that says what is missing."""

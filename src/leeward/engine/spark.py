@@ -145,16 +145,18 @@ class SparkEngine:
         native: DataFrame = (
             self.frame(frame).to_native() if isinstance(frame, pl.DataFrame) else frame.to_native()
         )
-        if native.filter(native[by].isNull()).limit(1).count():
-            raise ValueError(f"the grouping column '{by}' has nulls")
         key = pa.field(KEY, plain_table(native.limit(0).toArrow()).schema.field(by).type)
         placed = pa.schema([key, pa.field(PLACE, pa.int64()), *schema])
         sorting = order_of(native.columns, by, order)
         grouped = native.groupBy(by).applyInArrow(
             _with_place(kernel, schema, placed, by, sorting), from_arrow_schema(placed)
         )
-        result = grouped.orderBy(KEY, PLACE).toArrow()
-        return plain_table(result).drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
+        # Sorted here: the result comes here anyway, and Spark would run the plan twice to sort it.
+        result = plain_table(grouped.toArrow())
+        if result.column(KEY).null_count:
+            raise ValueError(f"the grouping column '{by}' has nulls")
+        result = result.sort_by([(KEY, "ascending"), (PLACE, "ascending")])
+        return result.drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
 
     def close(self) -> None:
         """Stop the session."""
@@ -170,13 +172,15 @@ def _with_place(
     """The kernel with its rows sorted, and its result with the group's key and each row's place."""
 
     def run(group: pa.Table) -> pa.Table:
+        key = group.column(by)[0]
+        if not key.is_valid:  # told by a row without key or place
+            return pa.table([pa.nulls(1, field.type) for field in placed], schema=placed)
         # Polars sorts on every engine, so that ties and text order are the same.
         rows = pl.DataFrame(pl.from_arrow(group))
         group = plain_table(rows.sort(*sorting, maintain_order=True).to_arrow() if sorting else group)
         result = checked(kernel(group), schema)
-        key = pa.repeat(group.column(by)[0], result.num_rows)
         place = pa.array(range(result.num_rows), pa.int64())
-        return pa.table([key, place, *result.columns], schema=placed)
+        return pa.table([pa.repeat(key, result.num_rows), place, *result.columns], schema=placed)
 
     return run
 
