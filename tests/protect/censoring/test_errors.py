@@ -86,7 +86,7 @@ def test_a_patient_twice_under_two_spellings() -> None:
     population = cohort(POPULATION)
     assert population.events is not None
     names = pl.Series(["ann"] * 3 + [" Ann"] * 4 + ["bo"] * (population.events.height - 7))
-    doubled = replace(population, events=population.events.with_columns(patient=names), _lenses={})
+    doubled = replace(population, events=population.events.with_columns(patient=names))
     with pytest.raises(BadInput, match=r"2 patients differ .* \(beginning in rows 1, 4\)") as raised:
         Censoring(k=2).protect(cohort(SAMPLE), population=doubled)
     assert "ann" not in str(raised.value).lower().replace("cannot", "")
