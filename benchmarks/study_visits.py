@@ -211,7 +211,8 @@ def synthetic(patients: int, mapping: Path, levels: Sequence[str], seed: int, pl
                 seed=seed,
                 measures=["retention"],
             )
-            tables.append(table_row(level, name, dict(made.measures), None))
+            whole = None if name == "population" else tables[-1]
+            tables.append(table_row(level, name, dict(made.measures), whole))
         whole = tables[-2]
         found = {
             f"study drawn from the {name}": drawn(
@@ -266,7 +267,7 @@ def show(title: str, rows: list[dict[str, Any]], by: list[str]) -> None:
 def text(cell: Any) -> str:
     """A figure with one decimal, or whole where it is."""
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if cell == int(cell) and abs(cell) >= 1000 else f"{cell:,.1f}"
+        return f"{cell:,.0f}" if cell == int(cell) and abs(cell) >= 100 else f"{cell:,.1f}"
     return str(cell)
 
 
