@@ -48,7 +48,7 @@ def small_tables(draw: st.DrawFn) -> tuple[pl.DataFrame, int]:
     if draw(st.booleans()):
         gone = random.random(n) < draw(st.floats(0, 1))
         frame = frame.with_columns(
-            pl.Series("dose", np.where(gone, None, frame["dose"].to_numpy()), dtype=pl.Float64),
+            frame["dose"].set(pl.Series(gone), None),
             frame["site"].set(pl.Series(np.roll(gone, 1)), None),
         )
     return frame, k

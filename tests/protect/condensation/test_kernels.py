@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import condensation as oracle
 
 from leeward.protect.condensation import _grouping_kernels as grouping
 from leeward.protect.condensation import _value_kernels as values
 from leeward.protect.condensation.cells import cells_of
 from leeward.protect.condensation.grouping import group, halving
 from leeward.protect.condensation.synthesis import normal_scores, synthesize
-from tests.oracles import condensation as oracle
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -120,7 +122,7 @@ def test_exact_mode_reproduces_mean_and_covariance(seed: int, groups: int, width
     rows = random.normal(size=(offsets[-1], width)) @ mixing
     done = synthesize(rows, offsets, 2, np.random.default_rng(seed), mode="exact")
     assert done.fell_back == 0
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         scale = max(1.0, np.abs(rows[start:end]).max() ** 2)
         assert np.abs(done.rows[start:end].mean(axis=0) - rows[start:end].mean(axis=0)).max() < 1e-9 * scale
         gap = np.cov(done.rows[start:end].T, bias=True) - np.cov(rows[start:end].T, bias=True)

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from tests.oracles import condensation as oracle
 
 from leeward.cohort.plan import Design
 from leeward.cohort.regression import fit
 from leeward.measure.condensation_privacy import binned_privacy, conditional_privacy
 from leeward.protect.condensation import _grouping_kernels as kernels
 from leeward.protect.condensation.synthesis import synthesize
-from tests.oracles import condensation as oracle
 
 
 def groups_of(values: list[float], labels: np.ndarray) -> list[list[float]]:
