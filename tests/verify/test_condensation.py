@@ -1,0 +1,162 @@
+"""The verifier is tested by breaking releases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.protect.condensation.tables import PLAN, lung
+
+from leeward.cohort import Cohort
+from leeward.protect.condensation import Condensation
+from leeward.protect.tables import KAnonymity
+from leeward.randomness import Randomness
+from leeward.release import write
+from leeward.verify import Source, Verification, verify
+
+K = 20
+
+
+@pytest.fixture(scope="module")
+def cohort() -> Cohort:
+    return lung(600)
+
+
+def released(cohort: Cohort, folder: Path, method: Condensation | KAnonymity) -> Path:
+    return write(method.protect(cohort, randomness=Randomness.of(1)), folder / "out")
+
+
+def checked(out: Path, cohort: Cohort) -> Verification:
+    assert cohort.patients is not None
+    return verify(out, Source(pl.DataFrame(), cohort.patients))
+
+
+def rewrite(out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Change the table and its entry in the manifest, so that only the guarantee can be refuted."""
+    from leeward.release.tables import sha256_of
+
+    path = out / "share" / "data" / "table.parquet"
+    changed = change(pl.read_parquet(path))
+    changed.write_parquet(path)
+    manifest = out / "share" / "release.json"
+    content = json.loads(manifest.read_text())
+    content["files"][0].update(rows=changed.height, sha256=sha256_of(path))
+    manifest.write_text(json.dumps(content))
+
+
+def rewrite_custody(out: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    path = out / "custody" / "data" / name
+    change(pl.read_parquet(path)).write_parquet(path)
+
+
+def failures(outcome: Verification) -> list[str]:
+    return [check.name for check in outcome.failures]
+
+
+METHOD = Condensation(k=K, plan=PLAN, repetitions=0)
+
+
+@pytest.mark.parametrize("algorithm", ["balanced", "improved", "condensation", "tfrp"])
+def test_every_algorithm_passes(cohort: Cohort, tmp_path: Path, algorithm: str) -> None:
+    method = Condensation(k=K, plan=PLAN, repetitions=0, algorithm=algorithm)  # type: ignore[arg-type]  # a name
+    assert failures(checked(released(cohort, tmp_path, method), cohort)) == []
+
+
+def test_a_recipient_can_verify_the_share_alone(cohort: Cohort, tmp_path: Path) -> None:
+    out = released(cohort, tmp_path, METHOD)
+    assert verify(out / "share").passed
+
+
+PLANTED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
+    ("rows", lambda frame: frame.head(frame.height - 1)),
+    ("strata_counts", lambda frame: frame.with_columns(VitalStat=1 - pl.col("VitalStat"))),
+    ("times", lambda frame: frame.with_columns(SurvInterval=pl.col("SurvInterval").clip(1, 5))),
+    ("permissible_values", lambda frame: frame.with_columns(DiagAge=pl.col("DiagAge") + 100)),
+    ("permissible_values", lambda frame: frame.with_columns(Stage=pl.lit("fifth"))),
+    ("permissible_values", lambda frame: frame.with_columns(Race=pl.lit(None, pl.String))),
+    ("columns_and_types", lambda frame: frame.with_columns(DiagAge=pl.col("DiagAge").cast(pl.Float64))),
+    ("columns_and_types", lambda frame: frame.drop("Race")),
+    ("columns_and_types", lambda frame: frame.with_columns(row=pl.int_range(pl.len()))),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), PLANTED)
+def test_a_planted_violation_in_the_table_is_caught(
+    cohort: Cohort, tmp_path: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> None:
+    out = released(cohort, tmp_path, METHOD)
+    rewrite(out, change)
+    assert name in failures(checked(out, cohort))
+
+
+def test_verbatim_copies_are_caught(cohort: Cohort, tmp_path: Path) -> None:
+    out = released(cohort, tmp_path, METHOD)
+    assert cohort.patients is not None
+    original = cohort.patients
+    rewrite(out, lambda frame: original.sample(fraction=1.0, shuffle=True, seed=1))
+    assert "no_verbatim_copies" in failures(checked(out, cohort))
+
+
+CUSTODY: list[tuple[str, str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
+    # One row leaves its group of k for a group of its own.
+    (
+        "groups_of_k",
+        "source_rows.parquet",
+        lambda f: f.with_columns(group=pl.when(pl.col("row") == 5).then(10_000).otherwise("group")),
+    ),
+    # A group is padded with one source row many times.
+    (
+        "groups_disjoint",
+        "source_rows.parquet",
+        lambda f: f.with_columns(row=pl.when(pl.col("group") == 0).then(1).otherwise("row")),
+    ),
+    ("groups_whole", "released_rows.parquet", lambda f: f.with_columns(group=pl.lit(0, pl.Int64))),
+    ("groups_whole", "released_rows.parquet", lambda f: f.with_columns(record=pl.lit(0, pl.Int64))),
+    ("strata_of_groups", "source_rows.parquet", lambda f: f.with_columns(group=pl.col("group").reverse())),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "change"), CUSTODY)
+def test_k_is_derived_again_from_custody(
+    cohort: Cohort, tmp_path: Path, name: str, file: str, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> None:
+    out = released(cohort, tmp_path, METHOD)
+    rewrite_custody(out, file, change)
+    assert name in failures(checked(out, cohort))
+
+
+def test_k_anonymity_is_counted_in_the_shared_table(cohort: Cohort, tmp_path: Path) -> None:
+    out = released(cohort, tmp_path, KAnonymity(k=K))
+    assert verify(out / "share").passed
+    assert failures(checked(out, cohort)) == []
+    rewrite(out, lambda frame: frame.with_columns(DiagAge=pl.int_range(pl.len()) % 50 + 30))
+    assert "k_anonymous_rows" in failures(verify(out / "share"))
+
+
+def test_coarsened_times_need_not_be_the_original_ones(cohort: Cohort, tmp_path: Path) -> None:
+    out = released(cohort, tmp_path, Condensation(k=K, plan=PLAN, repetitions=0, coarsen_time=True))
+    outcome = checked(out, cohort)
+    assert outcome.passed
+    assert "times" not in [check.name for check in outcome.checks]
+
+
+def test_messages_name_no_value(cohort: Cohort, tmp_path: Path) -> None:
+    out = released(cohort, tmp_path, METHOD)
+    rewrite(out, lambda frame: frame.with_columns(Stage=pl.lit("a name")))
+    text = json.dumps(checked(out, cohort).to_json())
+    assert "a name" not in text
+    assert "distant" not in text
+
+
+def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
+    from leeward.verify.condensation import shuffled
+
+    original = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 5, "b": np.arange(10)})
+    groups = pl.DataFrame({"row": np.arange(1, 11), "group": [0] * 5 + [1] * 5})
+    made = shuffled(original, groups)
+    assert sorted(made["b"]) == list(range(10))
+    assert set(made.filter(pl.col("b") < 5)["a"]) == {"x"}
