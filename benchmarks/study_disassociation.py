@@ -102,11 +102,11 @@ class Dis:
         return relative_errors(true, estimate_queries(self.index, self.study.sets, queries, PRIOR).expected)
 
     def mre(self, policy: str) -> dict[str, Any]:
-        """Shares of the constraints whose MRE is small, with the prior in use and with `one`."""
+        """Shares of the constraints whose MRE is small, with the prior in use and with `graded`."""
         constraints = self.study.policy(policy)
         true = np.asarray(matching_records(self.study.sets, constraints))
-        found = {p: (true - matching(self.index, constraints, p)) / true for p in (PRIOR, "one")}
-        return {**shares_of(found[PRIOR]), "within_5_one": shares_of(found["one"])["within_5"]}
+        found = {p: (true - matching(self.index, constraints, p)) / true for p in (PRIOR, "graded")}
+        return {**shares_of(found[PRIOR]), "within_5_graded": shares_of(found["graded"])["within_5"]}
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def summary(found: dict[str, Any]) -> str:
     def within(k: int) -> Callable[[str], str]:
         def ours(name: str) -> str:
             row = chosen(found, name, "privacy", policy="hierarchy:1", k=k)[0]
-            return f"{percent(row['within_5'], 1)} (prior `one`: {percent(row['within_5_one'], 1)})"
+            return f"{percent(row['within_5'], 1)} (prior `graded`: {percent(row['within_5_graded'], 1)})"
 
         return ours
 
@@ -262,7 +262,7 @@ def query_sizes_table(found: dict[str, Any]) -> str:
 
 def privacy_table(found: dict[str, Any]) -> str:
     columns = (
-        "cohort, policy", "k", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "±5 %, prior `one`", "smallest",
+        "cohort, policy", "k", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "±5 %, prior `graded`", "smallest",
         "largest",
     )  # fmt: skip
     return table(
@@ -270,7 +270,7 @@ def privacy_table(found: dict[str, Any]) -> str:
         (
             (
                 f"{r['cohort']}, {policy_name(r['policy'])}", r["k"], r["w1"], r["w2"], percent(r["within_2_5"], 1),
-                percent(r["within_5"], 1), percent(r["within_5_one"], 1), percent(r["smallest"]), percent(r["largest"]),
+                percent(r["within_5"], 1), percent(r["within_5_graded"], 1), percent(r["smallest"]), percent(r["largest"]),
             )
             for r in rows_of(found, "privacy")
         ),
@@ -281,14 +281,14 @@ def matching_table(found: dict[str, Any]) -> str:
     rows = rows_of(found, "matching")
     ends = [_interval(each) for each in rows[0]["intervals"]]
     return table(
-        ("cohort, policy", "m", "constraints", *ends, "±5 %, prior `one`"),
+        ("cohort, policy", "m", "constraints", *ends, "±5 %, prior `graded`"),
         (
             (
                 f"{r['cohort']}, {policy_name(r['policy'])}",
                 r["m"],
                 r["constraints"],
                 *(percent(each["share"], 1) for each in r["intervals"]),
-                percent(r["within_5_one"], 1),
+                percent(r["within_5_graded"], 1),
             )
             for r in rows
         ),

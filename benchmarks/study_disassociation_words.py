@@ -60,9 +60,9 @@ to is by design not their count.""",
 ARE grows with k. The share of constraints with an MRE within ±5 % falls from k = 2 to k = 25 as in the paper, though
 faster. At k = 2 a code of an item chunk occurs once for certain, so there is nothing to guess. Beyond that the prior
 decides: a constraint whose codes all lie in item chunks is estimated at 1.21 for each code and cluster with the
-default prior (k = 5), so its MRE is −21 % where each occurs once. With the prior `one` such rare constraints come
-out nearly exact at k = 5 (column), at the price of the frequent ones and of W1, for which the default is right; with
-large k, where item chunks hold codes of up to 24 patients, neither prior is.""",
+default prior (k = 5), so its MRE is −21 % where each occurs once. The prior `graded` (n⁻⁵ for codes that no record or
+shared chunk counts, which are rare) repairs most of that (column) and leaves W1 as it is; with large k, where item
+chunks hold codes of up to 24 patients, no prior is right.""",
     "matching": """\
 Negative errors are overestimates. Frequency policies are kept as well as in the paper, at m = 5 too. Hierarchy and
 similarity policies are not: both cohorts have many constraints that a handful of patients match, whose
