@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import trajectories as oracle
 
-from leeward.protect.trajectories import clustering, problem, space
+from leeward.protect.trajectories import brute, clustering, problem, space
 from leeward.vocabulary import age as ages
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -73,7 +73,7 @@ def sampled(rng, n, longest=8, codes="abcdefg", oldest=31):
     return found
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     records=st.lists(TRAJECTORY, min_size=2, max_size=14),
     k=st.integers(2, 5),
@@ -90,7 +90,7 @@ def test_pruned_clusters_are_the_oracles(records, k, joining, weights, threads):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_pruned_clusters_are_the_oracles_on_larger_sets(joining, seed):
     rng = np.random.Generator(np.random.Philox(seed))
-    records = sampled(rng, 80)
+    records = sampled(rng, 45)
     for k in (2, 4):
         assert fast(records, k, joining=joining, threads=2) == slow(records, k, joining=joining)
 
@@ -142,3 +142,30 @@ def test_forbidden_generalizations_never_happen():
     assert published <= set("abcdefg") | {"S1", "S2", "S3"}
     widths = {AGES.hierarchy.leaf_count[v] for x in clusters for v in x.ages}
     assert max(widths) == 4
+
+
+@pytest.mark.parametrize("joining", list(clustering.JOININGS))
+def test_pruned_clusters_are_the_exhaustive_ones(joining):
+    rng = np.random.Generator(np.random.Philox(7))
+    records = sampled(rng, 700, longest=15)
+    p = problem.make(*flat(records), space.make(CODES, AGES), 5)
+    plain, pruned = brute.mdav(p, 5, joining), clustering.mdav(p, 5, joining, threads=2)
+    for a, b in zip(plain, pruned, strict=True):
+        assert np.array_equal(a.members, b.members)
+        assert np.array_equal(a.codes, b.codes) and np.array_equal(a.ages, b.ages)
+
+
+@settings(max_examples=30)
+@given(records=st.lists(TRAJECTORY, min_size=3, max_size=12), k=st.integers(2, 3))
+def test_baseline_is_the_oracles(records, k):
+    p = problem.make(*flat(records), space.make(CODES, AGES), k)
+    clusters = brute.mdav(p, k, "thesis", "baseline")
+    members = clustering.record_members(p, clusters)
+    found = [
+        (
+            m.tolist(),
+            tuple((CODES.labels[c], AGES.hierarchy.labels[v]) for c, v in zip(x.codes, x.ages, strict=True)),
+        )
+        for m, x in zip(members, clusters, strict=True)
+    ]
+    assert found == oracle.mdav(records, k, CODE_TREE, AGE_TREE, align=oracle.baseline)

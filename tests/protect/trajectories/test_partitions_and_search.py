@@ -32,7 +32,10 @@ def everybody_once(groups, n):
 
 @settings(max_examples=25)
 @given(
-    n=st.integers(20, 90), k=st.integers(2, 4), seed=st.integers(0, 10_000), joining=st.sampled_from(["thesis", "size"])
+    n=st.integers(20, 90),
+    k=st.integers(2, 4),
+    seed=st.integers(0, 10_000),
+    joining=st.sampled_from(["thesis", "size"]),
 )
 def test_local_search_only_lowers_the_loss_and_keeps_k(n, k, seed, joining):
     records = records_of(n, seed)
@@ -45,7 +48,10 @@ def test_local_search_only_lowers_the_loss_and_keeps_k(n, k, seed, joining):
     assert all(k <= len(g.members) < 2 * k for g in groups)
     start = clustering.record_members(p, before)
     first = [run.Group(m, c.codes, c.ages) for m, c in zip(start, before, strict=True)]
-    assert losses.of(groups, records.lengths(), SPACE).total <= losses.of(first, records.lengths(), SPACE).total + 1e-12
+    assert (
+        losses.of(groups, records.lengths(), SPACE).total
+        <= losses.of(first, records.lengths(), SPACE).total + 1e-12
+    )
     for group in groups:
         assert all(generalizes(group, records, int(r)) for r in group.members)
 
@@ -97,7 +103,9 @@ def test_parts_cover_everybody_in_groups_of_k(largest):
 
 def test_similar_records_share_a_part():
     records = records_of(900, 4)
-    whole = losses.of(run.clustered(records, SPACE, run.Settings(4, "normalised"), 2), records.lengths(), SPACE).total
+    whole = losses.of(
+        run.clustered(records, SPACE, run.Settings(4, "normalised"), 2), records.lengths(), SPACE
+    ).total
     engine, settings_ = make("local", threads=2), run.Settings(4, "normalised")
     by_axis = run.in_parts(records, run.describe_parts(records, SPACE, 250), SPACE, settings_, engine)
     by_chance = run.in_parts(records, (np.arange(900) % 4).astype(np.int32), SPACE, settings_, engine)

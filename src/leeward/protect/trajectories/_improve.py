@@ -161,7 +161,9 @@ def exchange(
                 continue
             for c in (a, b):
                 if not fresh[c]:
-                    leave_one_out(D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb)
+                    leave_one_out(
+                        D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb
+                    )
                     fresh[c] = True
             ac, aa, am, as_ = lc[a], la[a], lm[a], ls[a]
             bc, ba, bm, bs = lc[b], la[b], lm[b], ls[b]

@@ -323,7 +323,7 @@ def grow(
         # The top of each of the sixteen most promising blocks: a good answer to start from.
         width = 0
         for _ in range(n_blocks):
-            g = np.argmax(worth)
+            g = int(np.argmax(worth))
             if worth[g] == -(2**62):
                 break
             worth[g] = -(2**62)
@@ -413,3 +413,21 @@ def grow(
             fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
             best_of_rows(grid, A, B, m, n_codes, n_ages)
     return members[:size], xc[:m].copy(), xa[:m].copy(), work
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def savings_by_place(
+    xc, xa, entries, out, offsets, code, age, length,
+    c_nodes, c_low, c_high, c_parent, c_gain, a_nodes, a_low, a_high, a_parent, a_gain, longest,
+):  # fmt: skip
+    """Baseline: out[i] = what X saves with entries[i] when pairs are matched by their place."""
+    m = len(xc)
+    A = np.zeros((max(m, 1), len(c_nodes) + 1), c_gain.dtype)
+    B = np.zeros((max(m, 1), len(a_nodes) + 1), c_gain.dtype)
+    fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
+    for i in range(len(entries)):
+        start = offsets[entries[i]]
+        total = np.int64(0)
+        for j in range(min(m, length[entries[i]])):
+            total += A[j, code[start + j]] + B[j, age[start + j]]
+        out[i] = total

@@ -104,7 +104,9 @@ def _round(state: _State, clock: _Clock, stamp: int, threads: int, done: Progres
         return int(_improve.regroup(state.data, a, b, close, k, *shared, stamp, since, longest))
 
     def exchange(a: int, b: int) -> int:
-        return int(_improve.exchange(state.data, a, b, near, k, *shared, stamp, since, longest, *state.without()))
+        return int(
+            _improve.exchange(state.data, a, b, near, k, *shared, stamp, since, longest, *state.without())
+        )
 
     def dissolve(a: int, b: int) -> int:
         return int(_improve.dissolve(state.data, a, b, near, k, *shared, stamp, longest))
