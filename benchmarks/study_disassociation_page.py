@@ -262,15 +262,16 @@ def query_sizes_table(found: dict[str, Any]) -> str:
 
 def privacy_table(found: dict[str, Any]) -> str:
     columns = (
-        "cohort, policy", "k", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "±5 %, prior `graded`", "smallest",
-        "largest",
+        "cohort, policy", "k", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "±5 %, prior `graded`",
+        "smallest", "largest",
     )  # fmt: skip
     return table(
         columns,
         (
             (
                 f"{r['cohort']}, {policy_name(r['policy'])}", r["k"], r["w1"], r["w2"], percent(r["within_2_5"], 1),
-                percent(r["within_5"], 1), percent(r["within_5_graded"], 1), percent(r["smallest"]), percent(r["largest"]),
+                percent(r["within_5"], 1), percent(r["within_5_graded"], 1),
+                percent(r["smallest"]), percent(r["largest"]),
             )
             for r in rows_of(found, "privacy")
         ),

@@ -20,7 +20,9 @@ def run(*words):
 @pytest.fixture(scope="module")
 def events(tmp_path_factory):
     file = tmp_path_factory.mktemp("events") / "events.csv"
-    made = CliRunner().invoke(synth, ["--patients", "200", "--shape", "d4-smp", "--seed", "1", "-o", str(file)])
+    made = CliRunner().invoke(
+        synth, ["--patients", "200", "--shape", "d4-smp", "--seed", "1", "-o", str(file)]
+    )
     assert made.exit_code == 0 and "pairs" in made.output
     return file
 
@@ -36,7 +38,9 @@ def test_release_as_json(events, tmp_path):
 
 def test_ages_outside_are_refused_and_nothing_is_written(tmp_path):
     file = tmp_path / "events.csv"
-    file.write_text("patient,code,age\n" + "".join(f"{p},401.9,{30 + p}\n" for p in range(9)) + "9,401.9,130\n")
+    file.write_text(
+        "patient,code,age\n" + "".join(f"{p},401.9,{30 + p}\n" for p in range(9)) + "9,401.9,130\n"
+    )
     done = run("trajectories", file, "--age", "age", "--vocabulary", "icd9", "--k", 3, "-o", tmp_path / "out")
     assert isinstance(done.exception, LeewardError) and done.exception.exit_code == 2
     assert "rows 10" in str(done.exception) or "row 10" in str(done.exception)

@@ -97,7 +97,7 @@ def test_what_cannot_be_read() -> None:
         read_table(pl.DataFrame({"a": [1]}), drop=["x"])
     with pytest.raises(BadInput, match="no rows"):
         read_table(pl.DataFrame({"a": []}))
-    with pytest.raises(BadInput, match="`drop` and `domains` belong to"):
+    with pytest.raises(BadInput, match="belong to a source of the format `table`"):
         read(pl.DataFrame({"patient": [1], "code": ["a"]}), drop=["code"])
     with pytest.raises(BadInput, match="no column is left"):
         read_table(pl.DataFrame({"id": [1, 2]}), columns={"patient": "id"}).table()

@@ -101,19 +101,20 @@ def test_verbatim_copies_are_caught(cohort: Cohort, tmp_path: Path) -> None:
     assert "no_verbatim_copies" in failures(checked(out, cohort))
 
 
+def leaves_its_group(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row goes to a group of its own, so that its group has k − 1 rows or it has one."""
+    return frame.with_columns(group=pl.when(pl.col("row") == 5).then(10_000).otherwise("group"))
+
+
+def padded(frame: pl.DataFrame) -> pl.DataFrame:
+    """A group is filled with one source row many times."""
+    return frame.with_columns(row=pl.when(pl.col("group") == 0).then(1).otherwise("row"))
+
+
 CUSTODY: list[tuple[str, str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
-    # One row leaves its group of k for a group of its own.
-    (
-        "groups_of_k",
-        "source_rows.parquet",
-        lambda f: f.with_columns(group=pl.when(pl.col("row") == 5).then(10_000).otherwise("group")),
-    ),
-    # A group is padded with one source row many times.
-    (
-        "groups_disjoint",
-        "source_rows.parquet",
-        lambda f: f.with_columns(row=pl.when(pl.col("group") == 0).then(1).otherwise("row")),
-    ),
+    ("groups_of_k", "source_rows.parquet", leaves_its_group),
+    ("groups_of_k", "source_rows.parquet", padded),
+    ("groups_disjoint", "source_rows.parquet", padded),
     ("groups_whole", "released_rows.parquet", lambda f: f.with_columns(group=pl.lit(0, pl.Int64))),
     ("groups_whole", "released_rows.parquet", lambda f: f.with_columns(record=pl.lit(0, pl.Int64))),
     ("strata_of_groups", "source_rows.parquet", lambda f: f.with_columns(group=pl.col("group").reverse())),

@@ -19,9 +19,7 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 @with_source
 @click.option("--measure", "wanted", metavar="are,mre", callback=commas, help="[default: all that apply]")
 @json_option
-def measure(
-    out: str, source: Any, population: str | None, wanted: tuple[str, ...], as_json: bool
-) -> None:
+def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ...], as_json: bool) -> None:
     """Measure what the release OUT lost, against its source COHORT. The figures are for the custodian only.
 
     \b

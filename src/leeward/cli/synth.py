@@ -8,8 +8,14 @@ from leeward.cli.main import LazyGroup
 
 KINDS = {
     "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
-    "visits": ("leeward.cli.visits:synth", "Visits of a population, nested cohorts, SNPs with planted effects."),
-    "trajectories": ("leeward.cli.trajectories:synth", "(code, age) trajectories shaped like a thesis's sets."),
+    "visits": (
+        "leeward.cli.visits:synth",
+        "Visits of a population, nested cohorts, SNPs with planted effects.",
+    ),
+    "trajectories": (
+        "leeward.cli.trajectories:synth",
+        "(code, age) trajectories shaped like a thesis's sets.",
+    ),
     "repeats": ("leeward.cli.censor:repeats", "Repeated codes of a population, and a sample of it."),
     "registry": ("leeward.cli.condense:registry", "A cancer registry, for tables of patients."),
 }

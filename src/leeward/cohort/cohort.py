@@ -75,7 +75,9 @@ class Cohort:
     def require_events(self) -> pl.DataFrame:
         """The events, or an error that says what is missing."""
         if self.events is None or self.events.height == 0:
-            raise BadInput(f"{self.name}: no events with a patient and a code; give a file that has both columns.")
+            raise BadInput(
+                f"{self.name}: no events with a patient and a code; give a file that has both columns."
+            )
         return self.events
 
     def code_sets(self) -> CodeSets:

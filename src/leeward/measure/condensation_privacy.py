@@ -34,8 +34,7 @@ def _entropy(a: np.ndarray, b: np.ndarray) -> float:
     if not len(a):
         return 0.0
     span = int(b.max()) + 1
-    joint = np.bincount(a * span + b)
-    joint = joint[joint > 0] / len(a)
-    alone = np.bincount(b)
-    alone = alone[alone > 0] / len(b)
+    counts_together, counts_alone = np.bincount(a * span + b), np.bincount(b)
+    joint = counts_together[counts_together > 0] / len(a)
+    alone = counts_alone[counts_alone > 0] / len(b)
     return float(-(joint * np.log2(joint)).sum() + (alone * np.log2(alone)).sum())

@@ -143,10 +143,10 @@ def against_groups(
     strata = [name for name in strata_of(parameters) if name in table.columns]
     if not strata or parameters.get("algorithm") not in ("balanced", "improved"):
         return []
-    if highest(source["row"]) > original.height:
+    if highest(source["row"]) > original.height or highest(released["record"]) >= table.height:
         return [
             Check(
-                "strata_of_groups", False, "The custody file names source rows that the source does not have."
+                "strata_of_groups", False, "The custody files name rows that source or release do not have."
             )
         ]
     before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])

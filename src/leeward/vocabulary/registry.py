@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from leeward.errors import BadInput
 from leeward.vocabulary import custom, phecode
 
-KINDS = {"phecode": phecode.load, "hierarchy": custom.read}
+KINDS: Mapping[str, Callable[[Path], object]] = {"phecode": phecode.load, "hierarchy": custom.read}
 """What can be added, and the reader that must accept the file first."""
 
 

@@ -49,7 +49,7 @@ SHARES: dict[str, dict[str, Any]] = {
         "race": (0.06, 0.02, 0.92),
         "stage": (0.46, 0.2, 0.26, 0.08),
         "tobacco": 0.87,
-        "median": 9.0,
+        "median": 13.0,
         "shape": 0.85,
     },
     "colon": {
