@@ -8,7 +8,7 @@ bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,11 @@ SEED = 20140110
 CORRELATED = 30
 """Columns (numbers and dummies) of a correlation matrix, at most."""
 
+PAIRED = 100_000
+"""Rows that conditional privacy is estimated from: of a larger table as many groups as have about so many."""
+
 Longs = NDArray[np.int64]
+Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Both:
     source_row: Longs | None
     source_group: Longs | None
     group: Longs | None
+    _dummies: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def columns(self, name: str) -> tuple[Column, Floats, Floats]:
         """A column with its values before and after."""
@@ -164,8 +169,9 @@ def _frequencies(column: Column, before: Floats, after: Floats) -> list[dict[str
 
 def correlations(both: Both) -> dict[str, Any]:
     """Pearson correlations of numbers and dummies before and after (the first level of each column left out)."""
-    names, before, after = dummies(both)
-    names, before, after = names[:CORRELATED], before[:, :CORRELATED], after[:, :CORRELATED]
+    names, before, after, first = dummies(both)
+    shown = [place for place in range(len(names)) if not first[place]][:CORRELATED]
+    names, before, after = [names[place] for place in shown], before[:, shown], after[:, shown]
     matrices = [_correlation(each) for each in (before, after)]
     gap = np.abs(matrices[0] - matrices[1])[np.triu_indices(len(names), 1)]
     return {
@@ -177,30 +183,50 @@ def correlations(both: Both) -> dict[str, Any]:
     }
 
 
-def _correlation(values: Floats) -> Floats:
+def _correlation(values: Singles | Floats) -> Floats:
+    values = values.astype(np.float64)
     spread = values.std(axis=0)
     scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     found: Floats = scaled.T @ scaled / len(values)
     return found
 
 
-def dummies(both: Both, *, every_level: bool = False) -> tuple[list[str], Floats, Floats]:
-    """Numbers and dummies of both tables, missing values at the original's mean; `every_level` keeps the first too."""
+def dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
+    """Numbers and dummies of both tables in the original's standard deviations, missing values at its mean.
+
+    Names, two float32[rows, columns], and which columns are the first level of theirs (computed once).
+    """
+    if "all" not in both._dummies:
+        both._dummies["all"] = _dummies(both)
+    found: tuple[list[str], Singles, Singles, list[bool]] = both._dummies["all"]
+    return found
+
+
+def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
     names: list[str] = []
+    first: list[bool] = []
     parts: list[tuple[Floats, Floats]] = []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
         if np.isnan(before).all():
             continue
         if column.is_categorical:
-            for level in range(0 if every_level or len(column.levels) == 1 else 1, len(column.levels)):
-                names.append(f"{column.name}={column.levels[level]}")
-                parts.append(((before == level).astype(float), (after == level).astype(float)))
+            for number, level in enumerate(column.levels):
+                names.append(f"{column.name}={level}")
+                first.append(number == 0 and len(column.levels) > 1)
+                parts.append(((before == number).astype(float), (after == number).astype(float)))
         else:
-            middle = float(np.nanmean(before))
             names.append(column.name)
-            parts.append((np.nan_to_num(before, nan=middle), np.nan_to_num(after, nan=middle)))
-    return names, np.column_stack([a for a, _ in parts]), np.column_stack([b for _, b in parts])
+            first.append(False)
+            parts.append((before, after))
+    made = [np.empty((len(parts[0][side]), len(parts)), np.float32) for side in (0, 1)]
+    for place, pair in enumerate(parts):
+        middle, spread = float(np.nanmean(pair[0])), float(np.nanstd(pair[0]))
+        for side in (0, 1):
+            made[side][:, place] = np.nan_to_num(
+                (pair[side] - middle) / (spread if spread > 0 else 1.0), nan=0.0
+            )
+    return names, made[0], made[1], first
 
 
 def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
@@ -213,10 +239,13 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
     if both.group is None or both.source_row is None or both.source_group is None:
         return None
     random = np.random.Generator(np.random.Philox(SEED))
-    order = both.source_row[np.argsort(both.source_group, kind="stable")]
-    groups = np.sort(both.source_group)
+    chosen = _some_groups(both.group, random)
+    source = np.flatnonzero(chosen[both.source_group])
+    source = source[np.argsort(both.source_group[source], kind="stable")]
+    order = both.source_row[source]
+    made = np.flatnonzero(chosen[both.group])
     # Groups are whole numbers: adding a number below 1 shuffles inside them.
-    pairings = [np.argsort(both.group + random.random(len(groups))) for _ in range(permutations)]
+    pairings = [made[np.argsort(both.group[made] + random.random(len(made)))] for _ in range(permutations)]
     rows = []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
@@ -238,5 +267,17 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
         "bins": bins,
         "permutations": permutations,
         "pairing": "within groups, at random",
+        "rows": len(made),
         "columns": rows,
     }
+
+
+def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Groups with about `PAIRED` rows between them, at random; all of a smaller table."""
+    sizes = np.bincount(group)
+    chosen = np.zeros(len(sizes), bool)
+    if len(group) <= PAIRED:
+        chosen[:] = True
+    else:
+        chosen[random.choice(len(sizes), max(1, len(sizes) * PAIRED // len(group)), replace=False)] = True
+    return chosen

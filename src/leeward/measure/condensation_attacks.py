@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leeward.cohort.lenses_table import Floats
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.measure.condensation import Both
+
+Singles = NDArray[np.float32]
 
 SEED = 20140110
 SAMPLE = 1_000
@@ -50,18 +53,17 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
 
 
-def standardized(both: Both) -> tuple[Floats, Floats]:
-    """Numbers and dummies of both tables in the original's standard deviations; dummies of a column share its part."""
+def standardized(both: Both) -> tuple[Singles, Singles]:
+    """Numbers and dummies of both tables in the original's standard deviations."""
     from leeward.measure.condensation import dummies
 
-    _, before, after = dummies(both, every_level=True)
-    spread = before.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    middle = before.mean(axis=0)
-    return (before - middle) / spread, (after - middle) / spread
+    _, before, after, _ = dummies(both)
+    return before, after
 
 
-def nearest_rows(asked: Floats, rows: Floats, itself: np.ndarray | None = None) -> tuple[np.ndarray, Floats]:
+def nearest_rows(
+    asked: Singles, rows: Singles, itself: np.ndarray | None = None
+) -> tuple[np.ndarray, Floats]:
     """For each asked row the nearest of `rows` and its distance; `itself[i]` is left out."""
     from sklearn.neighbors import NearestNeighbors
 
