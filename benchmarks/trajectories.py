@@ -1,0 +1,218 @@
+"""Trajectories: seconds and memory of clustering and of the whole command, growth, a million patients, parts.
+
+    python benchmarks/trajectories.py [--exact] [--parts] [--million]
+
+Data are made up (`leeward synth trajectories`, shape d50-pop, seed 1). Clustering is timed inside the process, best of
+three after a first run that loads the compiled kernels; the whole command and its peak memory from outside. The plain
+Python oracle is timed on alignments of the same trajectories and extrapolated to the number that the literal algorithm
+makes. `--exact` compares all clusters at full size with exhaustive search; `--parts` gives the extra loss of clustering
+in parts; `--million` runs a million patients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.common import commit, machine, measured
+from leeward.cohort.lenses_trajectories import Trajectories, trajectories_of
+from leeward.cohort.synthetic.trajectories import write_trajectories
+from leeward.engine import available_threads, make
+from leeward.protect.trajectories import brute, clustering, hierarchies, losses, problem, run, space
+from tests.oracles import trajectories as oracle
+
+SIZES = (5_000, 10_000, 20_000, 27_639)
+KS = (2, 5, 15)
+JOININGS = ("thesis", "size", "normalised")
+ORACLE_SECONDS = 20.0
+
+
+def load(path: Path, patients: int | None = None) -> tuple[Trajectories, run.Records, space.Space]:
+    """The lens, the records and the space of a file of trajectories; the thesis's age tree."""
+    table = pl.read_parquet(path)
+    if patients is not None:
+        table = table.filter(pl.col("patient") <= patients)
+    codes = pl.Enum(sorted(table["code"].unique().to_list()))
+    lens = trajectories_of(table.with_columns(pl.col("code").cast(codes), pl.col("age").cast(pl.Float64)))
+    ages = hierarchies.age_tree("1-128")
+    tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
+    records = run.Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], ages.nodes(lens.ages))
+    return lens, records, space.make(tree, ages)
+
+
+def clustering_seconds(
+    records: run.Records, spaces: space.Space, k: int, joining: str, repeat: int = 3
+) -> float:
+    """The fastest of `repeat` clusterings, on all threads."""
+    p = problem.make(records.offsets, records.codes, records.ages, spaces, k)
+    seconds = float("inf")
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        clustering.mdav(p, k, joining, available_threads())
+        seconds = min(seconds, time.perf_counter() - begin)
+    return seconds
+
+
+def literal_alignments(n: int, k: int) -> int:
+    """Alignments of MDAV as it is written: one with everybody left for each seed and each further member."""
+    total, left = 0, n
+    while left:
+        target = k if left >= 2 * k else left
+        total += sum(left - taken for taken in range(target))
+        left -= target
+    return total
+
+
+def oracle_seconds_each(lens: Trajectories, spaces: space.Space) -> float:
+    """Processor seconds of one alignment by the plain oracle in floats, over random pairs of trajectories."""
+    codes, ages = (
+        oracle.Tree([(n, up or None) for n, up in a.hierarchy.to_pairs()]) for a in (spaces.code, spaces.age)
+    )
+    rng = np.random.Generator(np.random.Philox(1))
+    begin, made = time.process_time(), 0
+    while time.process_time() - begin < ORACLE_SECONDS:
+        x, y = (tuple((c, str(v)) for c, v in lens.record(int(r))) for r in rng.integers(0, len(lens), 2))
+        oracle.a_gs(x, y, codes, ages, 0.5, 0.5, number=float)
+        made += 1
+    return (time.process_time() - begin) / made
+
+
+def speed(path: Path) -> None:
+    """Each joining cost at full size, k = 5; ratio to the oracle; growth."""
+    lens, records, spaces = load(path)
+    each = oracle_seconds_each(lens, spaces)
+    literal = each * literal_alignments(len(lens), 5)
+    print(
+        f"\nOracle: {each * 1e6:.0f} µs an alignment, so {literal / 3600:.1f} h for {len(lens):,} patients, k = 5.\n"
+    )
+    print(
+        "| joining | clustering s | ratio to the oracle | whole command s | its peak MB |\n|---|---:|---:|---:|---:|"
+    )
+    for joining in JOININGS:
+        seconds = clustering_seconds(records, spaces, 5, joining)
+        whole = whole_command(path, joining)
+        print(
+            f"| {joining} | {seconds:.2f} | {literal / seconds:,.0f} | {whole.wall:.1f} | {whole.peak:.0f} |",
+            flush=True,
+        )
+    print("\n| patients | " + " | ".join(f"k = {k}" for k in KS) + " |\n|---:|" + "---:|" * len(KS))
+    for n in SIZES:
+        _, part, spaces = load(path, n)
+        row = [f"{clustering_seconds(part, spaces, k, 'normalised', 1):.2f} s" for k in KS]
+        print(f"| {n:,} | " + " | ".join(row) + " |", flush=True)
+
+
+def whole_command(path: Path, joining: str = "normalised", *further: str):  # type: ignore[no-untyped-def]
+    """`leeward trajectories` from file to verified release, measured from outside."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(
+            [
+                *(str(Path(sys.executable).parent / "leeward"), "trajectories", str(path), "--age", "age"),
+                *("--vocabulary", "icd9", "--ages", "1-128", "--k", "5", "--joining", joining, "--seed", "1"),
+                *("-o", str(Path(folder) / "out"), *further),
+            ]
+        )
+
+
+def exact(path: Path) -> None:
+    """Pruned = exhaustive, cluster for cluster, at full size."""
+    _, records, spaces = load(path)
+    p = problem.make(records.offsets, records.codes, records.ages, spaces, 5)
+    for joining in JOININGS:
+        work = clustering.Work()
+        pruned = clustering.mdav(p, 5, joining, available_threads(), work=work)
+        begin = time.perf_counter()
+        plain = brute.mdav(p, 5, joining)
+        same = len(pruned) == len(plain) and all(
+            np.array_equal(a.members, b.members)
+            and np.array_equal(a.codes, b.codes)
+            and np.array_equal(a.ages, b.ages)
+            for a, b in zip(pruned, plain, strict=True)
+        )
+        print(
+            f"{joining}: {len(plain):,} clusters, {'equal' if same else 'DIFFERENT'}; exhaustive "
+            f"{time.perf_counter() - begin:.0f} s; pruned alignments {work.alignments:,} of "
+            f"{literal_alignments(len(records), 5):,}",
+            flush=True,
+        )
+        if not same:
+            raise SystemExit(1)
+
+
+def parts(folder: Path, path: Path) -> None:
+    """Loss in parts against one partition."""
+    large = folder / "100k.parquet"
+    write_trajectories(large, 100_000, seed=1)
+    print(
+        "\n| patients | joining | parts | ILM + ALM | against one partition | s |\n|---:|---|---:|---:|---:|---:|"
+    )
+    engine = make("local")
+    for file in (path, large):
+        _, records, spaces = load(file)
+        for joining in ("normalised", "size"):
+            settings = run.Settings(5, joining)
+            begin = time.perf_counter()
+            groups = run.clustered(records, spaces, settings, engine.threads)
+            whole = losses.of(groups, records.lengths(), spaces).total
+            print(
+                f"| {len(records):,} | {joining} | 1 | {whole:.4f} | | {time.perf_counter() - begin:.1f} |",
+                flush=True,
+            )
+            for largest in (30_000, 16_000, 8_000):
+                part = run.describe_parts(records, spaces, largest)
+                if part.max() == 0:
+                    continue
+                begin = time.perf_counter()
+                found = losses.of(
+                    run.in_parts(records, part, spaces, settings, engine), records.lengths(), spaces
+                ).total
+                print(
+                    f"| {len(records):,} | {joining} | {part.max() + 1} | {found:.4f} | {100 * (found / whole - 1):+.2f} % "
+                    f"| {time.perf_counter() - begin:.1f} |",
+                    flush=True,
+                )
+
+
+def million(folder: Path) -> None:
+    """A million patients, from file to verified release."""
+    file = folder / "million.parquet"
+    write_trajectories(file, 1_000_000, seed=1)
+    done = whole_command(file)
+    print(
+        f"\nOne million patients: whole command {done.wall:.0f} s, {done.cpu:.0f} CPU-s, peak {done.peak:,.0f} MB."
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--million", action="store_true")
+    parser.add_argument("--no-speed", action="store_true", help="only what else was asked for")
+    options = parser.parse_args()
+    print(f"{machine()}; commit {commit()}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "d50-pop.parquet"
+        write_trajectories(path, seed=1)
+        if not options.no_speed:
+            speed(path)
+        if options.exact:
+            exact(path)
+        if options.parts:
+            parts(folder, path)
+        if options.million:
+            million(folder)
+
+
+if __name__ == "__main__":
+    main()
