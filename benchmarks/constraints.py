@@ -9,7 +9,6 @@ code sets to the mapping, distinct records counted; the best of the repeats. k =
 from __future__ import annotations
 
 import argparse
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from common import table, write_section
 from leeward.cohort.lenses import CodeSets
 from leeward.cohort.readers import read
 from leeward.cohort.synthetic.codes import write_codes
@@ -70,15 +70,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--policy", default="hierarchy:1")
     chosen = parser.parse_args()
-    print(
-        f"{platform.machine()}, Python {platform.python_version()}, k = {K}, m = {M}, policy {chosen.policy}\n"
-    )
-    print(
-        "| records | distinct | counting s | "
-        + " | ".join(f"{a} s (labels, suppressed)" for a in ALGORITHMS)
-        + " |"
-    )
-    print("|---:|---:|---:|" + "---:|" * len(ALGORITHMS))
+    head = ["records", "distinct", "counting, s", *(f"{a}, s (labels, suppressed)" for a in ALGORITHMS)]
+    rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for algorithm in ALGORITHMS:  # compiles the kernels
@@ -91,9 +84,15 @@ def main() -> None:
                 work = lambda s=sets, a=algorithm: solve(s, a, chosen.policy)  # noqa: E731  (timed as it stands)
                 seconds, (labels, gone) = best(work, chosen.repeat)
                 cells.append(f"{seconds:.3f} ({labels}, {gone})")
-            print(
-                f"| {records:,} | {len(weighed):,} | {counting:.3f} | " + " | ".join(cells) + " |", flush=True
-            )
+            rows.append([f"{records:,}", f"{len(weighed):,}", f"{counting:.3f}", *cells])
+            print(rows[-1], flush=True)
+    write_section(
+        "constraints",
+        "Generalization under constraints: kernels",
+        f"python benchmarks/constraints.py --policy {chosen.policy}",
+        f"k = {K}, m = {M}, policy {chosen.policy}; the fastest of {chosen.repeat} runs.\n\n"
+        + table(head, rows),
+    )
 
 
 if __name__ == "__main__":
