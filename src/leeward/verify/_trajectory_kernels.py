@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -49,3 +50,65 @@ def holders(c_low, c_high, a_low, a_high, starts, holder, width, seen, stamp, ou
                 out[count] = original
                 count += 1
     return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def unmatched(needs, starts, owners, unit_starts):
+    """Records that no one-to-one assignment can serve: greedy in the order given, then augmenting paths.
+
+    Group g needs needs[g] patients among the originals owners[starts[g]:starts[g + 1]]; original o has the patients
+    (units) unit_starts[o] … unit_starts[o + 1] − 1.
+    """
+    n_groups, n_originals = len(needs), len(unit_starts) - 1
+    left = needs.copy()
+    holder = np.full(unit_starts[n_originals], -1, np.int64)
+    for g in range(n_groups):
+        for e in range(starts[g], starts[g + 1]):
+            if left[g] == 0:
+                break
+            for unit in range(unit_starts[owners[e]], unit_starts[owners[e] + 1]):
+                if left[g] > 0 and holder[unit] < 0:
+                    holder[unit] = g
+                    left[g] -= 1
+    seen = np.full(n_originals, -1, np.int64)
+    asked = np.full(n_groups, -1, np.int64)
+    by_group, by_unit = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
+    queue = np.empty(n_groups, np.int64)
+    stamp = 0
+    missing = 0
+    for g in range(n_groups):
+        while left[g] > 0:
+            stamp += 1
+            queue[0], first, last = g, 0, 1
+            asked[g] = stamp
+            free, taker = -1, -1
+            while first < last and free < 0:
+                h = queue[first]
+                first += 1
+                for e in range(starts[h], starts[h + 1]):
+                    original = owners[e]
+                    if seen[original] == stamp:
+                        continue
+                    seen[original] = stamp
+                    for unit in range(unit_starts[original], unit_starts[original + 1]):
+                        other = holder[unit]
+                        if other < 0:
+                            free, taker = unit, h
+                            break
+                        if asked[other] != stamp:
+                            asked[other] = stamp
+                            by_group[other], by_unit[other] = h, unit
+                            queue[last] = other
+                            last += 1
+                    if free >= 0:
+                        break
+            if free < 0:
+                missing += left[g]
+                break
+            while True:
+                holder[free] = taker
+                if taker == g:
+                    break
+                free, taker = by_unit[taker], by_group[taker]
+            left[g] -= 1
+    return missing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +14,9 @@ from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released
 
 Longs = NDArray[np.int64]
 
-MOST_RECORDS = 150_000
-"""Up to this many records owners are matched one to one; beyond, groups are drawn and looked at singly."""
+MOST_RECORDS, MOST_EDGES = 200_000, 60_000_000
+"""Up to so many records and pairs of group and possible owner they are matched one to one; beyond, groups are drawn
+and looked at singly."""
 
 SAMPLED_GROUPS = 2_000
 
@@ -243,92 +243,48 @@ def match_owners(
     released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int
 ) -> Check:
     """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
+    from leeward.verify import _trajectory_kernels as kernels
+
     finder = Finder(released, originals)
-    if n > MOST_RECORDS:
-        chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
-        short = sum(int(originals.copies[finder.owners(r, p)].sum()) < size for r, p, size in chosen)
-        return of_count(
-            "owners",
-            short,
-            f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many records to "
-            "match one to one).",
-            "groups have fewer patients that they can stand for than records.",
-            {"groups": len(chosen), "matched": False},
-        )
-    missing = unmatched(finder, groups, originals.copies.copy())
+    edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
+    if edges is None:
+        return _sampled(finder, groups)
+    order, starts, owners = edges
+    needs = np.array([groups[g][2] for g in order], np.int64)
+    units = np.concatenate([[0], np.cumsum(originals.copies)]).astype(np.int64)
     return of_count(
         "owners",
-        missing,
+        int(kernels.unmatched(needs, starts, owners, units)),
         "Every record can be given a patient of its own whom it generalizes, in order.",
         "records generalize no patient that is left for them.",
         {"groups": len(groups), "matched": True},
     )
 
 
-def unmatched(finder: Finder, groups: list[tuple[int, int, int]], left: Longs) -> int:
-    """Records that no assignment can serve: greedy, most particular groups first, then augmenting paths."""
+def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> tuple[list[int], Longs, Longs] | None:
+    """The groups, most particular first, and the originals of each (offsets and values); None for too many."""
     order = sorted(range(len(groups)), key=lambda g: (finder.rarest(groups[g][0])[0], groups[g][0]))
-    owners: dict[int, Longs] = {}
-    given: list[dict[int, int]] = [{} for _ in groups]
-    holders: dict[int, set[int]] = {}
-    wanting: list[tuple[int, int]] = []
+    found: list[Longs] = []
+    total = 0
     for g in order:
-        record, payload, need = groups[g]
-        owners[g] = finder.owners(record, payload)
-        for original in owners[g][left[owners[g]] > 0].tolist():
-            take = min(need, int(left[original]))
-            left[original] -= take
-            need -= take
-            given[g][original] = take
-            holders.setdefault(original, set()).add(g)
-            if not need:
-                break
-        if need:
-            wanting.append((g, need))
-    return sum(need - _augmented(g, need, owners, given, holders, left) for g, need in wanting)
+        record, payload, _ = groups[g]
+        found.append(finder.owners(record, payload))
+        total += len(found[-1])
+        if total > MOST_EDGES:
+            return None
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in found])]).astype(np.int64)
+    return order, starts, np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def _augmented(
-    start: int,
-    need: int,
-    owners: dict[int, Longs],
-    given: list[dict[int, int]],
-    holders: dict[int, set[int]],
-    left: Longs,
-) -> int:
-    """How many more records of group `start` find an owner by handing others' owners on."""
-    for served in range(need):
-        came: dict[int, tuple[int, int] | None] = {start: None}
-        queue = deque([start])
-        end: tuple[int, int] | None = None
-        reached = np.zeros(len(left), np.bool_)
-        while queue and end is None:
-            g = queue.popleft()
-            fresh = owners[g][~reached[owners[g]]]
-            reached[fresh] = True
-            free = fresh[left[fresh] > 0]
-            if len(free):
-                end = (g, int(free[0]))
-                break
-            for original in fresh.tolist():
-                for other in sorted(holders.get(original, ())):
-                    if other not in came:
-                        came[other] = (g, original)
-                        queue.append(other)
-        if end is None:
-            return served
-        g, original = end
-        left[original] -= 1
-        while True:
-            given[g][original] = given[g].get(original, 0) + 1
-            holders.setdefault(original, set()).add(g)
-            step = came[g]
-            if step is None:
-                break
-            before, handed = step
-            given[g][handed] -= 1
-            if not given[g][handed]:
-                del given[g][handed]
-                holders[handed].discard(g)
-            g, original = before, handed
-    return need
+def _sampled(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
+    """Beyond what can be matched: some groups, each by itself, have enough patients that they can stand for."""
+    chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
+    copies = finder.originals.copies
+    short = sum(int(copies[finder.owners(r, p)].sum()) < size for r, p, size in chosen)
+    return of_count(
+        "owners",
+        short,
+        f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many to be matched).",
+        "groups have fewer patients that they can stand for than records.",
+        {"groups": len(chosen), "matched": False},
+    )
