@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITHOUT_DATA = ("disassociation.py", "constraints.py", "censoring.py")
+WITHOUT_DATA = ("disassociation.py", "constraints.py", "censoring.py", "trajectories.py")
 WITH_DATA = (
     "check_vocabulary.py",
     "disassociation_quality.py",
@@ -19,6 +19,7 @@ WITH_DATA = (
     "study_censoring.py",
     "visits.py",
     "study_visits.py",
+    "study_trajectories.py",
 )
 
 

@@ -176,8 +176,8 @@ def parts(folder: Path, path: Path) -> None:
                     run.in_parts(records, part, spaces, settings, engine), records.lengths(), spaces
                 ).total
                 print(
-                    f"| {len(records):,} | {joining} | {part.max() + 1} | {found:.4f} | {100 * (found / whole - 1):+.2f} % "
-                    f"| {time.perf_counter() - begin:.1f} |",
+                    f"| {len(records):,} | {joining} | {part.max() + 1} | {found:.4f} "
+                    f"| {100 * (found / whole - 1):+.2f} % | {time.perf_counter() - begin:.1f} |",
                     flush=True,
                 )
 
