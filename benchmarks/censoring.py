@@ -12,20 +12,20 @@ release is made on this machine alone, streamed.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import io
 import resource
-import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import polars as pl
 
+from common import write_section
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.containment import Index, Multisets
 from leeward.cohort.lenses_counts import CodeCounts
@@ -48,28 +48,6 @@ def best(work: Callable[[], Any], repeat: int) -> tuple[float, Any]:
         result = work()
         seconds = min(seconds, time.perf_counter() - begin)
     return seconds, result
-
-
-def machine() -> str:
-    """What the figures were taken on."""
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.processor(),
-    )
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "polars"))
-    return f"{cpu}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}, {packages}"
-
-
-def commit() -> str:
-    """The commit of the working tree."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
 
 
 def synthetic(folder: Path, people: int, codes: int, seed: int = 1) -> tuple[Path, Path]:
@@ -207,6 +185,21 @@ def large(folder: Path, people: int) -> None:
     print(f"same release: {releases[0] == releases[1]}")
 
 
+class Tee(io.TextIOBase):
+    """Standard output that also keeps what was printed."""
+
+    def __init__(self, screen: TextIO) -> None:
+        self.screen = screen
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return self.screen.write(text)
+
+    def flush(self) -> None:
+        self.screen.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -217,13 +210,21 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, help="keep the made-up populations here and use them again")
     chosen = parser.parse_args()
-    print(f"{machine()}; commit {commit()}\n")
-    with tempfile.TemporaryDirectory() as scratch:
+    printed = Tee(sys.stdout)
+    with tempfile.TemporaryDirectory() as scratch, redirect_stdout(printed):
         folder = chosen.folder or Path(scratch)
         times(folder, chosen.repeat)
         ways_to_count(folder, chosen.repeat)
         if chosen.largest:
             large(folder, chosen.largest)
+    command = "python benchmarks/censoring.py" + (f" --largest {chosen.largest}" if chosen.largest else "")
+    words = "`protect` is from cohorts in memory to the release's tables, `whole run` from files to the verified release"
+    write_section(
+        "censoring",
+        "Censoring",
+        command,
+        f"{words} with its report; compiled code is warm.\n\n{printed.text.strip()}",
+    )
 
 
 if __name__ == "__main__":
