@@ -218,7 +218,7 @@ def main() -> None:
         if chosen.largest:
             large(folder, chosen.largest)
     command = "python benchmarks/censoring.py" + (f" --largest {chosen.largest}" if chosen.largest else "")
-    words = "`protect` is from cohorts in memory to the release's tables, `whole run` from files to the verified release"
+    words = "`protect`: from cohorts in memory to the tables; `whole run`: from files to the verified release"
     write_section(
         "censoring",
         "Censoring",
