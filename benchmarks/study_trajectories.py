@@ -321,8 +321,8 @@ def statements(
         "Why Baseline differs: matching pairs by their place cannot suppress inside a trajectory, only cut its end, so "
         "a cluster keeps as many pairs as its shortest member has, generalized ever higher; the thesis counts those at "
         "the root as suppressed. Under the thesis's joining cost a large cluster weighs as little as one record, "
-        "so A-GS moves representatives up more readily than the loss of all members warrants; `size` and `normalised` do "
-        "not.",
+        "so A-GS moves representatives up more readily than the loss of all members warrants; `size` and "
+        "`normalised` do not.",
         "",
     )
 
