@@ -113,7 +113,9 @@ def sets(data: Path) -> dict[str, Callable[[], Set]]:
 
 def protected(each: Set, parameters: dict[str, Any], seed: int) -> Anonymized:
     method: Any = (
-        Condensation(k=K, plan=each.plan, repetitions=0, **parameters) if parameters else KAnonymity(k=K)
+        Condensation(k=K, plan=each.plan, repetitions=0, **parameters)
+        if parameters
+        else KAnonymity(k=K, plan=each.plan)
     )
     made: Anonymized = method.protect(each.cohort, randomness=Randomness.of(seed))
     return made

@@ -208,6 +208,15 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
     return Column(series.name, kind, dtype, (), low, high, bool(rules), decimals, missing)
 
 
+def as_levels(table: Table, name: str) -> Column:
+    """The column `name` as levels, whatever its type."""
+    column = table.column(name)
+    if column.kind in ("levels", "ordered"):
+        return column
+    values = table.frame[name].drop_nulls().unique().sort().to_list()
+    return column_of(table.frame[name], {"levels": values}, table.name)
+
+
 def _levels_column(series: pl.Series, rules: Mapping[str, Any], missing: int, where: str) -> Column:
     dtype = series.dtype
     found = series.drop_nulls().unique()

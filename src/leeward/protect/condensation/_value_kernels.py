@@ -148,33 +148,43 @@ def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
 def restore(rows: Any, offsets: Any, covariances: Any, attribute: Any, scores: Any, least: float) -> None:
     """Undo beforehand what matching by rank will take from covariances between attributes; changes `covariances`.
 
-    When normal scores are replaced by a column's own values in the same order, its covariance with another column
-    shrinks by b, the correlation of the sorted values with normal scores (for a level of share p, φ(z)/√(p(1 − p))).
-    Each covariance is divided by the b of both columns (at least `least`), and its correlation kept within ±0.99.
+    When normal scores of correlation r are replaced by two columns' own values in the same order, the correlation of
+    the values is b₁b₂r + c₁c₂r² + …, with a column's first two Hermite coefficients b (its correlation with normal
+    scores; φ(z)/√(p(1 − p)) for a level of share p; at least `least`) and c (with (score² − 1)/√2). Each covariance
+    becomes that of the r which solves this to the second order, kept within ±0.99.
 
     attribute : int64[columns], the attribute of each column; dummies of one attribute are left as they are.
     scores : float64[sizes, most], row m the standardized normal scores of a group of m rows.
     """
     width = rows.shape[1]
-    kept = np.empty(width)
+    first = np.empty(width)
+    second = np.empty(width)
     for g in range(len(offsets) - 1):
         start, end = offsets[g], offsets[g + 1]
         size = end - start
         covariance = covariances[g]
         for j in range(width):
             spread = np.sqrt(covariance[j, j])
-            kept[j] = 1.0
+            first[j] = 1.0
+            second[j] = 0.0
             if spread > 0.0:
                 ordered = np.sort(rows[start:end, j])
-                product = 0.0
+                linear = 0.0
+                square = 0.0
                 for i in range(size):
-                    product += ordered[i] * scores[size, i]
-                kept[j] = max(product / (size * spread), least)
+                    linear += ordered[i] * scores[size, i]
+                    square += ordered[i] * (scores[size, i] * scores[size, i] - 1.0)
+                first[j] = max(linear / (size * spread), least)
+                second[j] = square / (size * spread * np.sqrt(2.0))
         for i in range(width):
             for j in range(i):
-                if attribute[i] != attribute[j]:
-                    bound = 0.99 * np.sqrt(covariance[i, i] * covariance[j, j])
-                    value = covariance[i, j] / (kept[i] * kept[j])
-                    value = min(max(value, -bound), bound)
+                unit = np.sqrt(covariance[i, i] * covariance[j, j])
+                if attribute[i] != attribute[j] and unit > 0.0:
+                    wanted = covariance[i, j] / unit
+                    linear = first[i] * first[j]
+                    square = second[i] * second[j]
+                    root = linear * linear + 4.0 * square * wanted
+                    value = 2.0 * wanted / (linear + np.sqrt(root)) if root > 0.0 else -0.5 * linear / square
+                    value = min(max(value, -0.99), 0.99) * unit
                     covariance[i, j] = value
                     covariance[j, i] = value

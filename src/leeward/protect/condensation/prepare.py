@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from leeward.cohort.lenses_table import Column, Floats, Table, column_of
+from leeward.cohort.lenses_table import Column, Floats, Table, as_levels
 from leeward.cohort.plan import Model, checked
 from leeward.errors import BadInput, GuaranteeUnreachable
 
@@ -124,7 +124,7 @@ def prepare(
             f"{table.name}: {len(table):,} rows are fewer than k = {k:,}: nobody can be hidden among so few. "
             "Choose a smaller k or give more rows."
         )
-    events = {name: _as_levels(table, name) for name in roles.strata}
+    events = {name: as_levels(table, name) for name in roles.strata}
     stratum, strata = _strata(table, list(events.values()) if stratified else [], k)
     kept = stratum >= 0
     notices = []
@@ -209,15 +209,6 @@ def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
     both = set(roles.strata) & set(roles.times)
     if both:
         raise BadInput(f"{table.name}: '{next(iter(both))}' is a time and a stratum; keep one.")
-
-
-def _as_levels(table: Table, name: str) -> Column:
-    """A stratum's column as levels, whatever its type."""
-    column = table.column(name)
-    if column.kind in ("levels", "ordered"):
-        return column
-    values = table.frame[name].drop_nulls().unique().sort().to_list()
-    return column_of(table.frame[name], {"levels": values}, table.name)
 
 
 def _encoded(table: Table, column: Column) -> Floats:

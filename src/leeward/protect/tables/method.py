@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses_table import Column, Floats, Table, encoded
+from leeward.cohort.lenses_table import Column, Floats, Table, as_levels, encoded
+from leeward.cohort.plan import checked, models_of
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.protect.tables.mondrian import mondrian
 from leeward.randomness import Randomness
@@ -29,18 +30,22 @@ class KAnonymity:
         The least number of rows that agree on all quasi-identifiers.
     quasi_identifiers
         The columns that an attacker may know; left out: all columns.
+    plan
+        The recipient's models, as in a spec's `plan:`: their events are levels, whatever they are written as.
     """
 
     name: ClassVar[str] = "k-anonymity"
 
     k: int
     quasi_identifiers: tuple[str, ...] = ()
+    plan: tuple[Any, ...] = field(default=(), hash=False)
 
     def __post_init__(self) -> None:
         if self.k < 2:
             raise BadInput(f"`k` must be at least 2; got {self.k}.")
         given = self.quasi_identifiers
         object.__setattr__(self, "quasi_identifiers", (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "plan", tuple(model.to_json() for model in models_of(self.plan)))
 
     def protect(
         self,
@@ -69,7 +74,11 @@ class KAnonymity:
             )
         randomness = randomness or Randomness.of(None)
         names = self.quasi_identifiers or tuple(column.name for column in table.columns)
+        models = models_of(self.plan)
+        checked(models, table)
         columns = [table.column(name, "`quasi_identifiers`") for name in names]
+        events = {model.event for model in models}
+        columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
         values = [_known(table, column) for column in columns]
         labels = mondrian(np.column_stack(values), self.k)
         order = randomness.stream("k-anonymity", "records").permutation(len(table))
@@ -81,7 +90,11 @@ class KAnonymity:
         released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
         return Anonymized(
             method=self.name,
-            parameters={"k": self.k, "quasi_identifiers": list(names)},
+            parameters={
+                "k": self.k,
+                "quasi_identifiers": list(names),
+                **({"plan": list(self.plan)} if self.plan else {}),
+            },
             guarantee=Guarantee(
                 name="k-anonymity",
                 k=self.k,
