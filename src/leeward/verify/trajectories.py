@@ -6,6 +6,7 @@ Written from Definition 1 of Tamersoy (2011, chapter IV) and the release's contr
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
     offsets = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=n))]).astype(np.int64)
     codes, ages = (_nodes(pairs[name], tree) for name, tree in zip(("code", "age"), trees, strict=True))
     records = records.sort("record")
-    return checks, Released(offsets, codes, ages, _kinds(pairs, n), trees[0], trees[1], records)
+    return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], records)
 
 
 def read_tree(file: Path) -> tuple[Tree | None, str]:
@@ -169,17 +170,20 @@ def _nodes(values: pl.Series, tree: Tree) -> Longs:
     return values.cast(pl.String).replace_strict(distinct, numbers).to_numpy().astype(np.int64)
 
 
-def _kinds(pairs: pl.DataFrame, n: int) -> Longs:
+def _kinds(pairs: pl.DataFrame, offsets: Longs) -> Longs:
     """Equal numbers for records whose published trajectories are equal; records without pairs are alike."""
-    names = pairs.with_columns(
-        pair=pl.struct("code", "age").rank("dense").cast(pl.UInt32) if pairs.height else pl.lit(0, pl.UInt32)
-    )
-    texts = names.group_by("record", maintain_order=True).agg(pl.col("pair"))
-    kind = np.zeros(n, np.int64)
-    seen: dict[bytes, int] = {b"": 0}
-    for record, values in zip(texts["record"].to_list(), texts["pair"], strict=True):
-        kind[record] = seen.setdefault(values.to_numpy().tobytes(), len(seen))
-    return kind
+    texts = [
+        pairs[name].cast(pl.Categorical).to_physical().to_numpy().astype(np.int64) for name in ("code", "age")
+    ]
+    return numbered(texts[0] << 32 | texts[1], offsets)
+
+
+def numbered(values: Longs, offsets: Longs) -> Longs:
+    """Equal numbers for records with equal runs values[offsets[r]:offsets[r + 1]], in order of first appearance."""
+    raw = values.tobytes()
+    seen: dict[bytes, int] = {}
+    bounds = (offsets * values.itemsize).tolist()
+    return np.array([seen.setdefault(raw[a:b], len(seen)) for a, b in itertools.pairwise(bounds)], np.int64)
 
 
 def k_anonymous(released: Released, k: int) -> Check:

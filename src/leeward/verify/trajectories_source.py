@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released
+from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released, numbered
 
 Longs = NDArray[np.int64]
 
@@ -135,31 +135,27 @@ def released_numbers(released: Released, keys: pl.DataFrame | None, payload: lis
 
 
 def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals:
-    """The distinct trajectories of the source."""
-    whole = frame.group_by("patient", maintain_order=True).agg("code", "age")
+    """The distinct trajectories of the source; rows of a patient stand together."""
+    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
+    runs = frame.select(pl.col("patient").rle()).unnest("patient")
+    lengths = runs["len"].to_numpy().astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    payload = np.zeros(len(lengths), np.int64)
     if carried is not None:
-        whole = whole.join(carried, on="patient", how="left", maintain_order="left")
-    else:
-        whole = whole.with_columns(payload=pl.lit(0, pl.Int64))
-    seen: dict[tuple[bytes, bytes, int], int] = {}
-    first: list[int] = []
-    copies: list[int] = []
-    rows = zip(whole["code"], whole["age"], whole["payload"].fill_null(-1).to_list(), strict=True)
-    for row, (codes, ages, payload) in enumerate(rows):
-        key = (codes.to_numpy().tobytes(), ages.to_numpy().tobytes(), payload)
-        number = seen.setdefault(key, len(first))
-        if number == len(first):
-            first.append(row)
-            copies.append(0)
-        copies[number] += 1
-    kept = whole[first]
-    lengths = kept["code"].list.len().to_numpy()
+        patients = runs.select(patient="value").join(carried, on="patient", how="left", maintain_order="left")
+        payload = patients["payload"].fill_null(-1).to_numpy().astype(np.int64)
+    shape = numbered(codes << 32 | ages, offsets)
+    _, first, copies = np.unique(
+        shape * (payload.max() + 2) + payload + 1, return_index=True, return_counts=True
+    )
+    ends = np.cumsum(lengths[first])
+    at = np.arange(int(ends[-1])) + np.repeat(offsets[first] - (ends - lengths[first]), lengths[first])
     return Originals(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        kept["code"].to_arrow().flatten().to_numpy().astype(np.int64),
-        kept["age"].to_arrow().flatten().to_numpy().astype(np.int64),
-        np.array(copies, np.int64),
-        kept["payload"].fill_null(-1).to_numpy(),
+        np.concatenate([[0], ends]).astype(np.int64),
+        codes[at],
+        ages[at],
+        copies.astype(np.int64),
+        payload[first],
     )
 
 
