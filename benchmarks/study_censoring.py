@@ -18,7 +18,8 @@ from typing import Any
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from censoring import commit, machine, synthetic
+from censoring import synthetic
+from common import commit, machine
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.cohort.synthetic.repeats import CODES as FOUR
