@@ -19,6 +19,7 @@ WITH_DATA = (
     "study_censoring.py",
     "visits.py",
     "study_visits.py",
+    "study_condensation.py",
     "study_trajectories.py",
 )
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from leeward.cohort import Cohort, read
     from leeward.cohort import synthetic as synth
     from leeward.measure.estimates import estimate
+    from leeward.protect.condensation import Condensation
     from leeward.protect.constraints import Constraints
     from leeward.protect.disassociation import Disassociation
+    from leeward.protect.tables import KAnonymity
     from leeward.release import Release
     from leeward.workflow import Result, measure, protect, run, verify
 
@@ -32,6 +34,7 @@ __all__ = [
     "Constraints",
     "Disassociation",
     "GuaranteeUnreachable",
+    "KAnonymity",
     "LeewardError",
     "Release",
     "Result",
@@ -49,7 +52,9 @@ __all__ = [
 _WHERE = {
     "Cohort": "leeward.cohort.cohort:Cohort",
     "Constraints": "leeward.protect.constraints:Constraints",
+    "Condensation": "leeward.protect.condensation:Condensation",
     "Disassociation": "leeward.protect.disassociation:Disassociation",
+    "KAnonymity": "leeward.protect.tables:KAnonymity",
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
     "estimate": "leeward.measure.estimates:estimate",
