@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadInput",
     "Cohort",
+    "Condensation",
     "Constraints",
     "Disassociation",
     "GuaranteeUnreachable",
