@@ -14,7 +14,7 @@ from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released, numbered
 
 Longs = NDArray[np.int64]
 
-MOST_RECORDS, MOST_EDGES = 200_000, 60_000_000
+MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
 """Up to so many records and pairs of group and possible owner they are matched one to one; beyond, groups are drawn
 and looked at singly."""
 
