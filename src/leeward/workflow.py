@@ -281,9 +281,11 @@ def measure(
     `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
     model speaks of one.
     """
+    from leeward.engine import settle_imports
     from leeward.measure import measure as figures_of
     from leeward.release import Release
 
+    settle_imports()  # some measures work in threads
     opened = release if isinstance(release, Release) else Release.open(release)
     return figures_of(opened, cohort, list(wanted), population)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import narwhals as nw
@@ -130,3 +132,19 @@ def test_bad_specs(spec: object, threads: int | None, message: str) -> None:
     with pytest.raises(BadInput) as error:
         engine.make(spec, threads)  # type: ignore[arg-type]  # what a spec file may hold
     assert str(error.value) == message
+
+
+def test_pyarrow_has_looked_for_pandas_before_any_thread_starts():
+    """Two threads that make their first array at once would otherwise race for the import, and one would fail."""
+    code = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, pyarrow as pa
+from leeward.engine import make
+assert "pandas" not in sys.modules
+make("local")
+assert "pandas" in sys.modules
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(lambda n: pa.array(np.zeros(n)), range(64)))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.engine._arrow import settle_imports
 from leeward.engine.engine import Engine, Frame, Kernel
 from leeward.engine.local import LocalEngine, available_threads
 from leeward.errors import BadInput
 
-__all__ = ["Engine", "Frame", "Kernel", "LocalEngine", "available_threads", "make"]
+__all__ = ["Engine", "Frame", "Kernel", "LocalEngine", "available_threads", "make", "settle_imports"]
 
 NAMES = ("local", "spark")
 
@@ -20,6 +21,7 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
 
     `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes.
     """
+    settle_imports()
     if threads is not None and threads < 1:
         raise BadInput(f"`threads` must be at least 1; got {threads}.")
     if spec is None or spec == "local":

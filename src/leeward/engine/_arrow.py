@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
+
+
+def settle_imports() -> None:
+    """Let pyarrow look for pandas now, in the calling thread.
+
+    It does so at the first array that it makes of NumPy's, in whichever thread that happens, and marks the search as
+    done before it is: of two threads that come first together one fails.
+    """
+    pa.array(np.zeros(1))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

@@ -43,6 +43,7 @@ PAIRED = 100_000
 
 Longs = NDArray[np.int64]
 Singles = NDArray[np.float32]
+_EMPTY = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ def dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
 def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
     names: list[str] = []
     first: list[bool] = []
-    parts: list[tuple[Floats, Floats]] = []
+    parts: list[tuple[Singles, Singles]] = []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
         if np.isnan(before).all():
@@ -214,19 +215,26 @@ def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
             for number, level in enumerate(column.levels):
                 names.append(f"{column.name}={level}")
                 first.append(number == 0 and len(column.levels) > 1)
-                parts.append(((before == number).astype(float), (after == number).astype(float)))
+                parts.append(_scaled((before == number).astype(float), (after == number).astype(float)))
         else:
             names.append(column.name)
             first.append(False)
-            parts.append((before, after))
-    made = [np.empty((len(parts[0][side]), len(parts)), np.float32) for side in (0, 1)]
-    for place, pair in enumerate(parts):
-        middle, spread = float(np.nanmean(pair[0])), float(np.nanstd(pair[0]))
-        for side in (0, 1):
-            made[side][:, place] = np.nan_to_num(
-                (pair[side] - middle) / (spread if spread > 0 else 1.0), nan=0.0
-            )
-    return names, made[0], made[1], first
+            parts.append(_scaled(before, after))
+    both_sides = [np.empty((len(parts[0][side]), len(parts)), np.float32) for side in (0, 1)]
+    for place in range(len(parts)):  # a column at a time: large tables do not stand in memory twice
+        both_sides[0][:, place], both_sides[1][:, place] = parts[place]
+        parts[place] = (_EMPTY, _EMPTY)
+    return names, both_sides[0], both_sides[1], first
+
+
+def _scaled(before: Floats, after: Floats) -> tuple[Singles, Singles]:
+    """Both in standard deviations of `before`, missing values at its mean, in single precision."""
+    middle, spread = float(np.nanmean(before)), float(np.nanstd(before))
+    scale = spread if spread > 0 else 1.0
+    one, two = (
+        np.nan_to_num((each - middle) / scale, nan=0.0).astype(np.float32) for each in (before, after)
+    )
+    return one, two
 
 
 def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:

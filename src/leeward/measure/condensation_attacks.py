@@ -69,8 +69,10 @@ def nearest_rows(
 
     # Searched in single precision; the distance is then computed once more, so that equal rows have distance 0.
     neighbours = 1 if itself is None else 2
-    search = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(rows.astype(np.float32))
-    found = search.kneighbors(asked.astype(np.float32), return_distance=False)
+    search = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(
+        rows.astype(np.float32, copy=False)
+    )
+    found = search.kneighbors(asked.astype(np.float32, copy=False), return_distance=False)
     nearest = found[:, 0]
     if itself is not None:
         nearest = np.where(nearest == itself, found[:, 1], nearest)

@@ -60,11 +60,14 @@ def _along_main_axis(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _kinds(tree: Hierarchy, nodes: Ints, depth: int) -> NDArray[np.int64]:
-    """The ancestor at `depth` (or the node, if it is higher), numbered 0, 1, …"""
-    shown = nodes.copy()
+    """The ancestor at `depth` (or the node, if it is higher) of each node, those that occur numbered 0, 1, …"""
+    shown = np.arange(len(tree), dtype=np.int32)
     while (deep := tree.depth[shown] > depth).any():
         shown[deep] = tree.parent[shown[deep]]
-    return np.unique(shown, return_inverse=True)[1].astype(np.int64)
+    occurs = np.zeros(len(tree), np.bool_)
+    occurs[shown[np.bincount(nodes, minlength=len(tree)) > 0]] = True
+    number = np.cumsum(occurs) - 1
+    return np.asarray(number[shown][nodes], np.int64)
 
 
 def _shares(owner: Longs, kind: Longs, lengths: Longs) -> NDArray[np.float64]:

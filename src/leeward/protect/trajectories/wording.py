@@ -152,9 +152,9 @@ def _examples(groups: Sequence[Group], spaces: Space) -> list[dict[str, Any]]:
     """Groups from little to much lost on a pair, those with at least three pairs if there are any."""
     code, age = spaces.code.hierarchy, spaces.age.hierarchy
     long = [group for group in groups if len(group.codes) >= 3] or list(groups)
+    code_loss, age_loss = code.losses, age.losses
     lost = [
-        float(np.mean(code.losses[g.codes]) + np.mean(age.losses[g.ages])) if len(g.codes) else 2.0
-        for g in long
+        float(np.mean(code_loss[g.codes]) + np.mean(age_loss[g.ages])) if len(g.codes) else 2.0 for g in long
     ]
     order = np.argsort(np.array(lost), kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, EXAMPLES).astype(int))]
