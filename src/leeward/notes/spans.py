@@ -1,0 +1,62 @@
+"""What annotators say about a text, in the one shape that every part of the room takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Kind = Literal["EID", "QID", "HMI"]
+"""Explicit identifier, quasi-identifier, health information. What no span covers is OTHER (Li & Qin, §3.1)."""
+
+PRIORITY: dict[Kind, int] = {"EID": 0, "QID": 1, "HMI": 2}
+"""Who wins where annotators disagree: the one that protects most (Li & Qin, §3.2)."""
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a note.
+
+    Attributes
+    ----------
+    category : str
+        Finer than the kind: for EID a HIPAA category such as `name`, `phone`, `record_number`; for QID a column of
+        the table such as `date`, `age`, `sex`, `race`, `zip`, `place`; for HMI `symptom`, `disease`, `test`, `drug`.
+    concept : str
+        HMI: the concept's id in the lexicon, empty where an annotator only marked words.
+    source : str
+        The annotator that said so: `rules`, `dictionary`, `svm`, `crf`, or `gold`.
+    asserted : bool
+        False where the text denies it, doubts it, or speaks of somebody else or of another time.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    category: str
+    concept: str = ""
+    source: str = ""
+    asserted: bool = True
+
+
+@dataclass(frozen=True)
+class AnnotatedNote:
+    """A text with its spans, as corpora hold it. `group` names its kind or document type, where known."""
+
+    name: str
+    text: str
+    spans: tuple[Span, ...] = field(default=())
+    group: str = ""
+
+
+class Annotator(Protocol):
+    """One way to find spans. Annotators are built once and must be safe to call from several threads."""
+
+    @property
+    def name(self) -> str:
+        """As in `Span.source`."""
+        ...
+
+    def annotate(self, text: str) -> Sequence[Span]:
+        """The spans of a text, ascending by start; those of one annotator do not overlap."""
+        ...
