@@ -1,0 +1,20 @@
+"""`leeward notes`: what can be done with clinical notes."""
+
+from __future__ import annotations
+
+import click
+
+from leeward.cli.main import LazyGroup
+
+ACTIONS: dict[str, tuple[str, str]] = {}
+"""Each thing that can be done with notes. A new one adds a row."""
+
+
+@click.group(cls=LazyGroup, table=ACTIONS)
+def notes() -> None:
+    """Clinical notes: identities found and taken out, a table of quasi-identifiers and health terms.
+
+    \b
+    Example:
+      leeward notes annotate notes.csv -o OUT
+    """
