@@ -18,6 +18,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses_trajectories import Trajectories
 from leeward.errors import BadInput
 from leeward.release import Release
+from leeward.vocabulary import VOCABULARIES, Vocabulary
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -73,9 +74,9 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 def both_of(release: Release, cohort: Cohort) -> Both:
     """Bring released records and originals together."""
     ages = _levelled(_tree(release, "age_hierarchy.csv"), years=True)
-    codes = _levelled(_tree(release, "code_hierarchy.csv"), years=False)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
+    codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens), years=False)
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
         raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
     place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
@@ -191,6 +192,19 @@ def _tree(release: Release, name: str) -> Hierarchy:
     return Hierarchy.from_csv(release.share / "data" / name)
 
 
+def _built_in(tree: Hierarchy) -> Vocabulary | None:
+    """The built-in vocabulary that a tree is of, by the name of its root."""
+    return next((made for load in VOCABULARIES.values() if (made := load()).name == tree.labels[0]), None)
+
+
+def _whole(tree: Hierarchy, lens: Trajectories) -> Hierarchy:
+    """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have."""
+    vocabulary = _built_in(tree)
+    if vocabulary is None or set(lens.labels) <= set(tree.leaf_labels()):
+        return tree
+    return vocabulary.hierarchy(lens.labels)
+
+
 def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
     """The tree with levels that a reader knows: years of an age block; of codes the kind of ICD node, or height."""
     import dataclasses
@@ -200,10 +214,8 @@ def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
         steps = sorted({1 << max(0, (w - 1).bit_length()) for w in widths})
         level = np.array([steps.index(1 << max(0, (w - 1).bit_length())) for w in widths], np.int32)
         return dataclasses.replace(tree, level=level, level_names=tuple(f"{w}-year" for w in steps))
-    from leeward.vocabulary import VOCABULARIES
-
-    if tree.labels[0] in {load().name for load in VOCABULARIES.values()}:
-        vocabulary = next(load() for load in VOCABULARIES.values() if load().name == tree.labels[0])
+    vocabulary = _built_in(tree)
+    if vocabulary is not None:
         built = vocabulary.hierarchy(tree.leaf_labels())
         if built == tree:
             return built

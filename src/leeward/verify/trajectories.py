@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,14 @@ def read_tree(file: Path) -> tuple[Tree | None, str]:
         return None, "missing or damaged."
     if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
         return None, "the columns are not node,parent."
-    labels = tuple(row[0] for row in rows[1:])
+    return tree_of([(row[0], row[1]) for row in rows[1:]])
+
+
+def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
+    """The tree of (node, parent) pairs, or what is wrong with them."""
+    labels = tuple(label for label, _ in pairs)
     index = {label: number for number, label in enumerate(labels)}
-    parents = [row[1] for row in rows[1:]]
+    parents = [parent for _, parent in pairs]
     if len(index) < len(labels) or sum(not parent for parent in parents) != 1:
         return None, "a node stands twice, or there is not exactly one root."
     if any(parent and parent not in index for parent in parents):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released, numbered
+from leeward.verify.trajectories import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
 
 Longs = NDArray[np.int64]
 
@@ -19,6 +19,9 @@ MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
 and looked at singly."""
 
 SAMPLED_GROUPS = 2_000
+
+COMMON = "of at least k patients"
+"""What a release says whose code hierarchy lists the codes of a built-in vocabulary that k patients have."""
 
 OPEN_END, OPEN_END_OWN = 127, 150
 """The oldest age below an open-ended label (`90+`) of the built-in trees, and of a custodian's own."""
@@ -43,7 +46,14 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     if "age" not in source.events.columns:
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    frame, unknown = leaves_of(source, released, share.manifest["parameters"].get("ages") == "custom")
+    usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
+    checks: list[Check] = []
+    if (whole := vocabulary_tree(released, share, usable)) is not None:
+        checks.append(listed_by_k(released, whole, usable, share.guarantee("k")))
+        if not checks[0].passed:
+            return checks
+        released = on_tree(released, whole)
+    frame, unknown = leaves_of(usable, released.code_tree)
     if unknown:
         return [
             Check(
@@ -52,7 +62,7 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         ]
     n = len(released.offsets) - 1
     patients = frame["patient"].n_unique()
-    checks = [
+    checks += [
         Check(
             "source_patients",
             patients == n,
@@ -77,38 +87,79 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     return checks
 
 
-def leaves_of(source: Source, released: Released, own_tree: bool) -> tuple[pl.DataFrame, int]:
-    """`patient`, `code`, `age` as leaf numbers, usable rows only, in order; and how many codes are unknown."""
+def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame) -> Tree | None:
+    """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
+    k patients have; None where the hierarchy is a stated one."""
+    from leeward.vocabulary import VOCABULARIES
+
+    if share.manifest["parameters"].get("listed_codes") != COMMON:
+        return None
+    made = [load() for load in VOCABULARIES.values()]
+    vocabulary = next((each for each in made if each.name == released.code_tree.labels[0]), None)
+    if vocabulary is None:
+        return None
+    return tree_of(vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs())[0]
+
+
+def listed_by_k(released: Released, whole: Tree, usable: pl.DataFrame, k: int) -> Check:
+    """The published hierarchy is the part of the vocabulary's that k patients have a code below."""
+    rows = usable.select("patient", "text").unique()
+    leaf = np.array([whole.leaf[code] for code in rows["text"].to_list()], np.int64)
+    order = np.argsort(leaf, kind="stable")
+    leaf, patient = leaf[order], rows["patient"].rank("dense").to_numpy().astype(np.int64)[order]
+    bounds = np.searchsorted(leaf, np.stack([whole.low, whole.high])).T.tolist()
+    common = {
+        label
+        for label, (first, last) in zip(whole.labels, bounds, strict=True)
+        if len(np.unique(patient[first:last])) >= k
+    }
+    published = set(released.code_tree.labels)
+    return of_count(
+        "hierarchy_lists_common_codes",
+        len(published ^ common),
+        f"The code hierarchy lists the {len(published):,} nodes that at least {k} patients have a code below.",
+        f"nodes are listed that fewer than {k} patients have a code below, or are missing.",
+    )
+
+
+def on_tree(released: Released, whole: Tree) -> Released:
+    """The published codes as nodes of a larger tree."""
+    labels = [*released.code_tree.labels, ""]
+    node = np.array([whole.index.get(label, -1) for label in labels], np.int64)
+    return replace(released, codes=node[released.codes], code_tree=whole)
+
+
+def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
+    """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age)."""
     bounds = []
     for label, leaf in released.age_tree.leaf.items():
         found = AGE_LABEL.fullmatch(label)
         assert found is not None  # the layout check has read every label
         bounds.append((int(found[1]), OLDEST if found[3] else int(found[2] or found[1]), leaf))
+    bounds.sort()
     leaf_of_year = np.full(OLDEST + 1, -1, np.int64)
-    for first, last, leaf in sorted(bounds):
+    for first, last, leaf in bounds:
         leaf_of_year[first : last + 1] = leaf
     rank_of_leaf = np.zeros(len(bounds), np.int64)
-    rank_of_leaf[[leaf for _, _, leaf in sorted(bounds)]] = np.arange(len(bounds))
-    events = source.events.select(
-        "patient", pl.col("code").cast(pl.String), pl.col("age").cast(pl.Float64).floor()
-    )
+    rank_of_leaf[[leaf for _, _, leaf in bounds]] = np.arange(len(bounds))
     oldest = max(last for _, last, _ in bounds)
     if oldest == OLDEST:
-        oldest = OPEN_END_OWN if own_tree else OPEN_END
+        oldest = OPEN_END_OWN if own_ages else OPEN_END
+    events = source.events.select(
+        "patient", text=pl.col("code").cast(pl.String), age=pl.col("age").cast(pl.Float64).floor()
+    )
     readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
     usable = events.filter(readable & pl.col("age").is_between(0, oldest))
-    year = usable["age"].to_numpy().astype(np.int64)
-    leaf = leaf_of_year[year]
-    distinct = usable["code"].unique()
-    numbers = pl.Series(
-        [released.code_tree.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64
-    )
-    code = usable["code"].replace_strict(distinct, numbers)
-    frame = (
-        usable.select("patient", text="code")
-        .with_columns(code=code, age=pl.Series(leaf), rank=pl.Series(rank_of_leaf[np.maximum(leaf, 0)]))
-        .filter(pl.col("age") >= 0)
-    )
+    leaf = leaf_of_year[usable["age"].to_numpy().astype(np.int64)]
+    ranks = rank_of_leaf[np.maximum(leaf, 0)]
+    return usable.with_columns(age=pl.Series(leaf), rank=pl.Series(ranks)).filter(pl.col("age") >= 0)
+
+
+def leaves_of(usable: pl.DataFrame, codes: Tree) -> tuple[pl.DataFrame, int]:
+    """`patient`, `code`, `age` as leaf numbers, in order; and how many codes are unknown."""
+    distinct = usable["text"].unique()
+    numbers = pl.Series([codes.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
+    frame = usable.with_columns(code=pl.col("text").replace_strict(distinct, numbers))
     unknown = int((numbers < 0).sum())
     return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
 

@@ -375,3 +375,52 @@ def test_missing_record_is_caught(out):
     path, _ = out
     rewritten(path, "records.parquet", lambda t: t.head(159))
     assert "layout" in failed(path)
+
+
+def with_rare_codes():
+    """250.00 and 401.9 for all; 250.01 of two patients, 250.02 of one other, 780.6 of one."""
+    rows = [(p, code, 40.0 + p % 3) for p in range(40) for code in ("250.00", "401.9")]
+    rows += [(0, "250.01", 50.0), (1, "250.01", 50.0), (2, "250.02", 50.0), (3, "780.6", 60.0)]
+    patient, code, age = zip(*rows, strict=True)
+    kind = pl.Enum(sorted(set(code)))
+    events = pl.DataFrame({"patient": patient, "code": pl.Series(code, dtype=kind), "age": age})
+    return Cohort(events.with_row_index("row", 1), name="made up", vocabulary="icd9")
+
+
+def listed(path):
+    with (path / "share" / "data" / "code_hierarchy.csv").open(newline="") as file:
+        return {row["node"] for row in csv.DictReader(file)}
+
+
+def test_hierarchy_made_of_the_datas_codes_lists_only_those_that_k_patients_have(tmp_path):
+    result = released(tmp_path, with_rare_codes(), k=3)
+    names = listed(tmp_path / "out")
+    assert {"250.00", "401.9"} <= names and not {"250.01", "250.02", "780.6"} & names
+    assert result.verification.passed and result.verification["hierarchy_lists_common_codes"].passed
+    assert result.measures["loss"]["total"] == pytest.approx(result.measures["method"]["total"])
+
+
+def test_node_above_rare_codes_is_listed_where_k_patients_are_below_it(tmp_path):
+    source = with_rare_codes()
+    events = source.require_events().filter(pl.col("code").cast(pl.String) != "250.00")
+    released(tmp_path, dataclasses.replace(source, events=events), k=3)
+    names = listed(tmp_path / "out")
+    assert "250.0" in names and not {"250.01", "250.02"} & names
+
+
+def test_stated_list_of_codes_is_published_whole(tmp_path):
+    codes = ("250.00", "250.01", "250.02", "401.9", "780.6", "786.05")
+    result = released(tmp_path, with_rare_codes(), k=3, codes=codes)
+    assert set(codes) <= listed(tmp_path / "out") and result.verification.passed
+
+
+def test_rare_code_in_the_hierarchy_is_caught(tmp_path):
+    released(tmp_path, with_rare_codes(), k=3)
+    rewritten(tmp_path / "out", "code_hierarchy.csv", lambda text: text + '"250.01","250.0"\n')
+    outcome = verify(tmp_path / "out", Source(with_rare_codes().require_events()))
+    assert not outcome["hierarchy_lists_common_codes"].passed
+
+
+def test_diversity_of_codes_needs_a_stated_list(tmp_path):
+    with pytest.raises(BadInput, match="must be stated"):
+        released(tmp_path, with_rare_codes(), k=3, sensitive=("401.9",), diversity=2)

@@ -139,6 +139,11 @@ class Trajectories:
         lens = cohort.trajectories(years.first, years.last)
         notices = self._told(cohort, lens)
         tree, found_in_data = self._code_tree(cohort, lens)
+        if found_in_data and self.sensitive:
+            raise BadInput(
+                f"{cohort.name}: `sensitive` bounds the share of sensitive codes below a value, so the codes of the "
+                "hierarchy must be stated: give `codes`, or a hierarchy file."
+            )
         spaces = self._space(cohort, lens, tree, years)
         payload = self._payload(cohort, lens)
         values = None if self.sensitive_column is None else _numbered(payload, self.sensitive_column)
@@ -155,21 +160,26 @@ class Trajectories:
         facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
         facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
         facts |= wording.facts_of(groups, records, spaces)
-        if found_in_data:
+        listed = wording.common_nodes(tree, records, self.k) if found_in_data else None
+        if listed is not None:
+            hidden = tree.n_leaves - int(listed[tree.leaves].sum())
             notices.append(
-                f"The released code hierarchy lists the {tree.n_leaves:,} codes that occur in the data; state a list "
-                "with `codes`, or a hierarchy file, if that may not be known."
+                f"No list of codes was stated: losses are shares of the {tree.n_leaves:,} codes that occur, and "
+                f"the released code hierarchy lists those that at least k = {self.k} patients have ({hidden:,} have "
+                "fewer). State a list with `codes`, or a hierarchy file, if it should not depend on the data."
             )
         randomness = randomness or Randomness.of(None)
         order = randomness.stream("trajectories", "records").permutation(len(records))
-        return wording.release_of(self, groups, spaces, order, payload, facts, notices, randomness.seeded)
+        return wording.release_of(
+            self, groups, spaces, order, payload, facts, notices, randomness.seeded, listed
+        )
 
     def parameters(self) -> dict[str, Any]:
         """The manifest's parameters: as given, nothing that was found in the data."""
         shown: dict[str, Any] = {"k": self.k, "joining": self.joining, "weights": list(self.weights)}
         shown |= {"ages": self.ages if "-" in self.ages or self.ages == "hipaa" else "custom"}
         shown |= {"hierarchy": self.hierarchy if hierarchies.is_built_in(self.hierarchy) else "custom"}
-        for name in ("payload", "sensitive"):
+        for name in ("codes", "payload", "sensitive"):
             if getattr(self, name):
                 shown[name] = list(getattr(self, name))
         for name in ("sensitive_column", "diversity", "widest_age"):

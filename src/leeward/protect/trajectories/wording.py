@@ -47,6 +47,9 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) sa
 - Pairs of a record are in order of age; pairs that share an age are in no order that says anything.
 """
 
+LISTED = "of at least k patients"
+"""The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
+
 EXAMPLES = 6
 """Groups shown to the custodian, as in the thesis's Table 4."""
 
@@ -66,20 +69,24 @@ def release_of(
     facts: dict[str, Any],
     notices: Sequence[str],
     seeded: bool,
+    listed: NDArray[np.bool_] | None = None,
 ) -> Anonymized:
-    """The release; released record i is record order[i] of the cohort."""
+    """The release; released record i is record order[i] of the cohort.
+
+    `listed`: the nodes of the code hierarchy that are published; None: all.
+    """
     carried = (
         "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
     )
     return Anonymized(
         method=method.name,
-        parameters=method.parameters(),
+        parameters=method.parameters() | ({} if listed is None else {"listed_codes": LISTED}),
         guarantee=guarantee_of(method),
         records=len(order),
         tables=(
             ReleaseTable.of("trajectories.parquet", _trajectories(groups, spaces, order)),
             ReleaseTable.of("records.parquet", _records(order, payload)),
-            ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy)),
+            ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy, listed)),
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
         ),
         readme=README.format(k=method.k, payload=carried),
@@ -129,8 +136,31 @@ def _places(order: NDArray[np.int64]) -> pa.Table:
     return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
 
 
-def _hierarchy(tree: Hierarchy) -> pa.Table:
-    nodes, parents = zip(*tree.to_pairs(), strict=True)
+def common_nodes(tree: Hierarchy, records: Records, k: int) -> NDArray[np.bool_]:
+    """The nodes that at least k records have a code below.
+
+    Published values are among them, since k records share each. What a hierarchy that is made of the data's own codes
+    would tell beyond them is not covered by k-anonymity: that somebody has a rare code.
+    """
+    owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
+    held = np.unique(owner * len(tree) + records.codes)
+    node = (held % len(tree)).astype(np.int32)
+    common = np.bincount(node, minlength=len(tree)) >= k
+    owner, node = held[~common[node]] // len(tree), node[~common[node]]
+    for deep in range(int(tree.depth.max()), 0, -1):  # rare ones count for the node above
+        node = np.where(tree.depth[node] == deep, tree.parent[node], node)
+        held = np.unique(owner * len(tree) + node)
+        common |= np.bincount(held % len(tree), minlength=len(tree)) >= k
+        common[tree.parent[common & (tree.depth == deep)]] = True
+    return common
+
+
+def _hierarchy(tree: Hierarchy, listed: NDArray[np.bool_] | None = None) -> pa.Table:
+    pairs = tree.to_pairs()
+    if listed is not None:
+        names = {label for label, shown in zip(tree.labels, listed, strict=True) if shown}
+        pairs = [pair for pair in pairs if pair[0] in names]
+    nodes, parents = zip(*pairs, strict=True)
     return pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
 
 
