@@ -1,0 +1,1 @@
+"""Differentially private counts: the count index, the query language, mechanisms and the ledger."""

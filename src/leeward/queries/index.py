@@ -1,0 +1,303 @@
+"""The count index: exact counts of patients and of rows, for the charged path only.
+
+Nothing here adds noise and nothing here is for a recipient's eyes: `answering` charges, draws and asks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from leeward.errors import BadInput
+from leeward.queries import store
+from leeward.queries.query import (
+    EXACT,
+    Predicate,
+    Query,
+    from_month_numbers,
+    in_months,
+    month_number,
+    quoted,
+)
+from leeward.queries.vocabulary import Terms, nearest
+
+Unit = Literal["patient", "note"]
+
+KEPT = 4096
+"""Bitmaps of terms, nodes and conditions that are kept in memory."""
+
+
+class Index:
+    """An index on disk, opened for reading. Safe for threads: bitmaps are only read.
+
+    `rows`, `patients`, `values` and every count are exact data and stay with the custodian; `meta` and `terms` are
+    public.
+    """
+
+    def __init__(self, stored: store.Stored) -> None:
+        self.path: Path = stored.path
+        self.meta: store.Meta = stored.meta
+        self.rows: int = stored.rows
+        self.patients: int = stored.patients
+        self.terms = Terms.from_tables(
+            stored.vocabulary, stored.aliases, stored.meta.vocabulary, stored.meta.vocabulary_public
+        )
+        self._bytes = stored.bitmaps
+        self._patient_of_row: NDArray[np.int32] | None = (
+            None if stored.patient_of_row is None else np.frombuffer(stored.patient_of_row, np.int32)
+        )
+        self._places: dict[str, dict[str, tuple[int, int]]] = {
+            "": {},
+            **{qid.name: {} for qid in self.meta.qids},
+        }
+        columns = [
+            stored.directory.column(name).to_pylist() for name in ("column", "value", "offset", "length")
+        ]
+        for column, value, offset, length in zip(*columns, strict=True):
+            self._places[column][value] = (offset, length)
+        self._kept: OrderedDict[object, Any] = OrderedDict()
+
+    @staticmethod
+    def open(path: str | Path) -> Index:
+        """Open the index in the folder `path`.
+
+        Raises
+        ------
+        BadInput
+            No index, one of another version, or a damaged one.
+        """
+        return Index(store.read(path))
+
+    # -- what is public ----
+
+    def resolve(self, query: Query) -> Query:
+        """The query in the index's canonical form: its `canonical()` identifies it for the ledger.
+
+        Aliases, labels and nodes become one name each, a term that another one implies is dropped, conditions are
+        typed and cut to the public domain. Uses public vocabulary and domains only, never data.
+
+        Raises
+        ------
+        BadInput
+            Unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does not
+            take, a value outside a declared domain of texts.
+        """
+        names = [self.terms.resolve(term) for term in query.terms]
+        members = {name: self.terms.members(name) for name in names}
+        kept = [name for name in members if not any(other < members[name] for other in members.values())]
+        typed = (self._typed(predicate) for predicate in query.predicates)
+        resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
+        object.__setattr__(resolved, "terms", tuple(sorted(kept)))
+        object.__setattr__(resolved, "predicates", tuple(sorted(p for p in typed if p is not None)))
+        return resolved
+
+    def domain(self, qid: str) -> tuple[str, ...] | None:
+        """Every permissible value of a quasi-identifier, in order, where a domain was declared (public)."""
+        known = self.meta.qid(qid)
+        if known.domain is None or known.kind == "text":
+            return known.domain
+        low, high = (_number(known, end) for end in known.domain)
+        return tuple(_written(known, n) for n in range(low, high + 1))
+
+    def _typed(self, predicate: Predicate) -> Predicate | None:
+        qid = self.meta.qid(predicate.qid)
+        if qid.kind == "text":
+            return _of_text(qid, predicate)
+        if qid.kind == "month":
+            found = in_months(predicate)
+        else:
+            if predicate.kind == "prefix":
+                raise BadInput(
+                    f"`{qid.name}` holds whole numbers, which have no wildcard; write a range, as in 80..89."
+                )
+            found = predicate
+        low = _number(qid, found.low)
+        high = _number(qid, found.high or found.low)
+        if low > high:
+            raise BadInput(f"`{qid.name}`: the range runs backwards; write the smaller value first.")
+        if qid.domain is not None:
+            first, last = (_number(qid, end) for end in qid.domain)
+            if first <= high and low <= last:
+                low, high = max(low, first), min(high, last)
+        if qid.kind == "month":
+            return from_month_numbers(qid.name, low, high)
+        return Predicate(qid.name, "equals", str(low)) if low == high else Predicate(
+            qid.name, "range", str(low), str(high)
+        )  # fmt: skip
+
+    # -- exact data ----
+
+    def count(self, query: Query, unit: Unit = "patient") -> int:
+        """How many distinct patients have a row that matches, or how many rows match (`unit="note"`). Exact."""
+        return self.size_of(self.matching(query), unit)
+
+    def count_by(
+        self, query: Query, qid: str, values: Sequence[str], unit: Unit = "patient", most: int | None = None
+    ) -> NDArray[np.int64]:
+        """Counts of `query` in each bin `qid = value`, int64[len(values)]. Exact.
+
+        `values` must be chosen without looking at the data. With `most` a patient counts in no more than that many
+        bins (in the first ones, in the order of `values`), so the counts of two data sets that differ in one patient
+        differ by at most `most` in sum; rows beyond are left out too where rows are counted.
+        """
+        rows = self.matching(query)
+        bins = [rows & self._condition(self._bin(qid, value)) for value in values]
+        if most is None or self.meta.qid(qid).per_patient:
+            return np.array([self.size_of(each, unit) for each in bins], np.int64)
+        used = np.zeros(self.patients, np.int32)
+        counts = np.zeros(len(values), np.int64)
+        for i, each in enumerate(bins):
+            people = self.patients_of(each)
+            if unit == "patient":
+                people = np.unique(people)
+                people = people[used[people] < most]
+                used[people] += 1
+                counts[i] = len(people)
+            else:
+                who, many = np.unique(people, return_counts=True)
+                taken = np.minimum(many, most - used[who])
+                used[who] += taken.astype(np.int32)
+                counts[i] = int(taken.sum())
+        return counts
+
+    def matching(self, query: Query) -> BitMap:
+        """The rows that match; not to be changed. Exact."""
+        resolved = self.resolve(query)
+        parts = [self._term(name) for name in resolved.terms]
+        parts += [self._condition(predicate) for predicate in resolved.predicates]
+        parts.sort(key=len)
+        found = parts[0]
+        for other in parts[1:]:
+            found = found & other
+        return found
+
+    def size_of(self, rows: BitMap, unit: Unit = "patient") -> int:
+        """Number of distinct patients, or of rows, of a bitmap of rows."""
+        if unit not in ("patient", "note"):
+            raise BadInput(f"`unit` is patient or note; got {unit!r}.")
+        if unit == "note" or self._patient_of_row is None:
+            return len(rows)
+        people = self.patients_of(rows)
+        # Rows are sorted by patient: a new patient begins where the number changes.
+        return int(np.count_nonzero(people[1:] != people[:-1])) + 1 if len(people) else 0
+
+    def patients_of(self, rows: BitMap) -> NDArray[np.int32]:
+        """The patient's number of each row of a bitmap, ascending."""
+        numbers = np.frombuffer(rows.to_array(), np.uint32)
+        return numbers.astype(np.int32) if self._patient_of_row is None else self._patient_of_row[numbers]
+
+    def values(self, qid: str) -> tuple[str, ...]:
+        """The values of a quasi-identifier that the data hold, in order. Exact: never for a recipient."""
+        known = self.meta.qid(qid)
+        held = self._places[known.name]
+        return tuple(sorted(held) if known.kind == "text" else sorted(held, key=lambda v: _number(known, v)))
+
+    def bitmap(self, column: str, value: str) -> BitMap:
+        """The rows with a term (`column` empty) or a value; empty where no row has it. Not to be changed."""
+        place = self._places[column].get(value)
+        if place is None:
+            return BitMap()
+        key = (column, value)
+        found = self._kept.get(key)
+        if found is None:
+            offset, length = place
+            found = self._keep(key, BitMap.deserialize(bytes(self._bytes[offset : offset + length])))
+        return found
+
+    def _term(self, name: str) -> BitMap:
+        members = self.terms.members(name)
+        if len(members) == 1:
+            return self.bitmap("", self.terms.terms[next(iter(members))])
+        return self._union(("node", name), "", (self.terms.terms[i] for i in members))
+
+    def _condition(self, predicate: Predicate) -> BitMap:
+        qid = self.meta.qid(predicate.qid)
+        held = self._places[qid.name]
+        if predicate.kind == "equals":
+            return self.bitmap(qid.name, predicate.low)
+        if predicate.kind == "prefix":
+            wanted = [value for value in held if value.startswith(predicate.low)]
+        else:
+            low, high = _number(qid, predicate.low), _number(qid, predicate.high)
+            wanted = [value for value in held if low <= _number(qid, value) <= high]
+        return self._union(predicate, qid.name, wanted)
+
+    def _bin(self, qid: str, value: str) -> Predicate:
+        found = self._typed(Predicate(qid, "equals", value.casefold()))
+        if found is None or found.kind != "equals":
+            raise BadInput(f"`{qid}`: a bin is one value.")
+        return found
+
+    def _union(self, key: object, column: str, values: Iterable[str]) -> BitMap:
+        found = self._kept.get(key)
+        if found is None:
+            parts = [self.bitmap(column, value) for value in values]
+            found = self._keep(
+                key, BitMap.union(*parts) if len(parts) > 1 else parts[0] if parts else BitMap()
+            )
+        return found
+
+    def _keep(self, key: object, bitmap: BitMap) -> BitMap:
+        while len(self._kept) >= KEPT:
+            try:
+                self._kept.popitem(last=False)
+            except KeyError:  # another thread emptied it meanwhile
+                break
+        self._kept[key] = bitmap
+        return bitmap
+
+
+def _number(qid: store.Qid, text: str) -> int:
+    if qid.kind == "month":
+        found = month_number(text)
+        if found is None:
+            raise BadInput(f"`{qid.name}`: a month is written YYYY-MM.")
+        return found
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInput(f"`{qid.name}` holds whole numbers; write one, or a range as in 0..17.") from None
+
+
+def _written(qid: store.Qid, number: int) -> str:
+    return from_month_numbers(qid.name, number, number).low if qid.kind == "month" else str(number)
+
+
+def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate | None:
+    """A condition on text; with a declared domain equal sets of values have one form."""
+    if predicate.kind == "range":
+        raise BadInput(
+            f"`{qid.name}` holds text, which has no ranges; write a value, or a beginning as in 1230*."
+        )
+    if qid.domain is None:
+        return predicate
+    if predicate.kind == "equals":
+        if predicate.low not in qid.domain:
+            near = nearest(predicate.low, qid.domain)
+            hint = f" Nearest: {', '.join(near)}." if near else ""
+            raise BadInput(
+                f"`{qid.name}`: {quoted(predicate.low)} is not among its permissible values.{hint}"
+            )
+        return predicate
+    meant = [value for value in qid.domain if value.startswith(predicate.low)]
+    if len(meant) == 1:
+        return replace(predicate, kind="equals", low=meant[0])
+    return replace(predicate, low=_common_beginning(meant)) if meant else predicate
+
+
+def _common_beginning(values: Sequence[str]) -> str:
+    first, last = min(values), max(values)
+    size = 0
+    while size < min(len(first), len(last)) and first[size] == last[size]:
+        size += 1
+    return first[:size]
+
+
+__all__ = ["EXACT", "Index", "Query", "Unit"]

@@ -1,0 +1,242 @@
+"""The query language: at least one health term, all of them required, and conditions on quasi-identifiers.
+
+`parse("sore throat & fever", when="2009-04..2009-06", zip="1230*")` is the paper's ⟨April–June 2009, 1230*, {sore
+throat, fever}⟩ (Li & Qin 2017, section 3; ALGORITHMS §7). A condition is an equality (`9`), an inclusive range
+(`0..17`) or a trailing wildcard (`1230*`). Two texts that must mean the same have the same `canonical()` form; what
+also needs the index's public vocabulary and domains (nodes, types) is done by `Index.resolve`. Nothing here looks at
+data, so whether a query is refused says nothing about them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from leeward.errors import BadInput
+
+WHEN = "when"
+"""The quasi-identifier of the visit's month, `YYYY-MM`."""
+
+EXACT = "="
+"""In front of a term: the code itself, without the codes below it."""
+
+SPECIAL = re.compile(r'[&;="*]|\.\.|^\s|\s$|^$')
+MONTH = re.compile(r"(\d{4})-(\d{1,2})")
+PIECE = re.compile(r'"[^"]*"|&|[^"&]+|"')
+DECADE = {"0": (1, 9), "1": (10, 12)}
+
+Kind = Literal["equals", "range", "prefix"]
+
+
+@dataclass(frozen=True, order=True)
+class Predicate:
+    """One condition on a quasi-identifier.
+
+    `low` is the value (`equals`), the lower end (`range`) or the text before the star (`prefix`); `high` the upper
+    end, included, of a range and empty otherwise.
+    """
+
+    qid: str
+    kind: Kind
+    low: str
+    high: str = ""
+
+    def text(self) -> str:
+        """As a person writes it: `9`, `0..17`, `1230*`."""
+        if self.kind == "range":
+            return f"{self.low}..{self.high}"
+        return f"{self.low}*" if self.kind == "prefix" else self.low
+
+
+@dataclass(frozen=True)
+class Query:
+    """Terms that a row must all hold, and conditions on its quasi-identifiers.
+
+    `terms` are folded (`folded`), sorted and without repeats, at least one; `predicates` sorted by quasi-identifier,
+    at most one each.
+    """
+
+    terms: tuple[str, ...]
+    predicates: tuple[Predicate, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise BadInput("a query needs at least one health term; for example `sore throat & fever`.")
+        object.__setattr__(self, "terms", tuple(sorted(set(self.terms))))
+        object.__setattr__(self, "predicates", tuple(sorted(self.predicates)))
+        names = [predicate.qid for predicate in self.predicates]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadInput(f"`{name}` has two conditions; a query takes one each.")
+
+    def canonical(self) -> str:
+        """The text that identifies the query: the same for every order of terms and conditions.
+
+        Ask it of `Index.resolve(query)`: only there are nodes, aliases and types known.
+        """
+        parts = [" & ".join(quoted(term) for term in self.terms)]
+        parts += [f"{quoted(each.qid)}={_canonical_condition(each)}" for each in self.predicates]
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        return self.canonical()
+
+
+def parse(text: str, conditions: Mapping[str, str] | None = None, /, **more: str) -> Query:
+    """A query from its terms (`sore throat & fever`) and its conditions by quasi-identifier.
+
+    A term that has a `&` in it is put in double quotes. `=401` is the code 401 alone, `401` with all codes below it.
+
+    Raises
+    ------
+    BadInput
+        No term, an empty term, a malformed range, a wildcard that is not at the end, a quasi-identifier twice.
+    """
+    given = {**(conditions or {}), **more}
+    predicates = [condition(name, value) for name, value in given.items()]
+    return Query(terms_of(text), tuple(each for each in predicates if each is not None))
+
+
+def terms_of(text: str) -> tuple[str, ...]:
+    """The terms between the `&` of a text, folded."""
+    terms: list[str] = []
+    current: list[str] = []
+    for piece in PIECE.findall(text):
+        if piece == '"':
+            raise BadInput("the query has a quotation mark without its partner.")
+        if piece == "&":
+            terms.append(_joined(current))
+            current = []
+        else:
+            current.append(piece)
+    terms.append(_joined(current))
+    return tuple(terms)
+
+
+def _joined(pieces: list[str]) -> str:
+    whole = "".join(pieces).strip()
+    exact = whole.startswith(EXACT)
+    inner = whole[len(EXACT) :].strip() if exact else whole
+    if len(inner) > 1 and inner.startswith('"') and inner.endswith('"') and inner.count('"') == 2:
+        inner = inner[1:-1]
+    elif '"' in inner:
+        raise BadInput("quotation marks go around a whole term.")
+    elif any(sign in inner for sign in "|!;*"):
+        raise BadInput(
+            "a query joins terms by & only (all are required); put a term that holds |, !, ; or * in double quotes."
+        )
+    if not folded(inner):
+        raise BadInput("a query needs a term on each side of &; for example `sore throat & fever`.")
+    return (EXACT if exact else "") + folded(inner)
+
+
+def folded(text: str) -> str:
+    """A name without differences of case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def condition(qid: str, text: str) -> Predicate | None:
+    """One condition from its text; None when it says nothing (`*`).
+
+    Raises
+    ------
+    BadInput
+        A range without both ends, or with a third; a wildcard that is not the last character.
+    """
+    name, value = folded(qid), text.strip()
+    if not name:
+        raise BadInput("a condition needs the name of a quasi-identifier.")
+    if not value:
+        raise BadInput(f"`{name}`: the condition is empty; give a value, a range a..b or a prefix with *.")
+    if value == "*":
+        return None
+    if "*" in value[:-1]:
+        raise BadInput(f"`{name}`: the wildcard * can only be the last character, as in 1230*.")
+    if ".." in value:
+        low, _, high = value.partition("..")
+        low, high = folded(low), folded(high)
+        if not low or not high or ".." in high or high.startswith(".") or "*" in value:
+            raise BadInput(
+                f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
+            )
+        found = Predicate(name, "range", low, high)
+        found = Predicate(name, "equals", low) if low == high else found
+    elif value.endswith("*"):
+        found = Predicate(name, "prefix", folded(value[:-1]))
+    else:
+        found = Predicate(name, "equals", folded(value))
+    return in_months(found) if name == WHEN else found
+
+
+def in_months(predicate: Predicate) -> Predicate:
+    """A condition on months as one month or a range of months; a year stands for its twelve.
+
+    Raises
+    ------
+    BadInput
+        Not `YYYY-MM` or `YYYY`, no such month, or a range that runs backwards.
+    """
+    if predicate.kind == "prefix":
+        low, high = _months_with_prefix(predicate)
+    else:
+        low = _month(predicate.qid, predicate.low)[0]
+        high = _month(predicate.qid, predicate.high or predicate.low)[1]
+    if low > high:
+        raise BadInput(f"`{predicate.qid}`: the range runs backwards; write the earlier month first.")
+    return from_month_numbers(predicate.qid, low, high)
+
+
+def from_month_numbers(qid: str, low: int, high: int) -> Predicate:
+    """The condition for the months numbered `low` to `high`, both included (12 × year + month − 1)."""
+    if low == high:
+        return Predicate(qid, "equals", month_text(low))
+    return Predicate(qid, "range", month_text(low), month_text(high))
+
+
+def month_number(text: str) -> int | None:
+    """12 × year + month − 1 of `YYYY-MM`; None for another text."""
+    found = MONTH.fullmatch(text)
+    if found is None or not 1 <= int(found[2]) <= 12:
+        return None
+    return 12 * int(found[1]) + int(found[2]) - 1
+
+
+def month_text(number: int) -> str:
+    """`YYYY-MM` of a month's number."""
+    return f"{number // 12:04d}-{number % 12 + 1:02d}"
+
+
+def _month(qid: str, text: str) -> tuple[int, int]:
+    if re.fullmatch(r"\d{4}", text):
+        return 12 * int(text), 12 * int(text) + 11
+    number = month_number(text)
+    if number is None:
+        raise BadInput(f"`{qid}`: a month is written YYYY-MM and a year YYYY, as in 2009-04..2009-06.")
+    return number, number
+
+
+def _months_with_prefix(predicate: Predicate) -> tuple[int, int]:
+    """Months that begin with a whole year and up to one digit of the month: an interval, so that it equals a range."""
+    found = re.fullmatch(r"(\d{4})(?:-([01]?))?", predicate.low)
+    if found is None:
+        raise BadInput(
+            f"`{predicate.qid}`: before the * of a month stands at least the year, as in 2009-* or 2009-0*."
+        )
+    first, last = DECADE[found[2]] if found[2] else (1, 12)
+    return 12 * int(found[1]) + first - 1, 12 * int(found[1]) + last - 1
+
+
+def quoted(text: str) -> str:
+    """A name in a canonical form: bare, or as a JSON text where it holds a sign of the language."""
+    body = text[len(EXACT) :] if text.startswith(EXACT) else text
+    mark = EXACT if text.startswith(EXACT) else ""
+    return mark + (json.dumps(body, ensure_ascii=False) if SPECIAL.search(body) else body)
+
+
+def _canonical_condition(predicate: Predicate) -> str:
+    if predicate.kind == "range":
+        return f"{quoted(predicate.low)}..{quoted(predicate.high)}"
+    return f"{quoted(predicate.low)}{'*' if predicate.kind == 'prefix' else ''}"
