@@ -37,7 +37,7 @@ README = """\
 `data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
 in order of age), `code` and `age` (text: nodes of the two hierarchies; an age is `33` or `33-36`).
 `data/records.parquet` holds one row a record{payload}; a record without any row in `trajectories.parquet` lost all its
-pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) say what stands below each value.
+pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) say what stands below each value{listed}.
 
 - At least {k} records share each published trajectory.
 - A generalized value stands for one of the leaves below it; which one is unknown. Reading each as equally likely, a
@@ -49,6 +49,8 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) sa
 
 LISTED = "of at least k patients"
 """The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
+
+UNLISTED = "; codes that fewer than {k} patients have are not listed there"
 
 EXAMPLES = 6
 """Groups shown to the custodian, as in the thesis's Table 4."""
@@ -89,7 +91,9 @@ def release_of(
             ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy, listed)),
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
         ),
-        readme=README.format(k=method.k, payload=carried),
+        readme=README.format(
+            k=method.k, payload=carried, listed="" if listed is None else UNLISTED.format(k=method.k)
+        ),
         custody_tables=(ReleaseTable.of("records.parquet", _places(order)),),
         custody=facts,
         notices=tuple(notices),
