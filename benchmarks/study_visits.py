@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.cli.cohort import extract, restricted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
+from leeward.cohort.subset import restricted
 from leeward.cohort.synthetic.visits import SNPS, write_visits
+from leeward.extraction import extract
 from leeward.measure import phewas
 from leeward.measure.phewas_phenotypes import phenotypes_of
 from leeward.measure.visits import mentions_of
@@ -88,9 +89,7 @@ def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int,
             generator = np.random.Generator(np.random.Philox(key=seed * 1000 + draw))
             patients = everyone.visits().patients.sample(COHORT, seed=seed * 1000 + draw).sort()
             cohort = restricted(everyone, patients)
-            cohort = dataclasses.replace(
-                cohort, patients=simulated_snps(cohort, mapping, generator), _lenses={}
-            )
+            cohort = dataclasses.replace(cohort, patients=simulated_snps(cohort, mapping, generator))
             found = {
                 "drawn from the population": drawn(
                     place / f"uci-{level}", cohort, mapping, place / f"d-{level}-{draw}", seed
@@ -144,8 +143,7 @@ def drawn(master: Path, cohort: Cohort, mapping: Path, out: Path, seed: int) -> 
         measures=measures_of(mapping),
         seed=seed,
     )
-    figures: dict[str, Any] = result["measures"]
-    return figures
+    return dict(result.measures)
 
 
 def alone(cohort: Cohort, level: dict[str, Any], mapping: Path, out: Path, seed: int) -> dict[str, Any]:
@@ -197,9 +195,7 @@ def synthetic(patients: int, mapping: Path, levels: Sequence[str], seed: int, pl
     cohorts = {
         name: everyone if name == "population" else restricted(everyone, ids) for name, ids in groups.items()
     }
-    study = dataclasses.replace(
-        cohorts["study"], patients=attributes.filter(pl.col("study") == 1), _lenses={}
-    )
+    study = dataclasses.replace(cohorts["study"], patients=attributes.filter(pl.col("study") == 1))
     associations, counts, tables = [], [], []
     for level in levels:
         begun = time.perf_counter()

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.cli.cohort import extract, restricted
 from leeward.cohort.readers import read
+from leeward.cohort.subset import restricted
+from leeward.extraction import extract
 from leeward.measure import phewas
 from leeward.measure.phewas_phenotypes import Phenotypes, phenotypes_of
 from leeward.protect.visits import Visits
@@ -76,7 +77,7 @@ def uci(data: Path, place: Path) -> None:
     enforcement(everyone)
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
     cohort = restricted(everyone, chosen)
-    drawn = extract(place / "uci-visit", chosen, place / "drawn", original=cohort, seed=1)["measures"]
+    drawn = extract(place / "uci-visit", chosen, place / "drawn", original=cohort, seed=1).measures
     alone = protect(cohort, Visits(k=K), place / "alone", seed=1).measures
     shared = drawn["method"]["shared_by"]
     print(
@@ -189,7 +190,7 @@ def strategies(events: pl.DataFrame, people: pl.DataFrame, maps: list[str], cova
                     "seed": 1,
                 }
                 drawn = extract(folder / name, chosen, folder / f"from-{name}", **given)
-                found[f"drawn from the {name}"] = drawn["measures"]
+                found[f"drawn from the {name}"] = dict(drawn.measures)
             single = protect(
                 cohort, Visits(k=K, payload=payload, **method), folder / "alone", seed=1, measures=wanted
             )

@@ -20,11 +20,13 @@ from leeward.version import __version__
 if TYPE_CHECKING:
     from leeward.cohort import Cohort, read
     from leeward.cohort import synthetic as synth
+    from leeward.extraction import extract
     from leeward.measure.estimates import estimate
     from leeward.protect.condensation import Condensation
     from leeward.protect.constraints import Constraints
     from leeward.protect.disassociation import Disassociation
     from leeward.protect.tables import KAnonymity
+    from leeward.protect.visits import Visits
     from leeward.release import Release
     from leeward.workflow import Result, measure, protect, run, verify
 
@@ -40,8 +42,10 @@ __all__ = [
     "Release",
     "Result",
     "VerificationFailed",
+    "Visits",
     "__version__",
     "estimate",
+    "extract",
     "measure",
     "protect",
     "read",
@@ -58,7 +62,9 @@ _WHERE = {
     "KAnonymity": "leeward.protect.tables:KAnonymity",
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
+    "Visits": "leeward.protect.visits:Visits",
     "estimate": "leeward.measure.estimates:estimate",
+    "extract": "leeward.extraction:extract",
     "measure": "leeward.workflow:measure",
     "protect": "leeward.workflow:protect",
     "read": "leeward.cohort.readers:read",

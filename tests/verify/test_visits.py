@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.protect.visits.frames import cohort
 
-from leeward.cli.cohort import extract
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.extraction import extract
 from leeward.protect.visits import Visits
 from leeward.workflow import protect, verify
 

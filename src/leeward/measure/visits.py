@@ -20,6 +20,7 @@ from leeward.errors import BadInput
 from leeward.measure import phewas
 from leeward.measure.phewas_phenotypes import Phenotypes, phenotypes_of
 from leeward.release import Release
+from leeward.release.visit_lists import VisitLists, read_visit_lists
 
 DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}})
 MEMBERS = "|"
@@ -63,17 +64,20 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> d
     """
     if options:
         raise BadInput("`measure: retention` takes no options.")
+    from leeward.measure._visit_kernels import distinct_pairs
+
     sets = cohort.code_sets()
     supports = sets.supports()
     k = int(release.guarantee["k"])
-    pairs = _record_labels(release)
-    labels = pairs["codes"].unique().sort().to_list()
-    single = [label for label in labels if MEMBERS not in label and label in set(sets.codes)]
-    members = {member for label in labels for member in label.split(MEMBERS)} & set(sets.codes)
+    visits = lists_of(release)
+    held = distinct_pairs(visits.record, visits.offsets, visits.values, len(visits.labels))
+    known = set(sets.codes)
+    single = [place for place, label in enumerate(visits.labels) if MEMBERS not in label and label in known]
+    members = {member for label in visits.labels for member in label.split(MEMBERS)} & known
     dc = {
         "original": int(supports.sum()),
-        "released": pairs.height,
-        "ungeneralized": pairs.filter(pl.col("codes").is_in(single)).height,
+        "released": int(held.sum()),
+        "ungeneralized": int(held[single].sum()),
         "suppression_only": int(supports[supports >= k].sum()),
     }
     cc = {
@@ -86,7 +90,7 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> d
     return {
         "dc": {**dc, **_shares(dc, population.get("dc"))},
         "cc": {**cc, **_shares(cc, population.get("cc"))},
-        "records": {"released": release.records, "with_codes": pairs["record"].n_unique()},
+        "records": {"released": release.records, "with_codes": len(np.unique(visits.record))},
     }
 
 
@@ -100,15 +104,9 @@ def _shares(counts: Mapping[str, int], population: int | None) -> dict[str, floa
     return found
 
 
-def _record_labels(release: Release) -> pl.DataFrame:
-    """Distinct (record, codes) pairs of the release."""
-    table = release.table("visits.parquet").select("record", "codes").explode("codes")
-    return (
-        table.with_columns(pl.col("codes").cast(pl.Categorical))
-        .unique()
-        .collect()
-        .with_columns(pl.col("codes").cast(pl.String))
-    )
+def lists_of(release: Release) -> VisitLists:
+    """The released visits, those of a record together."""
+    return read_visit_lists(release.path("visits.parquet")).by_record()
 
 
 def _population_counts(release: Release) -> dict[str, int]:
@@ -127,37 +125,43 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[s
     k = int(release.guarantee["k"])
     merged = bool(release.parameters.get("merge_visits"))
     lens = cohort.visits(merged=merged)
-    before = _few(
-        lens.patient_of_visit(), _set_numbers(lens.offsets, lens.values, len(lens.codes)), len(lens), k
-    )
-    table = release.table("visits.parquet").select("record", "codes").collect()
-    texts = table.select("record", pl.col("codes").list.join("\x1f").alias("set"))
-    numbers = texts["set"].cast(pl.Categorical).to_physical().to_numpy()
-    after = _few(texts["record"].to_numpy(), numbers, release.records, k)
+    before = _few(lens.patient_of_visit(), lens.offsets, lens.values, len(lens), k)
+    visits = lists_of(release)
+    after = _few(visits.record, visits.offsets, visits.values, release.records, k)
     return {"k": k, "before": before, "after": after}
 
 
-def _set_numbers(offsets: Any, values: Any, codes: int) -> Any:
-    """A 64-bit fingerprint of each visit's set: enough for a count (chance that two of a million meet: 1e-7)."""
-    keys = np.random.Generator(np.random.Philox(key=1)).integers(1, 2**63, codes, dtype=np.uint64)
-    return np.add.reduceat(keys[values], offsets[:-1])
+def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> dict[str, Any]:
+    """How many visits and people have a set that fewer than k people share; how many are alone with one.
 
+    Sets are told apart by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
+    """
+    from leeward.measure._visit_kernels import count_people, fingerprints
 
-def _few(people: Any, sets: Any, everyone: int, k: int) -> dict[str, Any]:
-    """How many visits and people have a set that fewer than k people share; how many are alone with one."""
-    visits = pl.DataFrame({"person": people, "set": sets})
-    holders = visits.unique().group_by("set").agg(pl.len().alias("holders"))
-    counted = visits.join(holders, on="set", how="left")
-    few, alone = counted.filter(pl.col("holders") < k), counted.filter(pl.col("holders") == 1)
+    draws = np.random.Generator(np.random.Philox(key=1))
+    keys = draws.integers(1, 2**63, int(values.max(initial=0)) + 1, dtype=np.uint64)
+    prints = fingerprints(offsets, values, keys)
+    room = 1 << max(4, (2 * len(prints)).bit_length())
+    count = np.zeros(room, np.int64)
+    places, distinct = count_people(
+        prints,
+        people,
+        np.zeros(room, np.uint64),
+        np.zeros(room, np.bool_),
+        np.full(room, -1, np.int64),
+        count,
+    )
+    holders = count[places]
+    few, alone = holders < k, holders == 1
     return {
-        "visits": visits.height,
-        "sets": holders.height,
-        "few": few.height,
-        "few_share": few.height / max(1, visits.height),
-        "alone": alone.height,
-        "alone_share": alone.height / max(1, visits.height),
-        "people_few_share": few["person"].n_unique() / max(1, everyone),
-        "people_alone_share": alone["person"].n_unique() / max(1, everyone),
+        "visits": len(prints),
+        "sets": int(distinct),
+        "few": int(few.sum()),
+        "few_share": int(few.sum()) / max(1, len(prints)),
+        "alone": int(alone.sum()),
+        "alone_share": int(alone.sum()) / max(1, len(prints)),
+        "people_few_share": len(np.unique(people[few])) / max(1, everyone),
+        "people_alone_share": len(np.unique(people[alone])) / max(1, everyone),
     }
 
 
@@ -212,15 +216,12 @@ def _has_visits(cohort: Cohort) -> bool:
 def mentions_of(lens: Visits) -> pl.DataFrame:
     """`person`, `visit`, `code` of a cohort's visits, for `phenotypes_of`."""
     table = lens.table()
-    return table.select(
-        pl.col("patient").alias("person"), "visit", pl.col("code").cast(pl.UInt32).cast(pl.Enum(lens.codes))
-    )
+    codes = pl.Series(lens.codes, dtype=pl.Enum(lens.codes)).gather(table["code"])
+    return table.select(pl.col("patient").alias("person"), "visit", codes.alias("code"))
 
 
 def _released_mentions(release: Release) -> pl.DataFrame:
-    table = release.table("visits.parquet").explode("codes")
-    columns = [pl.col("record").alias("person"), "visit", pl.col("codes").cast(pl.Categorical).alias("code")]
-    return table.select(columns).collect()
+    return lists_of(release).entries().rename({"record": "person"})
 
 
 def _people(cohort: Cohort, lens: Visits, names: Sequence[str]) -> pl.DataFrame:

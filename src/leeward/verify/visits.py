@@ -6,21 +6,22 @@ custodian's files are used as witnesses only: they say where to look, and what t
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from leeward.errors import BadInput
+from leeward.release.visit_lists import VisitLists, read_visit_lists
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 
-SEPARATOR = "\x1f"
-"""Joins the codes of a set into one text to be counted; no code holds it."""
-
 LEVELS = ("code", "containment", "visit")
+
+Longs = NDArray[np.int64]
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -50,21 +51,21 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     return checks
 
 
-def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
+def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
     """Both tables have their columns and types, records and visits are numbered, sets are sorted."""
     try:
-        table = pq.read_table(share.data("visits.parquet"))
+        schema = pq.read_schema(share.data("visits.parquet"))
         numbers = pq.read_table(share.data("records.parquet"))
+        payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+        wrong = schema.names != ["record", "visit", "codes"] or numbers.column_names != ["record", *payload]
+        if wrong or not pa.types.is_list(schema.field("codes").type):
+            detail = "visits.parquet or records.parquet has other columns than the contract and the manifest's payload."
+            return [Check("layout", False, detail)], None
+        visits = read_visit_lists(share.data("visits.parquet"))
     except (OSError, pa.ArrowInvalid):
         return [
             Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")
         ], None
-    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    wrong = table.column_names != ["record", "visit", "codes"] or numbers.column_names != ["record", *payload]
-    if wrong or not pa.types.is_list(table.schema.field("codes").type):
-        detail = "visits.parquet or records.parquet has other columns than the contract and the manifest's payload."
-        return [Check("layout", False, detail)], None
-    visits = pl.DataFrame(pl.from_arrow(table))
     records = int(share.manifest["records"])
     whole = np.array_equal(np.sort(numbers["record"].to_numpy()), np.arange(records))
     checks = [
@@ -81,50 +82,52 @@ def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
     return checks, visits if all(each.passed for each in checks) else None
 
 
-def _visit_checks(visits: pl.DataFrame, records: int) -> list[Check]:
-    strangers = visits.filter(
-        ~pl.col("record").is_between(0, records - 1) | pl.col("record").is_null()
-    ).height
-    ends = visits.group_by("record").agg(
-        pl.col("visit").min().alias("low"),
-        pl.col("visit").max().alias("high"),
-        pl.len(),
-        pl.col("visit").n_unique().alias("distinct"),
-    )
-    loose = ends.filter(
-        (pl.col("low") != 0) | (pl.col("high") != pl.col("len") - 1) | (pl.col("distinct") != pl.col("len"))
-    )
-    sets = visits.select("codes", size=pl.col("codes").list.len())
-    flat = sets.with_row_index("at").drop_nulls("codes").filter(pl.col("size") > 0).explode("codes")
-    before = pl.col("codes").shift(1).over("at") if flat.height < 1 else pl.col("codes").shift(1)
-    same = pl.col("at") == pl.col("at").shift(1)
-    disordered = flat.filter((same & (pl.col("codes") <= before)) | pl.col("codes").is_null())[
-        "at"
-    ].n_unique()
-    empty = sets.filter(pl.col("codes").is_null() | (pl.col("size") == 0)).height
-    parted = flat.filter(pl.col("codes").str.contains(SEPARATOR, literal=True)).height
+def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
+    strangers = int(np.count_nonzero((visits.record < 0) | (visits.record >= records)))
     return [
         of_count(
             "visits_of_records", strangers, "Every visit belongs to a record.", "visits belong to no record."
         ),
         of_count(
             "visits_numbered",
-            loose.height,
+            _misnumbered(visits),
             "Visits are numbered from 0 inside each record.",
             "records have visit numbers with gaps or repeats.",
         ),
         of_count(
             "sets_sorted",
-            disordered + empty + parted,
+            _disordered(visits) + visits.nulls,
             "Every visit holds distinct codes in ascending order.",
             "visits have no codes, null codes, repeats or another order.",
         ),
     ]
 
 
-def level_checks(
-    share: Share, wanted: pl.DataFrame, population: pl.DataFrame, k: int, level: str
-) -> list[Check]:
+def _misnumbered(visits: VisitLists) -> int:
+    """Records whose visits are not numbered 0, 1, …, in whatever order they stand."""
+    record, visit = visits.record, visits.visit
+    same = record[1:] == record[:-1]
+    if not bool(((record[1:] > record[:-1]) | (same & (visit[1:] > visit[:-1]))).all()):
+        order = np.lexsort((visit, record))
+        record, visit = record[order], visit[order]
+    first = np.ones(len(record), np.bool_)
+    first[1:] = record[1:] != record[:-1]
+    starts = np.flatnonzero(first)
+    wanted = np.arange(len(record)) - np.repeat(starts, np.diff(np.append(starts, len(record))))
+    return len(np.unique(record[visit != wanted]))
+
+
+def _disordered(visits: VisitLists) -> int:
+    """Visits without codes, or with codes that do not ascend."""
+    sizes = visits.sizes()
+    falls = np.zeros(len(visits.values), np.bool_)
+    falls[1:] = visits.values[1:] <= visits.values[:-1]
+    falls[visits.offsets[:-1][sizes > 0]] = False  # a visit's first code follows none
+    at = np.searchsorted(visits.offsets, np.flatnonzero(falls), side="right") - 1
+    return len(np.unique(at)) + int(np.count_nonzero(sizes == 0))
+
+
+def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str) -> list[Check]:
     """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master)."""
     if level == "visit":
         return [visit_check(wanted, population, k)]
@@ -133,63 +136,101 @@ def level_checks(
     return containment_checks(share, population, k)
 
 
-def set_texts(visits: pl.DataFrame) -> pl.DataFrame:
-    """`record` and `set` (one text) of every visit."""
-    return visits.select("record", pl.col("codes").list.join(SEPARATOR).alias("set"))
+def number_sets(*parts: VisitLists) -> list[Longs]:
+    """The number of each visit's set; equal sets have equal numbers, in all parts (labels of one numbering)."""
+    from leeward.verify._visit_kernels import number_lists
 
-
-def holders_of_sets(visits: pl.DataFrame) -> pl.DataFrame:
-    """`set` and `holders`: records with exactly that set in some visit."""
-    return set_texts(visits).unique().group_by("set").agg(pl.len().alias("holders"))
-
-
-def visit_check(wanted: pl.DataFrame, population: pl.DataFrame, k: int) -> Check:
-    """G3: every visit's set is held exactly by k records."""
-    found = set_texts(wanted).select("set").unique().join(holders_of_sets(population), on="set", how="left")
-    return _shared("visit_sets", found["holders"].fill_null(0), k, population, "visit sets", "have exactly")
-
-
-def code_check(wanted: pl.DataFrame, population: pl.DataFrame, k: int) -> Check:
-    """G1: every code occurs in k records."""
-    held = (
-        population.select("record", "codes")
-        .explode("codes")
-        .unique()
-        .group_by("codes")
-        .agg(pl.len().alias("holders"))
+    bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    shifts = np.concatenate([[0], np.cumsum([len(part.values) for part in parts])])
+    offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    room = 1 << max(4, int(2 * bounds[-1]).bit_length())
+    numbers, _ = number_lists(
+        np.concatenate([*offsets, shifts[-1:]]),
+        np.concatenate([part.values for part in parts]),
+        np.full(room, -1, np.int64),
     )
-    found = wanted.select(pl.col("codes").explode().unique()).join(held, on="codes", how="left")
-    return _shared("codes", found["holders"].fill_null(0), k, population, "codes", "have")
+    return [numbers[low:high] for low, high in pairwise(bounds)]
 
 
-def _shared(name: str, holders: pl.Series, k: int, population: pl.DataFrame, what: str, verb: str) -> Check:
-    figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": holders.min()}
-    few = int((holders < k).sum())
-    records = population["record"].n_unique()
+def people_with(visits: VisitLists, things: Longs, n: int, *, of_visits: bool) -> Longs:
+    """Records with each of `n` things, which are numbered for each visit, or for each entry of the visits."""
+    from leeward.verify._visit_kernels import count_people
+
+    count = np.zeros(n, np.int64)
+    record, offsets = visits.record, np.arange(len(visits) + 1) if of_visits else visits.offsets
+    if bool((record[1:] < record[:-1]).any()):  # visits of a record must stand together
+        order = np.argsort(record, kind="stable")
+        if of_visits:
+            record, things = record[order], things[order]
+        else:
+            ordered = visits.take(order)
+            record, offsets, things = ordered.record, ordered.offsets, ordered.values.astype(np.int64)
+    count_people(record, offsets, things, count)
+    return count
+
+
+def joint(*parts: VisitLists) -> list[VisitLists]:
+    """The same visits with one numbering of labels."""
+    labels = tuple(sorted(set().union(*(part.labels for part in parts))))
+    return [part.relabelled(labels) for part in parts]
+
+
+def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
+    """G3: every visit's set is held exactly by k records."""
+    if wanted is population:
+        (theirs,) = number_sets(population)
+        mine = theirs
+    else:
+        mine, theirs = number_sets(*joint(wanted, population))
+    n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
+    held = people_with(population, theirs, n, of_visits=True)
+    shown = np.bincount(mine, minlength=n) > 0
+    return _shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
+
+
+def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
+    """G1: every code occurs in k records."""
+    wanted, population = joint(wanted, population)
+    n = len(population.labels)
+    held = people_with(population, population.values.astype(np.int64), n, of_visits=False)
+    shown = np.bincount(wanted.values, minlength=n) > 0
+    return _shared("codes", held[shown], k, population, "codes", "have")
+
+
+def _shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
+    smallest = int(holders.min()) if len(holders) else None
+    figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
+    records = len(np.unique(population.record))
     return of_count(
         name,
-        few,
+        int((holders < k).sum()),
         f"Each of {len(holders):,} distinct {what} is shared: at least {k} of {records:,} records {verb} it.",
         f"of {len(holders):,} distinct {what} are shared by fewer than {k} records.",
         figures,
     )
 
 
-def containment_checks(share: Share, population: pl.DataFrame, k: int) -> list[Check]:
+def containment_checks(share: Share, population: VisitLists, k: int) -> list[Check]:
     """G2: every visit set that the custodian keeps is part of k records; the records are those sets' unions."""
+    from leeward.verify._visit_kernels import count_containers
+
     file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
     if not file.is_file():
         raise BadInput(
             "level `containment` speaks of visit sets that the merged release does not show: verify the whole release "
             "folder, with custody/data/visit_sets.parquet."
         )
-    sets = pl.read_parquet(file)
-    pairs = sets.select("record", "codes").explode("codes").unique()
-    shown = population.select("record", "codes").explode("codes")
-    differing = pairs.join(shown, on=["record", "codes"], how="anti").height
-    differing += shown.join(pairs, on=["record", "codes"], how="anti").height
-    several = population["record"].is_duplicated().sum()
-    counts = Containers.of(population).counts(set_texts(sets)["set"].unique().to_list(), k)
+    sets, population = joint(read_visit_lists(file), population)
+    shown = _pairs(population)
+    differing = len(np.setxor1d(_pairs(sets), shown, assume_unique=True))
+    several = len(population) - len(np.unique(population.record))
+    width = max(1, len(population.labels))
+    holders = shown[np.argsort(shown % width, kind="stable")]
+    starts = np.searchsorted(holders % width, np.arange(width + 1))
+    (numbers,) = number_sets(sets)
+    first = np.unique(numbers, return_index=True)[1]
+    chosen = sets.take(first)
+    counts = count_containers(chosen.offsets, chosen.values, starts, holders // width, k)
     return [
         of_count(
             "one_set_a_record",
@@ -203,37 +244,10 @@ def containment_checks(share: Share, population: pl.DataFrame, k: int) -> list[C
             "Every record is the union of its visit sets.",
             "codes are in a record and in none of its visit sets, or the reverse.",
         ),
-        _shared("contained_sets", pl.Series(counts), k, population, "visit sets", "contain"),
+        _shared("contained_sets", counts, k, population, "visit sets", "contain"),
     ]
 
 
-class Containers:
-    """Who holds each code, to count the records that contain a set."""
-
-    def __init__(self, holders: dict[str, np.ndarray[Any, np.dtype[np.int64]]]) -> None:
-        self.holders = holders
-
-    @staticmethod
-    def of(population: pl.DataFrame) -> Containers:
-        pairs = population.select("record", "codes").explode("codes").unique().sort("codes", "record")
-        parts = pairs.partition_by("codes", as_dict=True, include_key=False)
-        return Containers({str(code): part["record"].to_numpy() for (code,), part in parts.items()})
-
-    def counts(self, sets: list[str], enough: int) -> list[int]:
-        """Records that contain each set; counting stops where at least `enough` are found."""
-        return [self._count(text.split(SEPARATOR), enough) for text in sets]
-
-    def _count(self, codes: list[str], enough: int) -> int:
-        nobody = np.zeros(0, np.int64)
-        lists = sorted((self.holders.get(code, nobody) for code in codes), key=len)
-        looked = 1024
-        while True:
-            found = lists[0][:looked]
-            for others in lists[1:]:
-                if len(others) == 0:
-                    return 0
-                place = np.minimum(np.searchsorted(others, found), len(others) - 1)
-                found = found[others[place] == found]
-            if looked >= len(lists[0]) or len(found) >= enough:
-                return len(found)
-            looked *= 16
+def _pairs(visits: VisitLists) -> Longs:
+    """Distinct (record, label) pairs as ascending keys."""
+    return np.unique(np.repeat(visits.record, visits.sizes()) * max(1, len(visits.labels)) + visits.values)

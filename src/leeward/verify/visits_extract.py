@@ -6,15 +6,18 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.errors import BadInput
+from leeward.release.visit_lists import VisitLists
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share, manifest_checks, open_share
-from leeward.verify.visits import code_check, set_texts, visit_check
+from leeward.verify.visits import code_check, joint, number_sets, visit_check
 
 
-def extract_checks(share: Share, visits: pl.DataFrame, k: int, level: str) -> list[Check]:
+def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list[Check]:
     """The master passes its own checks of files and sets, and the extract shows its records as the master does."""
     from leeward.verify import visits as whole
 
@@ -70,21 +73,35 @@ def open_master(custody: Path) -> Share:
     return open_share(path)
 
 
-def same_records(visits: pl.DataFrame, population: pl.DataFrame, custody: Path, records: int) -> Check:
+def same_records(visits: VisitLists, population: VisitLists, custody: Path, records: int) -> Check:
     """Each record has the visit sets of its own master record."""
     pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
     whole = pairs.height == records == pairs["record"].n_unique() == pairs["master_record"].n_unique()
+    ordered = pairs.sort("master_record")
+    owners = ordered["master_record"].to_numpy()
+    place = np.minimum(np.searchsorted(owners, population.record), max(0, len(owners) - 1))
     theirs = (
-        set_texts(population).rename({"record": "master_record"}).join(pairs, on="master_record", how="inner")
+        population.take(np.flatnonzero(owners[place] == population.record)) if len(owners) else population
     )
-    columns = ["record", "set"]
-    shown = set_texts(visits).group_by(columns).len()
-    held = theirs.select(columns).group_by(columns).len()
-    keys = [*columns, "len"]
-    differing = shown.join(held, on=keys, how="anti").height + held.join(shown, on=keys, how="anti").height
+    own, master = joint(visits, theirs)
+    shown, held = number_sets(own, master)
+    width = int(max(shown.max(initial=0), held.max(initial=0))) + 1
+    number = (
+        ordered["record"].to_numpy()[np.searchsorted(owners, theirs.record)] if len(owners) else theirs.record
+    )
+    differing = _differing(own.record * width + shown, number * width + held)
     return of_count(
         "same_as_master",
         differing + (not whole),
         "Every record shows the visits of its own record in the master, no more and no less.",
         "visit sets differ from the master's record.",
     )
+
+
+def _differing(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Keys that do not stand in both equally often."""
+    keys, counts = np.unique(one, return_counts=True)
+    others, theirs = np.unique(other, return_counts=True)
+    both, mine, yours = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    unequal = int(np.count_nonzero(counts[mine] != theirs[yours]))
+    return len(keys) + len(others) - 2 * len(both) + unequal

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.release.visit_lists import VisitLists
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.vocabulary import VOCABULARIES, load
@@ -15,7 +16,7 @@ from leeward.vocabulary import VOCABULARIES, load
 MEMBERS = "|"
 
 
-def source_checks(share: Share, visits: pl.DataFrame, source: Source) -> list[Check]:
+def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Check]:
     """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole."""
     people = source.events["patient"].n_unique()
     records = int(share.manifest["records"])
@@ -80,7 +81,7 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
 
 
 def image_checks(
-    share: Share, visits: pl.DataFrame, source: Source, folder: Path, codes: pl.DataFrame
+    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
 ) -> list[Check]:
     """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
@@ -88,7 +89,7 @@ def image_checks(
     if not same or patients["record"].n_unique() != patients.height:
         detail = "custody/data/patients.parquet does not name the source's patients once each."
         return [Check("witness", False, detail)]
-    placed = visits.select("record", "visit").with_row_index("place")
+    placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
     merged = bool(share.manifest["parameters"].get("merge_visits"))
     found = (
         (_of_patients(source, patients, placed), 0)
@@ -115,41 +116,57 @@ def image_checks(
     ]
 
 
-def _strange(visits: pl.DataFrame, events: pl.DataFrame, codes: pl.DataFrame) -> int:
+def _strange(visits: VisitLists, events: pl.DataFrame, codes: pl.DataFrame) -> int:
     """Released (visit, label) pairs without a code of that source visit (`place`, `code`) behind them."""
-    shown = visits["codes"].explode()
-    labels = pl.concat([codes["label"], codes["above"], shown]).drop_nulls().unique().sort()
-    kind, width = pl.Enum(labels), len(labels)
-    place = np.repeat(np.arange(visits.height, dtype=np.int64), visits["codes"].list.len().to_numpy())
-    left = np.unique(place * width + shown.cast(kind).to_physical().to_numpy())
-    known = pl.Enum(codes["code"].unique().sort())
-    of_event = (
-        events["code"]
-        .cast(pl.String)
-        .cast(known, strict=False)
-        .to_physical()
-        .fill_null(len(known.categories))
+    from leeward.verify._visit_kernels import explain
+
+    number = {label: place for place, label in enumerate(visits.labels)}
+    rows = {code: place for place, code in enumerate(codes["code"])}
+    # The categories of an Enum are few: what becomes of each, then of each event by its number.
+    kept = (
+        events["code"] if isinstance(events["code"].dtype, pl.Enum) else events["code"].cast(pl.Categorical)
     )
+    of_event = kept.to_physical().to_numpy()
+    explained = np.zeros(len(visits.values), np.bool_)
     for column in ("label", "above"):
-        table = np.full(len(known.categories) + 1, -1, np.int64)
-        numbers = codes[column].cast(kind).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        table[codes["code"].cast(known).to_physical().to_numpy()] = numbers
-        image = table[of_event.to_numpy()]
-        keys = (events["place"].cast(pl.Int64).to_numpy() * width + image)[image >= 0]
-        keys.sort()
-        at = np.minimum(np.searchsorted(keys, left), max(0, len(keys) - 1))
-        left = left[keys[at] != left] if len(keys) else left
-    return len(left)
+        if codes[column].null_count() == codes.height:
+            continue
+        image = codes[column].to_list()
+        table = np.full(int(of_event.max(initial=0)) + 1, -1, np.int32)
+        for category, physical in zip(*_categories(kept), strict=True):
+            row = rows.get(category)
+            if row is not None:
+                table[physical] = number.get(image[row], -1)
+        explain(events["place"].to_numpy(), table[of_event], visits.offsets, visits.values, explained)
+    return int(np.count_nonzero(~explained))
+
+
+def _categories(codes: pl.Series) -> tuple[list[str], list[int]]:
+    """The codes that occur and their numbers."""
+    distinct = codes.unique()
+    return distinct.cast(pl.String).to_list(), distinct.to_physical().to_list()
 
 
 def _of_patients(source: Source, patients: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """`place` and `code` of the events of every released record (one visit each)."""
-    owners = patients.join(placed, on="record", how="inner").select("patient", "place")
-    return (
-        source.events.select("patient", "code")
-        .join(owners, on="patient", how="inner")
-        .select("place", "code")
+    owners = patients.join(placed.with_row_index("place"), on="record", how="inner").select(
+        "patient", "place"
     )
+    return _with_place(source.events, owners, ["patient"])
+
+
+def _with_place(events: pl.DataFrame, owners: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """`place` (-1: none) and `code` of every event, by the keys. Neighbours with equal keys are looked up once."""
+    new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
+    first = events.select(new.fill_null(True)).to_series().to_numpy().copy()
+    first[:1] = True
+    heads = events.select(keys).filter(pl.Series(first))
+    places = heads.join(owners, on=keys, how="left", maintain_order="left", nulls_equal=True)["place"]
+    of_run = places.cast(pl.Int64).fill_null(-1).to_numpy()
+    if len(of_run) != heads.height:  # a visit that two released visits claim: `one_source_visit_each` tells
+        joined = events.select(*keys, "code").join(owners, on=keys, how="inner", nulls_equal=True)
+        return joined.select(pl.col("place").cast(pl.Int64), "code")
+    return pl.DataFrame({"place": of_run[np.cumsum(first) - 1], "code": events["code"]})
 
 
 def _of_visits(
@@ -163,7 +180,8 @@ def _of_visits(
     if not (folder / "visits.parquet").is_file():
         return None
     said = pl.read_parquet(folder / "visits.parquet").with_columns(pl.col("row").cast(pl.UInt32))
-    said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
+    if not said.select("record", "visit").equals(placed):
+        said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
     if said.height != placed.height or said["row"].null_count():
         return None
     events = source.events if "row" in source.events.columns else source.events.with_row_index("row", 1)
@@ -176,12 +194,19 @@ def _of_visits(
     if events[column].null_count():  # a null visit is a visit of one row: its row names it
         alone = pl.when(pl.col(column).is_null()).then(pl.col("row")).alias("alone")
         events, visit = events.with_columns(alone), [*visit, "alone"]
-    owners = events.select(visit)[at].with_columns(said["place"])
-    theirs = said.select("record").join(patients, on="record", how="left", maintain_order="left")["patient"]
+    owners = events.select(visit)[at].with_row_index("place")
+    identifiers = patients.sort("record")
+    whole = np.array_equal(
+        identifiers["record"].to_numpy(), np.arange(int(placed["record"].to_numpy().max(initial=-1)) + 1)
+    )
+    theirs = (
+        identifiers["patient"].gather(said["record"])
+        if whole
+        else said.select("record").join(patients, on="record", how="left", maintain_order="left")["patient"]
+    )
     foreign = int((owners["patient"] != theirs).sum())
     doubled = owners.height - owners.select(visit).n_unique()
-    joined = events.select("code", *visit).join(owners, on=visit, nulls_equal=len(visit) > 2)
-    return joined.select("place", "code"), foreign + doubled
+    return _with_place(events, owners, visit), foreign + doubled
 
 
 def payload_checks(share: Share, source: Source) -> list[Check]:

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from tests.verify.test_visits import made_up
 
-from leeward.cli.cohort import extract
 from leeward.cli.main import status_of
 from leeward.errors import BadInput
+from leeward.extraction import extract
 from leeward.protect.visits import Visits
 from leeward.release import Release
 from leeward.workflow import protect
@@ -58,12 +58,12 @@ def test_payload_joins_at_extraction(master: Path, tmp_path: Path) -> None:
     joined = records.join(owners, on="record").join(people, on="patient", suffix="_true")
     assert (joined["dna"] == joined["patient"].str.to_uppercase()).all()
     assert (joined["snp"] == joined["snp_true"]).all()
-    assert result["verification"]["passed"]
+    assert result.verification.passed
 
 
 def test_both_figures_are_stated_and_true(master: Path, tmp_path: Path) -> None:
     result = extract(master, "snp = 2", tmp_path / "one", original=made_up())
-    shared = result["measures"]["method"]["shared_by"]
+    shared = result.measures["method"]["shared_by"]
     sets: dict[tuple[str, ...], set[str]] = {}
     mine = visits_by_patient(tmp_path / "one")
     for patient, visits in mine.items():
@@ -76,7 +76,7 @@ def test_both_figures_are_stated_and_true(master: Path, tmp_path: Path) -> None:
     release = Release.open(tmp_path / "one")
     assert f"{shared['few']:,} of {shared['visits']:,} visits" in release.guarantee["not_protected"][0]
     assert release.parameters["population"] == 80
-    retention = result["measures"]["retention"]
+    retention = result.measures["retention"]
     assert retention["dc"]["released"] == sum(len({c for v in visits for c in v}) for visits in mine.values())
     assert retention["dc"]["original_population"] < 1
 
@@ -86,11 +86,11 @@ def test_selection_by_released_codes_and_by_file(master: Path, tmp_path: Path) -
     whole = visits_by_patient(master)
     wanted = {p for p, visits in whole.items() if len(visits) >= 2 and any("250.0" in v for v in visits)}
     assert set(visits_by_patient(tmp_path / "one")) == wanted
-    assert by_code["records"] == len(wanted)
+    assert by_code.release.records == len(wanted)
     pl.DataFrame({"pid": [*sorted(wanted), "nobody"]}).write_csv(tmp_path / "wanted.csv")
     by_file = extract(master, tmp_path / "wanted.csv", tmp_path / "two")
     assert set(visits_by_patient(tmp_path / "two")) == wanted
-    assert "1 of the patients named are not in the master" in by_file["measures"]["notices"][0]["message"]
+    assert "1 of the patients named are not in the master" in by_file.measures["notices"][0]["message"]
 
 
 @pytest.mark.parametrize(

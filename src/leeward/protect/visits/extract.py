@@ -6,8 +6,8 @@ Because every cohort shows a patient as the master does, two cohorts tell no mor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,14 @@ from leeward.protect.visits.wording import readme_of
 from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.visit_lists import VisitLists, read_visit_lists
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leeward.protect.visits.enforce import VisitSets
+
+    Longs = NDArray[np.int64]
 
 BATCH_ROWS = 1 << 18
 
@@ -93,7 +101,7 @@ class Figures:
 
 def extract(
     master: Master,
-    records: np.ndarray[Any, np.dtype[np.int64]],
+    records: Longs,
     payload: pl.DataFrame | None,
     notices: tuple[str, ...],
     randomness: Randomness,
@@ -106,11 +114,12 @@ def extract(
     payload : further columns, in the order of `records`.
     """
     order = records[randomness.stream("visits", "cohort").permutation(len(records))]
-    visits = _visits(master.release, order, randomness)
+    everyone = read_visit_lists(master.release.path("visits.parquet")).by_record()
+    visits = _visits(everyone, order, randomness)
     carried = _payload(master.release, records, payload)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     names = () if placed is None else tuple(placed.columns)
-    figures = figures_of(master.release, visits)
+    figures = figures_of(int(master.release.guarantee["k"]), master.release.records, everyone, visits)
     parameters = {**master.release.parameters, "extract": True, "population": master.release.records}
     if names:
         parameters["payload"] = list(names)
@@ -150,43 +159,42 @@ def extract(
     )
 
 
-def _visits(
-    release: Release, order: np.ndarray[Any, np.dtype[np.int64]], randomness: Randomness
-) -> pl.DataFrame:
-    """`record`, `visit`, `codes` of the chosen records under their new numbers, in a new order inside each."""
-    number = pl.LazyFrame({"old": order, "record": np.arange(len(order), dtype=np.int64)})
-    chosen = (
-        release.table("visits.parquet")
-        .rename({"record": "old"})
-        .join(number, on="old", how="inner")
-        .select("record", "visit", "codes")
-        .collect()
-        .sort("record", "visit")
-    )
-    shuffled = chosen[randomness.stream("visits", "cohort visits").permutation(chosen.height)]
-    return shuffled.sort("record", maintain_order=True).with_columns(
-        visit=pl.int_range(pl.len(), dtype=pl.Int64).over("record")
-    )
+def _visits(master: VisitLists, order: Longs, randomness: Randomness) -> VisitLists:
+    """The visits of the chosen records under their new numbers, in a new order inside each."""
+    number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
+    number[order] = np.arange(len(order))
+    record = number[master.record]
+    rows = np.flatnonzero(record >= 0)
+    rows = rows[np.lexsort((master.visit[rows], record[rows]))]
+    rows = rows[randomness.stream("visits", "cohort visits").permutation(len(rows))]
+    rows = rows[np.argsort(record[rows], kind="stable")]
+    chosen, mine = master.take(rows), record[rows]
+    return replace(chosen, record=mine, visit=np.arange(len(mine)) - np.searchsorted(mine, mine, side="left"))
 
 
-def _visits_table(visits: pl.DataFrame) -> ReleaseTable:
+def _visits_table(visits: VisitLists) -> ReleaseTable:
+    names = pa.array(visits.labels, pa.string())
+
     def batches() -> Iterator[pa.RecordBatch]:
-        for first in range(0, visits.height, BATCH_ROWS):
-            yield from visits.slice(first, BATCH_ROWS).to_arrow().cast(VISITS).combine_chunks().to_batches()
+        for first in range(0, len(visits), BATCH_ROWS):
+            part = visits.take(np.arange(first, min(len(visits), first + BATCH_ROWS)))
+            codes = pa.ListArray.from_arrays(
+                pa.array(part.offsets.astype(np.int32)), names.take(pa.array(part.values))
+            )
+            columns = [pa.array(part.record), pa.array(part.visit), codes]
+            yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
     return ReleaseTable("visits.parquet", VISITS, batches)
 
 
-def _hierarchy(hierarchy: pl.DataFrame, visits: pl.DataFrame) -> pl.DataFrame:
+def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
     """The nodes that the cohort shows, and those above them."""
-    shown = set(visits["codes"].explode().unique())
+    shown = {visits.labels[label] for label in np.unique(visits.values)}
     above = set(hierarchy.filter(pl.col("node").is_in(shown))["parent"])
     return hierarchy.filter(pl.col("node").is_in(shown | above | {"*"}))
 
 
-def _payload(
-    release: Release, records: np.ndarray[Any, np.dtype[np.int64]], further: pl.DataFrame | None
-) -> pl.DataFrame | None:
+def _payload(release: Release, records: Longs, further: pl.DataFrame | None) -> pl.DataFrame | None:
     """The master's payload and the further columns, in the order of `records`."""
     own = release.table("records.parquet").collect().sort("record")[records].drop("record")
     if further is None:
@@ -196,92 +204,40 @@ def _payload(
         raise BadInput(
             f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload."
         )
-    return pl.concat([own, further], how="horizontal") if own.width else further
+    return own.hstack(further) if own.width else further
 
 
-def figures_of(release: Release, visits: pl.DataFrame) -> Figures:
-    """Count the holders of the cohort's visit sets, in the master and inside the cohort."""
-    k = int(release.guarantee["k"])
-    text = pl.col("codes").list.join("\x1f").alias("set")
-    inside = visits.select("record", text)
-    held = inside.unique().group_by("set").agg(pl.len().alias("here"))
-    everywhere = (
-        release.table("visits.parquet")
-        .select("record", text)
-        .join(held.lazy().select("set"), on="set", how="semi")
-        .unique()
-        .group_by("set")
-        .agg(pl.len().alias("there"))
-        .collect()
+def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) -> Figures:
+    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering)."""
+    from leeward.protect.visits.enforce import Distinct, VisitSets
+
+    # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
+    everywhere = Distinct.of(_sets(master, population), len(master.labels))
+    both = VisitSets(
+        np.zeros(1, np.int64),
+        np.concatenate([master.offsets, visits.offsets[1:] + master.offsets[-1]]),
+        np.concatenate([master.values, visits.values]),
     )
-    counted = inside.join(held, on="set")
+    shown = Distinct.of(both, len(master.labels)).set_of[len(master) :]
+    here = Distinct.of(_sets(visits, int(visits.record.max(initial=-1)) + 1), len(master.labels))
+    inside, there = here.holders[here.set_of], everywhere.holders[shown]
     return Figures(
         k,
-        release.records,
-        _smallest(everywhere["there"]),
-        inside.height,
-        counted.filter(pl.col("here") < k).height,
-        counted.filter(pl.col("here") == 1).height,
-        _smallest(held["here"]),
+        population,
+        int(there.min()) if len(there) else 0,
+        len(visits),
+        int((inside < k).sum()),
+        int((inside == 1).sum()),
+        int(inside.min()) if len(inside) else 0,
     )
 
 
-def _smallest(holders: pl.Series) -> int:
-    return int(holders.to_numpy().min()) if len(holders) else 0
+def _sets(visits: VisitLists, records: int) -> VisitSets:
+    """The visits as the enforcement counts them."""
+    from leeward.protect.visits.enforce import VisitSets
 
-
-def chosen_by(master: Master, expression: str) -> pl.Series:
-    """The identifiers of the master's patients for whom an SQL expression holds.
-
-    Columns: `patient`, the payload, `codes` (released codes of all visits, a list) and `visits` (their number).
-    """
-    table = master.release.table("visits.parquet")
-    sets = table.explode("codes").group_by("record").agg(pl.col("codes").unique().sort())
-    counts = table.group_by("record").agg(pl.len().cast(pl.Int64).alias("visits"))
-    frame = (
-        master.people.lazy()
-        .select("record", "patient")
-        .join(master.release.table("records.parquet"), on="record", how="left")
-        .join(sets, on="record", how="left")
-        .join(counts, on="record", how="left")
-        .with_columns(pl.col("visits").fill_null(0))
-        .collect()
-    )
-    try:
-        return frame.filter(pl.sql_expr(expression))["patient"]
-    except pl.exceptions.PolarsError:
-        raise BadInput(
-            "--select: neither a file nor an expression over the columns "
-            f"{', '.join(name for name in frame.columns if name != 'record')}; "
-            "for example \"array_contains(codes, '250.00')\"."
-        ) from None
-
-
-def records_of(master: Master, patients: pl.Series) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
-    """(master records of the patients, ascending; how many named patients the master lacks)."""
-    kind = master.people["patient"].dtype
-    wanted = patients.drop_nulls().unique().cast(kind, strict=False)
-    found = (
-        master.people.filter(pl.col("patient").is_in(wanted.drop_nulls().implode()))["record"]
-        .sort()
-        .to_numpy()
-    )
-    return found, len(wanted) - len(found)
-
-
-def payload_columns(
-    table: pl.DataFrame, patient: str, master: Master, records: np.ndarray[Any, np.dtype[np.int64]]
-) -> pl.DataFrame:
-    """The columns of a payload table for the chosen records, in their order; null where the table lacks a patient."""
-    kind = master.people["patient"].dtype
-    keyed = table.with_columns(pl.col(patient).cast(kind, strict=False))
-    if keyed[patient].is_duplicated().any():
-        raise BadInput("--payload: a patient stands there more than once; keep one row for each.")
-    taken = {"record", "visit", "codes"} & set(keyed.columns)
-    if taken:
-        raise BadInput(f"--payload: rename the column `{min(taken)}`; that name is the release's own.")
-    wanted = master.people.sort("record")["patient"].gather(records).alias(patient).to_frame()
-    return wanted.join(keyed, on=patient, how="left", maintain_order="left").drop(patient)
+    patient_offsets = np.searchsorted(visits.record, np.arange(records + 1))
+    return VisitSets(patient_offsets.astype(np.int64), visits.offsets, visits.values)
 
 
 def population_counts(release: Release, measures: Mapping[str, Any]) -> dict[str, int]:

@@ -1,0 +1,118 @@
+"""Counting who shares a visit's set, and what of a released visit its source visit does not explain."""
+
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def number_lists(offsets, values, table):
+    """(number of each list, how many differ): equal lists get equal numbers.
+
+    table : int64[power of two, more than twice the lists], all -1; used up. Lists are compared value by value.
+    """
+    n = offsets.shape[0] - 1
+    mask = table.shape[0] - 1
+    numbers = np.empty(n, np.int64)
+    first = np.empty(n, np.int64)
+    distinct = 0
+    for v in range(n):
+        start, length = offsets[v], offsets[v + 1] - offsets[v]
+        mixed = np.uint64(length)
+        for i in range(start, start + length):
+            mixed = (mixed ^ np.uint64(values[i] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        place = np.int64(mixed >> np.uint64(17)) & mask
+        while True:
+            number = table[place]
+            if number < 0:
+                table[place] = distinct
+                first[distinct] = v
+                numbers[v] = distinct
+                distinct += 1
+                break
+            other = offsets[first[number]]
+            same = offsets[first[number] + 1] - other == length
+            i = 0
+            while same and i < length:
+                same = values[start + i] == values[other + i]
+                i += 1
+            if same:
+                numbers[v] = number
+                break
+            place = (place + 1) & mask
+    return numbers, distinct
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_people(record, offsets, things, count):
+    """Adds to `count` the records with each thing; visits of a record stand together.
+
+    record : int64[visits]. offsets : the things of visit v are things[offsets[v]:offsets[v + 1]].
+    """
+    last = np.full(count.shape[0], -1, np.int64)
+    for v in range(record.shape[0]):
+        for i in range(offsets[v], offsets[v + 1]):
+            thing = things[i]
+            if last[thing] != record[v]:
+                last[thing] = record[v]
+                count[thing] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def explain(place, image, offsets, values, explained):
+    """Marks the entries of released visits that an event of their source visit stands behind.
+
+    place, image : the released visit of each event (-1: none) and the label that the event's code became (-1: none).
+    """
+    for e in range(place.shape[0]):
+        v, label = place[e], image[e]
+        if v < 0 or label < 0:
+            continue
+        for i in range(offsets[v], offsets[v + 1]):
+            if values[i] == label:
+                explained[i] = True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_containers(offsets, values, starts, holders, enough):
+    """Records that hold all codes of each list, counted up to `enough`.
+
+    starts, holders : the records with code c, ascending, are holders[starts[c]:starts[c + 1]].
+    """
+    n = offsets.shape[0] - 1
+    found = np.zeros(n, np.int64)
+    for v in range(n):
+        low, high = offsets[v], offsets[v + 1]
+        rarest = -1
+        for i in range(low, high):
+            c = values[i]
+            if rarest < 0 or starts[c + 1] - starts[c] < starts[rarest + 1] - starts[rarest]:
+                rarest = c
+        if rarest < 0:
+            continue
+        for at in range(starts[rarest], starts[rarest + 1]):
+            every = True
+            for i in range(low, high):
+                c = values[i]
+                if c == rarest:
+                    continue
+                a, b = starts[c], starts[c + 1]
+                while a < b:
+                    middle = (a + b) >> 1
+                    if holders[middle] < holders[at]:
+                        a = middle + 1
+                    else:
+                        b = middle
+                if a == starts[c + 1] or holders[a] != holders[at]:
+                    every = False
+                    break
+            if every:
+                found[v] += 1
+                if found[v] >= enough:
+                    break
+    return found
