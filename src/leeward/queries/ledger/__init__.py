@@ -1,0 +1,34 @@
+"""The ledger: what may be spent on a data set, what was, on what, and the answers that were paid."""
+
+from __future__ import annotations
+
+from leeward.queries.ledger.auditing import Audit, Check, audit
+from leeward.queries.ledger.budgets import DataSet, Terms, allot, known, named, register, terms_of
+from leeward.queries.ledger.opening import EMBEDDED, Ledger, LedgerUnreachable, make_ledger, open_ledger
+from leeward.queries.ledger.spending import BudgetSpent, Charge, Left, Paid, found, left, reserve, store
+
+__all__ = [
+    "EMBEDDED",
+    "Audit",
+    "BudgetSpent",
+    "Charge",
+    "Check",
+    "DataSet",
+    "Ledger",
+    "LedgerUnreachable",
+    "Left",
+    "Paid",
+    "Terms",
+    "allot",
+    "audit",
+    "found",
+    "known",
+    "left",
+    "make_ledger",
+    "named",
+    "open_ledger",
+    "register",
+    "reserve",
+    "store",
+    "terms_of",
+]

@@ -1,0 +1,177 @@
+"""`leeward audit`: does the ledger agree with itself? Every check can fail, and says what it compared."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from leeward.queries.accounting import Budget, composed, shown, spent_epsilon
+from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.chain import Entry
+from leeward.queries.ledger.families import family_of, family_terms, line_of
+from leeward.queries.ledger.opening import Ledger, reading
+
+ROUNDING = 1e-9
+"""OpenDP composes in floating point and rounds up; the ledger's integers may lie so much below it, relatively."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: its name, whether it held, and what was seen."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit of one family of data sets found. `head` is the last hash: keep it elsewhere."""
+
+    checks: tuple[Check, ...]
+    entries: int
+    head: str
+    spent: float
+    """ε of all answers of the family together, at the budget's δ."""
+    total: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check held."""
+        return all(check.passed for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `leeward audit --json` prints it."""
+        return {
+            "passed": self.passed,
+            "entries": self.entries,
+            "head": self.head,
+            "spent": self.spent,
+            "total": self.total,
+            "checks": [
+                {"name": each.name, "passed": each.passed, "detail": each.detail} for each in self.checks
+            ],
+        }
+
+
+def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
+    """Check the log, the accounts and the stored answers of a data set's family against each other.
+
+    `expected`: a hash that an earlier audit printed; it has to be in the chain.
+    """
+    with reading(ledger, snapshot=True) as connection:
+        family = family_of(connection, ledger, data_set)
+        terms = family_terms(connection, family)
+        entries = list(chain.entries_of(connection, family))
+        answers = _rows(
+            connection,
+            sa.select(tables.answers).join(tables.data_sets).where(tables.data_sets.c.family == family),
+        )
+        accounts = _rows(connection, sa.select(tables.accounts).where(tables.accounts.c.family == family))
+        lines = {
+            row["data_set"]: line_of(connection, row["data_set"])
+            for row in _rows(
+                connection, sa.select(tables.data_sets).where(tables.data_sets.c.family == family)
+            )
+        }
+    budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
+    events = [json.loads(entry.body) for entry in entries if _is_object(entry.body)]
+    charges = [event for event in events if event.get("event") == "charged"]
+    spent = sum(row["spent"] for row in accounts if row["account"] == f"data:{family}")
+    checks = [
+        _chain(entries, terms.entries, terms.head),
+        _accounts(accounts, charges, lines, family),
+        _caps(accounts),
+        _composition(charges, budget),
+        _answers(answers, charges, events),
+    ]
+    if expected is not None:
+        checks.append(_remembered(entries, expected))
+    return Audit(tuple(checks), len(entries), terms.head, spent_epsilon(spent, budget), shown(budget.epsilon))
+
+
+def _chain(entries: list[Entry], count: int, head: str) -> Check:
+    fault = chain.broken(entries, count, head)
+    detail = f"{len(entries)} entries, each hash covers the one before" if fault is None else fault
+    return Check("chain of hashes", fault is None, detail)
+
+
+def _remembered(entries: list[Entry], expected: str) -> Check:
+    place = next((entry.number for entry in entries if entry.hash == expected), None)
+    detail = (
+        f"it is entry {place}" if place is not None else "no entry has this hash: the log was written anew"
+    )
+    return Check("hash of an earlier audit", place is not None, detail)
+
+
+def _accounts(
+    accounts: list[dict[str, Any]], charges: list[dict[str, Any]], lines: dict[str, list[str]], family: str
+) -> Check:
+    """What was spent is what the log says was charged, account by account."""
+    due: Counter[str] = Counter()
+    for charge in charges:
+        due.update({f"data:{each}": charge["cost"] for each in lines.get(charge["data_set"], [])})
+        due[f"user:{family}:{charge['user']}"] += charge["cost"]
+    wrong = [row for row in accounts if row["spent"] != due[row["account"]]]
+    detail = (
+        f"{len(wrong)} of {len(accounts)} accounts hold another sum than the log"
+        if wrong
+        else f"{len(accounts)} accounts hold the sum of {len(charges)} charges"
+    )
+    return Check("accounts", not wrong, detail)
+
+
+def _caps(accounts: list[dict[str, Any]]) -> Check:
+    over = [row for row in accounts if not 0 <= row["spent"] <= row["most"]]
+    return Check("caps", not over, f"{len(over)} accounts spent more than they may")
+
+
+def _composition(charges: list[dict[str, Any]], budget: Budget) -> Check:
+    """OpenDP's composition of every charged mechanism, against the sum in the log."""
+    total = sum(charge["cost"] for charge in charges)
+    proved = composed((charge["epsilon"] for charge in charges), budget.accounting)
+    passed = abs(proved - total) <= 1 + len(charges) + ROUNDING * total
+    unit = "micro-epsilon" if budget.accounting == "pure" else "1e-12 rho"
+    return Check("composition by OpenDP", passed, f"{proved} {unit} by OpenDP, {total} charged")
+
+
+def _answers(
+    answers: list[dict[str, Any]], charges: list[dict[str, Any]], events: list[dict[str, Any]]
+) -> Check:
+    """No answer without its charge, no charge without its question, and each answer is the one that was stored."""
+    paid = {(charge["data_set"], charge["key"]): charge["cost"] for charge in charges}
+    logged = {
+        (event["data_set"], event["key"]): event["digest"]
+        for event in events
+        if event.get("event") == "answered"
+    }
+    there = {(row["data_set"], row["key"]): row for row in answers}
+    unpaid = sum(1 for key, row in there.items() if paid.get(key) != row["cost"])
+    gone = sum(1 for key in paid if key not in there)
+    changed = sum(
+        1
+        for key, row in there.items()
+        if (None if row["payload"] is None else chain.digest(row["payload"])) != logged.get(key)
+    )
+    waiting = sum(1 for row in there.values() if row["payload"] is None)
+    detail = (
+        f"{len(there)} questions: {unpaid} without their charge, {gone} charges without a question, {changed} answers "
+        f"changed; {waiting} paid and not answered"
+    )
+    return Check("answers", unpaid + gone + changed == 0 and len(paid) == len(charges), detail)
+
+
+def _rows(connection: sa.Connection, asked: sa.Select[Any]) -> list[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def _is_object(body: str) -> bool:
+    """Whether an entry can be read at all; one that cannot is the chain's to report."""
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False

@@ -1,0 +1,194 @@
+"""Budgets: given once, allotted to users below the cap of all, never refilled by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput
+from leeward.queries.accounting import Accounting, Budget
+from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.families import family_of, family_terms, known_family, lock, user_account
+from leeward.queries.ledger.opening import Ledger, reading, writing
+
+LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """A data set and its budget. A descendant of `parent` spends from its ancestors' budgets too."""
+
+    id: str
+    budget: Budget
+    parent: str | None = None
+    unit: str = "patient"
+    """What the budget protects: `patient`, or `note` (weaker where a patient has several)."""
+    threshold: int | None = None
+    """Noisy values below it are not shown. Public."""
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("patient", "note"):
+            raise BadInput(f"`unit` of a budget is patient or note; got {self.unit!r}.")
+        if self.threshold is not None and self.threshold < 1:
+            raise BadInput("`threshold` must be at least 1, or left out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The terms on which a data set is answered; public."""
+
+    unit: str
+    threshold: int | None
+    total: int
+    """The family's budget in micro-ε."""
+    accounting: Accounting
+    delta: float | None
+
+
+def register(ledger: Ledger, data_set: DataSet) -> None:
+    """Give a data set its budget, once. Registering the same again changes nothing: a budget never refills.
+
+    BadInput when it is there with another budget or parent, or the parent is unknown or accounts differently.
+    """
+    with writing(ledger) as connection:
+        known = known_family(connection, data_set.id)
+        if known is not None:
+            _same(connection, data_set, known)
+            return
+        family = data_set.id
+        if data_set.parent is None:
+            connection.execute(
+                tables.families.insert().values(
+                    family=family,
+                    accounting=data_set.budget.accounting,
+                    epsilon=data_set.budget.epsilon,
+                    delta=data_set.budget.delta,
+                    unit=data_set.unit,
+                    entries=0,
+                    head=chain.START,
+                    arrived=True,
+                )
+            )
+        else:
+            parent = known_family(connection, data_set.parent)
+            if parent is None:
+                raise BadInput(
+                    f"{ledger.place}: the parent data set is not in this ledger. A descendant spends its parent's "
+                    "budget, so both are kept in one ledger (--ledger)."
+                )
+            family = parent
+            terms = family_terms(connection, family)
+            budget = data_set.budget
+            if (terms.accounting, terms.delta, terms.unit) != (
+                budget.accounting,
+                budget.delta,
+                data_set.unit,
+            ):
+                raise BadInput(
+                    f"A descendant accounts as its parent does: {terms.accounting}, unit {terms.unit}"
+                    + ("" if terms.delta is None else f", delta {terms.delta}")
+                    + "."
+                )
+        entries, head = lock(connection, ledger, family)
+        connection.execute(
+            tables.data_sets.insert().values(
+                data_set=data_set.id,
+                parent=data_set.parent,
+                family=family,
+                threshold=data_set.threshold,
+            )
+        )
+        connection.execute(
+            tables.accounts.insert().values(
+                account=f"data:{data_set.id}", family=family, most=data_set.budget.limit, spent=0
+            )
+        )
+        body = {
+            "event": "opened",
+            "data_set": data_set.id,
+            "parent": data_set.parent,
+            "epsilon": data_set.budget.epsilon,
+            "accounting": data_set.budget.accounting,
+            "delta": data_set.budget.delta,
+            "most": data_set.budget.limit,
+            "unit": data_set.unit,
+            "threshold": data_set.threshold,
+        }
+        chain.append(connection, family, entries, head, [body])
+
+
+def allot(ledger: Ledger, data_set: str, user: str, epsilon: int) -> None:
+    """Let a user spend at most `epsilon` (micro-ε, as one answer) on a data set's family, below the cap of all.
+
+    It may be changed, never below what the user has spent. Users without one share the cap.
+    """
+    named(user)
+    with writing(ledger) as connection:
+        family = family_of(connection, ledger, data_set)
+        entries, head = lock(connection, ledger, family)
+        terms = family_terms(connection, family)
+        most = Budget(epsilon=epsilon, accounting=terms.accounting, delta=terms.delta).limit
+        account = user_account(family, user)
+        spent = _spent_by(connection, family, user)
+        if most < spent:
+            raise BadInput("An allotment cannot lie below what the user has spent already.")
+        changed = connection.execute(
+            tables.accounts.update().where(tables.accounts.c.account == account).values(most=most)
+        ).rowcount
+        if not changed:
+            connection.execute(
+                tables.accounts.insert().values(account=account, family=family, most=most, spent=spent)
+            )
+        body = {"event": "allotted", "for": user, "epsilon": epsilon, "most": most}
+        chain.append(connection, family, entries, head, [body])
+
+
+def terms_of(ledger: Ledger, data_set: str) -> Terms:
+    """The terms on which a data set is answered; LedgerUnreachable for one that the ledger does not know."""
+    with reading(ledger) as connection:
+        row = family_terms(connection, family_of(connection, ledger, data_set))
+        asked = sa.select(tables.data_sets.c.threshold).where(tables.data_sets.c.data_set == data_set)
+        threshold = connection.execute(asked).scalar()
+    return Terms(
+        unit=row.unit, threshold=threshold, total=row.epsilon, accounting=row.accounting, delta=row.delta
+    )
+
+
+def known(ledger: Ledger, data_set: str) -> bool:
+    """Whether the ledger has a budget for the data set."""
+    with reading(ledger) as connection:
+        return known_family(connection, data_set) is not None
+
+
+def named(user: str) -> str:
+    """The user's name, if it can be one; BadInput otherwise."""
+    if not user or len(user) > LONGEST_NAME or not user.isprintable() or user != user.strip():
+        raise BadInput(f"`--user` must be a name of 1 to {LONGEST_NAME} printable characters.")
+    return user
+
+
+def _same(connection: sa.Connection, data_set: DataSet, family: str) -> None:
+    row = connection.execute(
+        sa.select(tables.data_sets).where(tables.data_sets.c.data_set == data_set.id)
+    ).one()
+    most = connection.execute(
+        sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{data_set.id}")
+    ).scalar()
+    terms, budget = family_terms(connection, family), data_set.budget
+    there = (row.parent, row.threshold, most, terms.accounting, terms.unit)
+    if there != (data_set.parent, data_set.threshold, budget.limit, budget.accounting, data_set.unit):
+        raise BadInput(
+            "This data set has a budget already, on other terms: budgets are given once and do not refill."
+        )
+
+
+def _spent_by(connection: sa.Connection, family: str, user: str) -> int:
+    joined = tables.answers.join(tables.data_sets)
+    total = connection.execute(
+        sa.select(sa.func.sum(tables.answers.c.cost))
+        .select_from(joined)
+        .where(tables.data_sets.c.family == family, tables.answers.c.user == user)
+    ).scalar()
+    return int(total or 0)
