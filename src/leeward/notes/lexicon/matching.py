@@ -1,0 +1,251 @@
+"""Find a lexicon's terms in words: Aho-Corasick over whole words, the longest match wins.
+
+The automaton (Aho, Corasick: Efficient string matching, CACM 1975) reads numbered words instead of characters, so
+that a term never begins or ends inside a word, and an offset never shifts. Time grows with the text, not with the
+lexicon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.notes.lexicon.concepts import Lexicon
+from leeward.notes.lexicon.words import WORD, Key, fold, keys
+
+NEAR = 4
+"""Words that may stand between an ambiguous term and the health term that speaks for it."""
+
+_SENTENCE_ENDS = frozenset(".;!?\n")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text cut into words and marks, in order; all lists have one entry a word."""
+
+    text: str
+    raw: list[str]
+    folded: list[str]
+    starts: list[int]
+
+    @classmethod
+    def of(cls, text: str) -> Words:
+        raw, starts = [], []
+        for found in WORD.finditer(text):
+            raw.append(found.group())
+            starts.append(found.start())
+        folded = [w.lower() if w.isascii() and "'" not in w else fold(w) for w in raw]
+        return cls(text, raw, folded, starts)
+
+    def end(self, place: int) -> int:
+        """Where the word at `place` ends in the text."""
+        return self.starts[place] + len(self.raw[place])
+
+    def gap(self, place: int) -> str:
+        """What stands between the word at `place` and the next one."""
+        return self.text[self.end(place) : self.starts[place + 1]]
+
+    @cached_property
+    def _shouting(self) -> dict[int, bool]:
+        return {}
+
+    def shouts(self, place: int) -> bool:
+        """Whether the line around a word is written in capitals throughout, so that they tell nothing."""
+        begin = self.text.rfind("\n", 0, self.starts[place]) + 1
+        if begin not in self._shouting:
+            end = self.text.find("\n", begin)
+            line = self.text[begin : end if end >= 0 else len(self.text)]
+            long_words = sum(len(w) >= 5 and w.isalpha() for w in line.split())
+            self._shouting[begin] = long_words >= 4 and line.upper() == line
+        return self._shouting[begin]
+
+
+@dataclass(frozen=True, order=True)
+class Match:
+    """Words `first` to `last` (inclusive) name a concept, given by its place in the lexicon."""
+
+    first: int
+    last: int
+    concept: int
+
+
+@dataclass(frozen=True)
+class _Owner:
+    concept: int
+    spellings: frozenset[str]  # empty: any
+    ambiguous: bool
+    rank: int
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    length: int
+    owners: tuple[_Owner, ...]
+
+
+class TermMatcher:
+    """Built once from a lexicon; `matches` keeps no state and may be called from several threads."""
+
+    def __init__(self, lexicon: Lexicon, *, typos: bool = False) -> None:
+        try:
+            import ahocorasick
+        except ModuleNotFoundError:
+            raise BadInput(
+                "Finding terms needs pyahocorasick; install it with: pip install 'leeward[notes]'."
+            ) from None
+        owners: dict[Key, list[_Owner]] = {}
+        for place, concept in enumerate(lexicon.concepts):
+            for nth, term in enumerate(concept.terms):
+                for variant, key in enumerate(keys(term.text)):
+                    spellings = frozenset(_spellings(term.text)) if term.exact else frozenset[str]()
+                    rank = 2 * (variant > 0) + (nth > 0)
+                    owners.setdefault(key, []).append(_Owner(place, spellings, term.ambiguous, rank))
+        self._numbers: dict[str, int] = {}
+        self._automaton: Any = None
+        if owners:
+            self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY, ahocorasick.KEY_SEQUENCE)
+            for key, found in owners.items():
+                numbers = tuple(self._numbers.setdefault(word, len(self._numbers) + 1) for word in key)
+                self._automaton.add_word(numbers, _Pattern(len(key), _ranked(found)))
+            self._automaton.make_automaton()
+        self._deletes = _deletes(self._numbers) if typos else {}
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """Every folded word that occurs in a term."""
+        return frozenset(self._numbers)
+
+    def matches(self, words: Words) -> list[Match]:
+        """The terms in a text, ascending, without overlaps: leftmost first, and of those the longest."""
+        if self._automaton is None or not words.raw:
+            return []
+        get = self._numbers.get
+        numbers = [get(word, 0) for word in words.folded]
+        if self._deletes:
+            self._mend(words.folded, numbers)
+        plain: list[Match] = []
+        doubtful: list[tuple[int, int, list[int]]] = []
+        for last, pattern in self._automaton.iter(tuple(numbers)):
+            first = last - pattern.length + 1
+            concept, others = _accept(words, first, last, pattern)
+            if concept is not None:
+                plain.append(Match(first, last, concept))
+            elif others:
+                doubtful.append((first, last, others))
+        chosen = leftmost_longest(plain)
+        if not doubtful:
+            return chosen
+        backed = _backed(words, chosen, doubtful)
+        return leftmost_longest([*plain, *backed]) if backed else chosen
+
+    def _mend(self, folded: Sequence[str], numbers: list[int]) -> None:
+        """Give unknown words of six letters or more the number of the one known word that is one edit away."""
+        for place, number in enumerate(numbers):
+            word = folded[place]
+            if number == 0 and len(word) >= 6 and word.isalpha():
+                near = {
+                    n
+                    for short in _shortened(word)
+                    for n, w in self._deletes.get(short, ())
+                    if _one_edit(word, w)
+                }
+                if len(near) == 1:
+                    numbers[place] = near.pop()
+
+
+def leftmost_longest(matches: Iterable[Match]) -> list[Match]:
+    """Of overlapping matches the one that begins first, of those the longest."""
+    chosen: list[Match] = []
+    past = 0
+    for match in sorted(matches, key=lambda m: (m.first, -m.last, m.concept)):
+        if match.first >= past:
+            chosen.append(match)
+            past = match.last + 1
+    return chosen
+
+
+def _spellings(text: str) -> list[str]:
+    """The exact spellings of a term: words parted by one blank, also with the plural `s` of abbreviations."""
+    written = " ".join(m.group() for m in WORD.finditer(text))
+    return [written, written + "s"]
+
+
+def _ranked(owners: list[_Owner]) -> tuple[_Owner, ...]:
+    """Exact spellings first, then plain terms, then ambiguous ones; one owner a concept."""
+    ordered = sorted(owners, key=lambda o: (o.ambiguous, not o.spellings, o.rank, o.concept))
+    best: dict[tuple[int, frozenset[str]], _Owner] = {}
+    for owner in ordered:
+        best.setdefault((owner.concept, owner.spellings), owner)
+    return tuple(best.values())
+
+
+def _accept(words: Words, first: int, last: int, pattern: _Pattern) -> tuple[int | None, list[int]]:
+    """The concept that these words name for certain, or else those that they may name."""
+    others: list[int] = []
+    for owner in pattern.owners:
+        if owner.spellings and (
+            " ".join(words.raw[first : last + 1]) not in owner.spellings or words.shouts(first)
+        ):
+            continue
+        if not owner.ambiguous:
+            return owner.concept, []
+        if owner.concept not in others:
+            others.append(owner.concept)
+    return None, others
+
+
+def _backed(words: Words, chosen: list[Match], doubtful: list[tuple[int, int, list[int]]]) -> list[Match]:
+    """The ambiguous matches whose concept the text names plainly, or that have one meaning and a health term near."""
+    named = {match.concept for match in chosen}
+    starts = {match.first for match in chosen}
+    ends = {match.last for match in chosen}
+    backed = []
+    for first, last, concepts in doubtful:
+        known = [c for c in concepts if c in named]
+        if len(known) == 1:
+            backed.append(Match(first, last, known[0]))
+        elif len(concepts) == 1 and _has_neighbour(words, first, last, starts, ends):
+            backed.append(Match(first, last, concepts[0]))
+    return backed
+
+
+def _has_neighbour(words: Words, first: int, last: int, starts: set[int], ends: set[int]) -> bool:
+    for place in range(last + 1, min(last + 2 + NEAR, len(words.raw))):
+        if words.raw[place][0] in _SENTENCE_ENDS:
+            break
+        if place in starts:
+            return True
+    for place in range(first - 1, max(first - 2 - NEAR, -1), -1):
+        if words.raw[place][0] in _SENTENCE_ENDS:
+            break
+        if place in ends:
+            return True
+    return False
+
+
+def _shortened(word: str) -> list[str]:
+    return [word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]
+
+
+def _deletes(numbers: dict[str, int]) -> dict[str, list[tuple[int, str]]]:
+    """Known words of six letters or more under each form with at most one letter left out."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for word, number in numbers.items():
+        if len(word) >= 6 and word.isalpha():
+            for short in set(_shortened(word)):
+                found.setdefault(short, []).append((number, word))
+    return found
+
+
+def _one_edit(a: str, b: str) -> bool:
+    """Whether one insertion, deletion, change or swap of neighbours makes `a` into `b`."""
+    if len(a) > len(b):
+        a, b = b, a
+    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    if len(a) == len(b):
+        swapped = a[:at] + a[at : at + 2][::-1] + a[at + 2 :]
+        return a[at + 1 :] == b[at + 1 :] or swapped == b
+    return len(b) - len(a) == 1 and a[at:] == b[at + 1 :]

@@ -1,0 +1,68 @@
+"""Lists of people's names, for the dictionary: US first and last names, or a hospital's own list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from leeward.errors import BadInput
+from leeward.notes.lexicon.words import fold
+
+
+@dataclass(frozen=True)
+class Names:
+    """Folded names. `ordinary` are words of everyday English, of medicine or of the map as well (White, Will,
+    Crohn, Virginia): alone they name nobody.
+    """
+
+    first: frozenset[str] = frozenset()
+    last: frozenset[str] = frozenset()
+    ordinary: frozenset[str] = frozenset()
+
+    @classmethod
+    def common(cls) -> Names:
+        """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most
+        frequent of the census) and the project's additions for older people and for other origins.
+
+        Raises BadInput where Faker is not installed.
+        """
+        return _common()
+
+    @classmethod
+    def read(cls, path: str | Path) -> Names:
+        """The common names and those of a CSV file with the columns `first` and `last`, either may be empty:
+        the people of a hospital, say. Raises BadInput naming file and row.
+        """
+        from leeward.notes.lexicon.tables import read_columns
+
+        table = read_columns(Path(path), ("first", "last"))
+        common = cls.common()
+        own = [
+            frozenset(fold(w) for cell in table[c] for w in cell.split() if len(w) > 1)
+            for c in ("first", "last")
+        ]
+        return cls(common.first | own[0], common.last | own[1], common.ordinary)
+
+
+def word_file(name: str) -> frozenset[str]:
+    """The folded words of a list in the package's data; lines beginning with # are remarks."""
+    text = resources.files("leeward.notes.lexicon").joinpath("data", name).read_text("utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(fold(word) for line in lines for word in line.split())
+
+
+@cache
+def _common() -> Names:
+    try:
+        from faker.providers.lorem.en_US import Provider as English
+        from faker.providers.person.en_US import Provider as People
+    except ModuleNotFoundError:
+        raise BadInput(
+            "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
+        ) from None
+    first = frozenset(map(fold, People.first_names)) | word_file("first_names.txt")
+    last = frozenset(map(fold, People.last_names)) | word_file("last_names.txt")
+    ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
+    return Names(first, last, ordinary)

@@ -1,0 +1,92 @@
+"""Delimited text: the lexicon's own files, and those of others, with complaints that name file, row and column."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from leeward.errors import BadInput
+from leeward.notes.lexicon.concepts import KINDS, SEPARATOR, Concept, concept
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file (`.gz` too) without a byte-order mark, one after the other."""
+    try:
+        with path.open("rb") as peek:
+            packed = peek.read(2) == b"\x1f\x8b"
+        row = 0
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for row, raw in enumerate(file, start=1):
+                yield raw.decode("utf-8-sig" if row == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path.name}, row {row + 1}: not UTF-8 text; save the file as UTF-8.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise BadInput(f"{path.name}: the gzip data are damaged or cut short; copy the file again.") from None
+    except OSError as problem:
+        raise BadInput(f"{path.name}: cannot be read ({problem.strerror or problem}).") from None
+
+
+def rows(path: Path, columns: Sequence[str], *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
+    """Row number and cells of the asked columns, in their order, of a file with a header.
+
+    Tabs part the cells if the header has one, else commas. Names of columns are compared in lower case. Cells
+    are stripped of outer blanks. `quoted` is False for formats in which a quote is just a character.
+    """
+    source = lines(path)
+    header_line = next(source, "")
+    delimiter = "\t" if "\t" in header_line else ","
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    header = [
+        h.strip().lower() for h in next(csv.reader([header_line], delimiter=delimiter, quoting=quoting), [])
+    ]
+    if not any(header):
+        raise BadInput(f"{path.name}: the file is empty; it needs a header and rows.")
+    missing = [c for c in columns if c not in header]
+    if missing:
+        raise BadInput(
+            f"{path.name}, row 1: no column {missing[0]!r}; the header has {', '.join(map(repr, header[:12]))}."
+        )
+    places = [header.index(c) for c in columns]
+    reader = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=quoted)
+    row = 2
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                if len(cells) != len(header):
+                    raise BadInput(
+                        f"{path.name}, row {row}: {len(cells)} cells where the header has {len(header)}."
+                    )
+                yield row, [cells[p].strip() for p in places]
+            row = reader.line_num + 2
+    except csv.Error:
+        raise BadInput(f"{path.name}, row {row}: the quotes do not match; correct this row.") from None
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Whole columns by name."""
+    found: list[list[str]] = [cells for _, cells in rows(path, columns)]
+    return {name: [cells[i] for cells in found] for i, name in enumerate(columns)}
+
+
+def read_concepts(path: Path, kind: str = "") -> list[Concept]:
+    """Concepts of a table with the columns `id`, `name`, `synonyms` (parted by `|`) and, unless `kind` is given,
+    `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput.
+    """
+    columns = ("id", "name", "synonyms") if kind else ("id", "name", "synonyms", "kind")
+    found = []
+    for row, cells in rows(path, columns):
+        id_, name, synonyms = cells[:3]
+        what = kind or cells[3].lower()
+        for column, value in (("id", id_), ("name", name)):
+            if not value:
+                raise BadInput(f"{path.name}, row {row}: the column {column!r} is empty.")
+        if what not in KINDS:
+            raise BadInput(f"{path.name}, row {row}: the column 'kind' needs one of {', '.join(KINDS)}.")
+        found.append(concept(id_, what, [name, *synonyms.split(SEPARATOR)]))
+    if not found:
+        raise BadInput(f"{path.name}: the file has a header but no concepts.")
+    return found
