@@ -106,6 +106,13 @@ class Answer:
     """Micro-ε that the user has left for one more answer."""
     threshold: int | None
 
+    @staticmethod
+    def shown(plan: Plan, noisy: Sequence[int | float], *, cost: int, remaining: int, terms: Terms) -> Answer:
+        """An answer as it may be shown: noisy values below the public threshold are hidden, now that they are noisy."""
+        limit = terms.threshold
+        values = tuple(None if limit is not None and value < limit else value for value in noisy)
+        return Answer(plan=plan, values=values, cost=cost, remaining=remaining, threshold=limit)
+
     @property
     def half_width(self) -> float:
         """Half of the 95 % interval, exact for the mechanism."""
@@ -238,22 +245,30 @@ def answered_plans(desk: Desk, plans: Sequence[Plan], user: str) -> list[Answer]
         stored |= {each.key: each.payload for each in paid if each.payload is not None}
         for each in paid:
             costs[each.key] += each.cost
-        missing = {plan.key: plan for plan in open_plans if stored[plan.key] is None}
-        stored |= books.store(desk.ledger, data_set, _noisy(desk.index, list(missing.values())))
+        missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
+        payloads = {
+            plan.key: text_of({"values": values})
+            for plan, values in zip(missing, noisy_values(desk.index, missing), strict=True)
+        }
+        stored |= books.store(desk.ledger, data_set, payloads)
     left = books.left(desk.ledger, data_set, user).user
-    found = []
-    for plan in plans:
-        values = json.loads(stored[plan.key] or "")["values"]
-        found.append(
-            Answer(
-                plan=plan,
-                values=tuple(_hidden(value, desk.terms.threshold) for value in values),
-                cost=costs.pop(plan.key, 0),
-                remaining=left,
-                threshold=desk.terms.threshold,
-            )
+    return [
+        Answer.shown(
+            plan,
+            json.loads(stored[plan.key] or "")["values"],
+            cost=costs.pop(plan.key, 0),
+            remaining=left,
+            terms=desk.terms,
         )
-    return found
+        for plan in plans
+    ]
+
+
+def priced(desk: Desk, plans: Sequence[Plan], user: str) -> tuple[int, int]:
+    """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
+    data_set = desk.index.meta.id
+    price = {plan.key: plan.price for plan in plans if books.found(desk.ledger, data_set, plan.key) is None}
+    return sum(price.values()), books.left(desk.ledger, data_set, user).user
 
 
 def charged(
@@ -276,15 +291,13 @@ def charged(
     return found
 
 
-def _noisy(index: Index, plans: Sequence[Plan]) -> dict[str, str]:
+def noisy_values(index: Index, plans: Sequence[Plan]) -> list[list[int | float]]:
     """Noise first, for all questions, then the data: reading them cannot change what is drawn."""
     drawn = [mechanism.draw(plan.noise, len(plan.bins)) for plan in plans]
-    return {
-        plan.key: text_of(
-            {"values": [count + z for count, z in zip(_counts(index, plan), noise, strict=True)]}
-        )
+    return [
+        [count + z for count, z in zip(_counts(index, plan), noise, strict=True)]
         for plan, noise in zip(plans, drawn, strict=True)
-    }
+    ]
 
 
 def _counts(index: Index, plan: Plan) -> list[int]:
@@ -292,11 +305,6 @@ def _counts(index: Index, plan: Plan) -> list[int]:
         return [index.count(plan.query, plan.counted)]
     counts = index.count_by(plan.query, plan.by, plan.bins, plan.counted, plan.most)
     return [int(count) for count in counts]
-
-
-def _hidden(value: int | float, threshold: int | None) -> int | float | None:
-    """After the noise, and by a public threshold: what it hides, it hides by nothing but the noisy value."""
-    return None if threshold is not None and value < threshold else value
 
 
 def _contributions(limit: int | None, most: int | None, bins: int) -> int:

@@ -1,0 +1,219 @@
+"""`leeward query`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leeward.cli.options import json_option, print_json, print_lines
+
+if TYPE_CHECKING:
+    from leeward.queries.answering import Answer, Desk, Plan, Question
+
+COUNTED = {"patients": "patient", "notes": "note"}
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", metavar="INDEX ['TERM & TERM'] [--QID CONDITION]…", nargs=-1, type=click.UNPROCESSED)
+@click.option("--epsilon", metavar="E", help="Privacy price of the answer: the larger, the less noise.")
+@click.option("--by", metavar="QID", help="One count for each value of a quasi-identifier, for one price.")
+@click.option("--most", type=int, metavar="N", help="With --by: one patient counts in at most N of the bins.")
+@click.option("--unit", type=click.Choice(["patient", "note"]), default="patient", show_default=True,
+              help="What is protected: a patient with all notes, or a single note (weaker).")  # fmt: skip
+@click.option("--count", "counted", type=click.Choice(list(COUNTED)), help="What is counted [default: the unit].")
+@click.option("--mechanism", type=click.Choice(["geometric", "laplace"]), default="geometric", show_default=True,
+              help="Two-sided geometric noise; Laplace for replication.")  # fmt: skip
+@click.option("--mode", default="private", hidden=True)
+@click.option("--where", metavar="QID=CONDITION", multiple=True,
+              help="A condition on a quasi-identifier that is named like a flag.")  # fmt: skip
+@click.option("--batch", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+              help="Questions, one a line, as they stand after INDEX; all are charged, or none.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Answer from a synthetic twin of the data; nothing is charged.")
+@click.option("--user", metavar="NAME", envvar="LEEWARD_USER", help="Who asks [default: the login name].")
+@click.option("--ledger", "url", metavar="URL", envvar="LEEWARD_LEDGER",
+              help="Database with the budget [default: the ledger in INDEX].")  # fmt: skip
+@json_option
+def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, url: str | None,
+          as_json: bool, **flags: Any) -> None:  # fmt: skip
+    """Count patients whose notes hold every TERM, with noise that protects each patient.
+
+    A condition is a value, a range a..b or a beginning with a star. The price is printed before the answer; the same
+    question asked again has the same answer, at no cost.
+
+    \b
+    Examples:
+      leeward query INDEX 'sore throat & fever' --when 2009-04..2009-06 --zip '1230*' --epsilon 0.5
+      leeward query INDEX fever --by when --when 2009 --epsilon 0.5 --json
+      leeward query INDEX fever --epsilon 0.5 --dry-run
+      leeward query INDEX --batch questions.txt --epsilon 0.1
+
+    Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
+    """
+    from leeward.queries.answering import answered_plans, open_desk, planned, priced
+    from leeward.queries.dry_run import tried
+    from leeward.queries.ledger import named
+
+    path, questions = _asked(words, batch, flags)
+    user = named(user if user is not None else _login_name())
+    desk = open_desk(path, url)
+    plans = [planned(desk, question) for question in questions]
+    if not desk.index.meta.vocabulary_public:
+        click.echo(
+            "leeward: this index takes its terms from the data themselves, so which terms exist is not protected.",
+            err=True,
+        )
+    price, left = priced(desk, plans, user)
+    click.echo(f"leeward: {_price(plans, price, left, user, dry_run)}", err=True)
+    answers = tried(desk, plans, user) if dry_run else answered_plans(desk, plans, user)
+    if as_json:
+        found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
+        print_json(found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]})
+        return
+    for answer in answers:
+        print_lines(*_lines(answer, desk))
+    if dry_run:
+        print_lines("dry run: these counts are of made-up patients; nothing was charged.")
+
+
+def _asked(words: tuple[str, ...], batch: str | None, flags: dict[str, Any]) -> tuple[str, list[Question]]:
+    from leeward.errors import BadInput
+
+    if not words or words[0].startswith("-"):
+        raise click.UsageError("name the INDEX first, then the terms and conditions.")
+    if batch is None:
+        return words[0], [_question(words[1:], flags)]
+    if len(words) > 1:
+        raise BadInput("with --batch the terms and conditions stand in the file, none on the command line.")
+    return words[0], _batch(batch, flags)
+
+
+def _batch(path: str, flags: dict[str, Any]) -> list[Question]:
+    """Lines like `'sore throat & fever' --when 2009-04 --epsilon 0.1`; the command's own flags are their defaults."""
+    import shlex
+    from pathlib import Path
+
+    from leeward.errors import BadInput
+
+    found = []
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: a file of questions is text in UTF-8.") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            words = shlex.split(line, comments=True)
+            if words:
+                own, rest = _own_flags(words)
+                found.append(_question(rest, flags | own))
+        except (BadInput, ValueError) as error:
+            raise BadInput(f"{path}, line {number}: {error}") from None
+    if not found:
+        raise BadInput(f"{path}: there is no question in this file.")
+    return found
+
+
+def _own_flags(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """The flags that a line of a batch may set for itself, and the rest of it."""
+    from leeward.errors import BadInput
+
+    names = {"--epsilon": "epsilon", "--by": "by", "--most": "most", "--unit": "unit", "--count": "counted",
+             "--mechanism": "mechanism"}  # fmt: skip
+    own: dict[str, Any] = {}
+    rest: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        name, _, value = word.partition("=")
+        if name in names:
+            given = value or next(waiting, "")
+            if not given or (name == "--most" and not given.isdecimal()):
+                raise BadInput(f"{name} has no value that it can take.")
+            own[names[name]] = int(given) if name == "--most" else given
+        else:
+            rest.append(word)
+    return own, rest
+
+
+def _question(words: tuple[str, ...] | list[str], flags: dict[str, Any]) -> Question:
+    from leeward.errors import BadInput
+    from leeward.queries.accounting import micro
+    from leeward.queries.answering import Question
+    from leeward.queries.query import parse
+
+    terms, conditions = _terms_and_conditions(words, flags["where"])
+    if flags["epsilon"] is None:
+        raise BadInput("say with --epsilon what the answer may cost, for example --epsilon 0.5.")
+    return Question(
+        query=parse(terms, conditions),
+        epsilon=micro(flags["epsilon"]),
+        unit=flags["unit"],
+        counted=COUNTED.get(flags["counted"], flags["counted"]),
+        mechanism=flags["mechanism"],
+        by=flags["by"],
+        most=flags["most"],
+        mode=flags["mode"],
+    )
+
+
+def _terms_and_conditions(
+    words: tuple[str, ...] | list[str], where: tuple[str, ...]
+) -> tuple[str, dict[str, str]]:
+    """`'sore throat' --zip 1230* --when=2009` as its terms and its conditions by quasi-identifier."""
+    from leeward.errors import BadInput
+
+    terms: list[str] = []
+    pairs = [each.partition("=")[::2] for each in where]
+    waiting = iter(words)
+    for word in waiting:
+        if not word.startswith("--"):
+            terms.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        pairs.append((name, value if equals else next(waiting, "")))
+    if len(terms) != 1:
+        raise BadInput("a query has one text of terms; put it in quotation marks: 'sore throat & fever'.")
+    conditions: dict[str, str] = {}
+    for name, value in pairs:
+        name = name.replace("-", "_") if "_" not in name else name
+        if name in conditions:
+            raise BadInput(f"`{name}` has two conditions; a query takes one each.")
+        conditions[name] = value
+    return terms[0], conditions
+
+
+def _login_name() -> str:
+    import getpass
+
+    return getpass.getuser()
+
+
+def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -> str:
+    from leeward.queries.accounting import shown
+
+    would = "would cost" if dry_run else "costs"
+    if price == 0:
+        return f"asked before: this {would} nothing."
+    notes = {plan.factor for plan in plans if plan.factor > 1}
+    because = f" (a patient may have {max(notes)} notes, and the budget protects patients)" if notes else ""
+    return f"this {would} {shown(price):g}{because}; {user} has {shown(left):g} left."
+
+
+def _lines(answer: Answer, desk: Desk) -> list[str]:
+    """An answer for a person: values, interval, what protects whom, what is left."""
+    from leeward.queries.accounting import shown
+
+    plan = answer.plan
+    what = {"patient": "patients", "note": "notes"}[plan.counted]
+    names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
+    lines = [plan.query.canonical()]
+    for name, value in zip(names, answer.values, strict=True):
+        if value is None:
+            lines.append(f"  {name}hidden: the noisy count is below {answer.threshold}")
+        else:
+            low, high = (max(0, end) for end in answer.interval(value) or ())
+            lines.append(f"  {name}{value:,.10g} {what} (95 % interval {low:,.6g} to {high:,.6g})")
+    lines.append(
+        f"  protects each {plan.unit} with epsilon {shown(plan.noise.epsilon):g} ({plan.noise.kind}, sensitivity "
+        f"{plan.noise.sensitivity}); cost {shown(answer.cost):g}; remaining {shown(answer.remaining):g}"
+    )
+    return lines
