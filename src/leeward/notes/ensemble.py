@@ -1,0 +1,88 @@
+"""The ensemble: each character gets the kind that protects most of all that annotators said of it.
+
+Li & Qin, §4: EID before QID before HMI before OTHER. Of spans of one kind the longest gives the category, then the
+member named first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leeward.notes.spans import PRIORITY, Annotator, Span
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Annotators that vote by priority. Of members of one name the first counts first."""
+
+    members: tuple[Annotator, ...]
+    name: str = "ensemble"
+
+    def annotate(self, text: str) -> list[Span]:
+        """The spans of a text, ascending, without overlaps, each with the member that it came from."""
+        return resolve(len(text), [member.annotate(text) for member in self.members])
+
+
+def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
+    """One answer out of several to a text of `length` characters.
+
+    A span that another covers in part keeps the rest of its characters; what is left of a health term is no term any
+    more and loses its concept. Time and memory grow with the text and the number of spans.
+    """
+    spans = [span for answer in answers for span in answer if span.start < span.end]
+    if not spans:
+        return []
+    order = sorted(range(len(spans)), key=lambda i: _strength(spans[i], i))
+    if _apart(spans):
+        return sorted(spans)
+    owner = np.full(length, -1, np.int32)
+    for i in reversed(order):  # the strongest last, over all others
+        owner[spans[i].start : spans[i].end] = i
+    return _joined([_piece(spans[i], start, end) for i, start, end in _runs(owner)])
+
+
+def _strength(span: Span, place: int) -> tuple[int, int, int]:
+    """What comes first wins."""
+    return PRIORITY[span.kind], span.start - span.end, place
+
+
+def _apart(spans: Sequence[Span]) -> bool:
+    ordered = sorted((s.start, s.end) for s in spans)
+    return all(ordered[i][1] <= ordered[i + 1][0] for i in range(len(ordered) - 1))
+
+
+def _runs(owner: np.ndarray) -> list[tuple[int, int, int]]:
+    """Runs of one owner as (owner, start, end), without those of nobody."""
+    cuts = np.flatnonzero(owner[1:] != owner[:-1]) + 1
+    starts = np.concatenate(([0], cuts))
+    ends = np.concatenate((cuts, [len(owner)]))
+    owners = owner[starts]
+    return [
+        (int(i), int(start), int(end)) for i, start, end in zip(owners, starts, ends, strict=True) if i >= 0
+    ]
+
+
+def _piece(span: Span, start: int, end: int) -> Span:
+    if (start, end) == (span.start, span.end):
+        return span
+    return replace(span, start=start, end=end, concept="")
+
+
+def _joined(pieces: Sequence[Span]) -> list[Span]:
+    """Neighbouring pieces of identities of one category as one; health terms stay apart."""
+    joined: list[Span] = []
+    for piece in pieces:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and last.end == piece.start
+            and last.kind == piece.kind != "HMI"
+            and last.category == piece.category
+        ):
+            joined[-1] = replace(last, end=piece.end, asserted=last.asserted and piece.asserted)
+        else:
+            joined.append(piece)
+    return joined

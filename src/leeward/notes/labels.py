@@ -1,0 +1,101 @@
+"""Labels of a note (`DOB: …`, `FAMILY HISTORY:`), by which fields and sections are known.
+
+A label is looked up in a table of words, from the colon backwards, so that a line may hold several of them and prose
+before a label does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LONGEST = 44
+"""Characters before a colon among which a label is looked for."""
+
+_STOPS = "\n\t|;:"
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label at `start`; what it labels goes from `value` to `end`. `meaning` is the table's word for it."""
+
+    start: int
+    value: int
+    end: int
+    meaning: str
+
+
+def find(text: str, low: str, table: Mapping[str, str], *, alone: bool = False) -> list[Label]:
+    """The labels of `table` (lower case -> meaning) in a text, ascending.
+
+    `low` is the text in lower case, character by character. What a label labels ends at the next label. With
+    `alone`, a line that is nothing but a label counts too.
+    """
+    found: list[tuple[int, int, str]] = []
+    colon = text.find(":")
+    while colon >= 0:
+        hit = _before(text, low, colon, table)
+        if hit is not None:
+            found.append((hit[0], _skip(text, colon + 1), hit[1]))
+        colon = text.find(":", colon + 1)
+    if alone:
+        found += _lines(text, low, table)
+        found.sort()
+    ends = [*(start for start, _, _ in found[1:]), len(text)][: len(found)]
+    return [
+        Label(start, value, max(value, end), meaning)
+        for (start, value, meaning), end in zip(found, ends, strict=True)
+    ]
+
+
+def line_end(text: str, start: int, end: int) -> int:
+    """Where the field that begins at `start` ends: at the line's end, a tab, a bar, or a gap of three blanks."""
+    stop = end
+    for sign in ("\n", "\t", "|", "   "):
+        at = text.find(sign, start, stop)
+        if at >= 0:
+            stop = at
+    return stop
+
+
+def _before(text: str, low: str, colon: int, table: Mapping[str, str]) -> tuple[int, str] | None:
+    """The longest label of the table that ends at `colon`."""
+    stop = colon
+    while stop > 0 and text[stop - 1] in " #.*":
+        stop -= 1
+    first = max(0, colon - LONGEST)
+    for sign in _STOPS:
+        first = max(first, text.rfind(sign, first, stop) + 1)
+    start = first
+    while start < stop:
+        if low[start].isalpha() and (start == 0 or not low[start - 1].isalnum()):
+            meaning = table.get(low[start:stop])
+            if meaning is not None:
+                return start, meaning
+        blank = text.find(" ", start, stop)
+        comma = text.find(",", start, stop)
+        following = min(at for at in (blank, comma, stop) if at >= 0) + 1
+        start = following
+    return None
+
+
+def _skip(text: str, at: int) -> int:
+    """Past blanks, and past a line's end where the value stands below its label."""
+    while at < len(text) and text[at] in " \t*":
+        at += 1
+    return at
+
+
+def _lines(text: str, low: str, table: Mapping[str, str]) -> list[tuple[int, int, str]]:
+    found = []
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if 2 < end - start <= LONGEST:
+            line = low[start:end]
+            meaning = table.get(line.strip(" \t\r*#=-_."))
+            if meaning is not None:
+                found.append((start, min(end + 1, len(text)), meaning))
+        start = end + 1
+    return found

@@ -1,0 +1,118 @@
+"""E-mail and web addresses, IP numbers, telephone and fax numbers."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from leeward.notes.spans import Span
+
+EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}", re.ASCII)
+URL = re.compile(
+    r"(?:https?://|ftp://|www\.)[^\s<>\"'),;]+[^\s<>\"'),;.:!?]|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info|health|io)"
+    r"\b(?:/[^\s<>\"'),;]*[^\s<>\"'),;.:!?])?",
+    re.IGNORECASE,
+)
+IP4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]\d)")
+IP6 = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
+MAC = re.compile(r"\b[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}\b")
+
+_PHONE = re.compile(
+    r"(?:\+\d{1,3}[\s.-]?(?:\(0?\d{1,4}\)[\s.-]?)?\d{1,4}(?:[\s.-]?\d{2,4}){1,4}"
+    r"|(?:1[\s.-])?\(\d{3}\)\s{0,2}[-.]?\s?\d{3}[\s.-]{0,3}\d{4}"
+    r"|(?:1[\s.-])?\d{3}[-.\s/]\s?\d{3}[-.\s]\s?\d{4}"
+    r"|\d{3}[-.]\d{4}"
+    r"|0\d{2,4}[\s-]\d{3,4}[\s-]?\d{3,4})"
+    r"(?![\d-])(?:\s*(?:x|ext\.?|extension)\s?\d{1,6})?",
+    re.IGNORECASE,
+)
+_PHONE_NEAR = re.compile(r"[(+]?\d{2,4}[).\s/-]{1,3}\(?\d{1,4}|\+\d{5}")
+_SAID = re.compile(
+    r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|number|x)"
+    r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d\s().-]{2,15}\d)",
+)
+
+
+def find(text: str, low: str) -> Iterator[Span]:
+    """Spans of every kind of contact."""
+    if "@" in text or "(at)" in low or "[at]" in low:
+        for match in EMAIL.finditer(text):
+            yield Span(*match.span(), "EID", "email", source="rules")
+    if "." in text and ("www" in low or "://" in text or _has_domain(low)):
+        for match in URL.finditer(text):
+            if text[match.start() - 1 : match.start()] != "@":
+                yield Span(*match.span(), "EID", "url", source="rules")
+    yield from _addresses(text)
+    yield from _phones(text, low)
+
+
+def _has_domain(low: str) -> bool:
+    return any(end in low for end in (".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io"))
+
+
+def _addresses(text: str) -> Iterator[Span]:
+    if text.count(".") > 2:
+        for match in IP4.finditer(text):
+            if _is_address(match.group()):
+                yield Span(*match.span(), "EID", "ip", source="rules")
+    if text.count(":") > 2:
+        for match in IP6.finditer(text):
+            if _is_address(match.group()) and len(match.group()) > 4:
+                yield Span(*match.span(), "EID", "ip", source="rules")
+        for match in MAC.finditer(text):
+            yield Span(*match.span(), "EID", "device", source="rules")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _phones(text: str, low: str) -> Iterator[Span]:
+    past = -1
+    for near in _PHONE_NEAR.finditer(text):
+        start = near.start()
+        if start < past or (start and (text[start - 1].isalnum() or text[start - 1] in "/.-")):
+            continue
+        match = _PHONE.match(text, start)
+        if match and _plausible(match.group()):
+            past = match.end()
+            yield Span(start, past, "EID", _kind(low, start), source="rules")
+    for match in _SAID.finditer(low):
+        digits = sum(c.isdigit() for c in match.group(1))
+        said = match.group(0)[:8]
+        if 3 <= digits <= 14 and (
+            digits >= 5 or said.startswith(("pag", "beep", "ext", "x", "tel", "phone"))
+        ):
+            if said.startswith(("call", "number", "x")) and digits < 4 or _is_date(match.group(1)):
+                continue
+            yield Span(
+                *match.span(1), "EID", "fax" if said.startswith(("fax", "facs")) else "phone", source="rules"
+            )
+
+
+def _plausible(number: str) -> bool:
+    """Not a date, a year range, or a span of small numbers."""
+    return sum(c.isdigit() for c in number) >= 7 and not _is_date(number)
+
+
+def _is_date(number: str) -> bool:
+    return bool(
+        re.fullmatch(
+            r"\s*(?:(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{2,4}|(?:19|20)\d\d\s?-\s?(?:19|20)\d\d)\s*",
+            number,
+        )
+    )
+
+
+def _kind(low: str, start: int) -> str:
+    before = low[max(0, start - 16) : start]
+    fax, phone = (
+        max(before.rfind("fax"), before.rfind("facsimile")),
+        max(before.rfind("phone"), before.rfind("tel")),
+    )
+    return "fax" if fax > phone else "phone"
