@@ -32,6 +32,10 @@ CORRECTIONS = ("p05", "bonferroni", "fdr")
 
 ALPHA = 0.05
 
+OUTCOMES = ("fitted", "few", "collinear", "separated")
+"""What became of a regression: fitted; fewer cases or controls than `min_cases`; a column that tells nothing new among
+these people; groups that the columns separate, so that no finite coefficient is the likeliest."""
+
 
 def scan(
     phenotypes: Phenotypes,
@@ -58,12 +62,20 @@ def scan(
     Returns
     -------
     frame
-        `predictor`, `phecode`, `cases`, `controls`, `beta`, `error`, `p` (logistic regression, Wald), `odds_ratio`,
-        `p_allelic`, `exact` (whether that was Fisher's test). Null where there is no answer: separated groups, a
-        predictor that is no count of alleles.
+        `predictor`, `phecode`, `cases`, `controls`, `beta`, `error`, `p` (logistic regression, Wald), `regression`
+        (`fitted`, or why those three are null: see `OUTCOMES`), `odds_ratio`, `p_allelic`, `exact` (whether that was
+        Fisher's test); the last three are null for a predictor that is no count of alleles.
     """
+    # What the covariates alone explain is the same for every predictor, and a good place to start from.
+    null = _Cells.of(people, covariates)
+    start = _fitted(
+        phenotypes, null, np.full((len(phenotypes.names), null.columns), np.nan), min_cases, threads
+    )
     return pl.concat(
-        [_of_predictor(phenotypes, people, name, covariates, min_cases, threads) for name in predictors]
+        [
+            _of_predictor(phenotypes, people, name, covariates, start.beta, min_cases, threads)
+            for name in predictors
+        ]
     )
 
 
@@ -72,49 +84,68 @@ class _Cells:
     """People with equal values: the design of each cell, the cell of each person (-1: left out), people of a cell."""
 
     design: Floats
-    scale: float
+    spread: Floats
     of_person: Ints
-    totals: Ints
+    totals: Floats
+
+    @property
+    def columns(self) -> int:
+        """Columns of the design, the constant included."""
+        return len(self.design)
 
     @staticmethod
-    def of(people: pl.DataFrame, predictor: str, covariates: Sequence[str]) -> _Cells:
-        columns = [predictor, *covariates]
+    def of(people: pl.DataFrame, columns: Sequence[str]) -> _Cells:
+        """float64[1 + columns, cells]: a constant and the columns, in units of their spread around their mean."""
         for name in columns:
             if name not in people.columns or not people[name].dtype.is_numeric():
                 raise BadInput(
                     f"phewas: `{name}` is no numeric column of the patients; name one, or recode it as numbers."
                 )
         values = people.select(pl.col(columns).cast(pl.Float64).fill_nan(None)).to_numpy()
+        values = values.reshape(people.height, len(columns))
         known = ~np.isnan(values).any(axis=1)
         if not known.any():
-            raise BadInput(f"phewas: nobody has a value of `{predictor}` and of every covariate.")
-        rows, inverse = np.unique(values[known], axis=0, return_inverse=True)
+            listed = ", ".join(f"`{name}`" for name in columns)
+            raise BadInput(f"phewas: nobody has a value of {listed}.")
+        rows, inverse = _distinct_rows(values[known])
         of_person = np.full(len(values), -1, np.int64)
-        of_person[known] = inverse.ravel()
-        totals = np.bincount(of_person[known], minlength=len(rows)).astype(np.int64)
+        of_person[known] = inverse
+        totals = np.bincount(inverse, minlength=len(rows)).astype(np.float64)
         # Standardised columns keep Newton's steps well conditioned; only the predictor's scale matters afterwards.
-        mean = (rows * totals[:, None]).sum(axis=0) / totals.sum()
-        spread = np.sqrt(((rows - mean) ** 2 * totals[:, None]).sum(axis=0) / totals.sum())
+        mean = values[known].mean(axis=0)
+        spread = values[known].std(axis=0)
         spread[spread == 0] = 1.0
-        design = np.column_stack([np.ones(len(rows)), (rows - mean) / spread])
-        return _Cells(np.ascontiguousarray(design), float(spread[0]), of_person, totals)
+        design = np.vstack([np.ones(len(rows)), ((rows - mean) / spread).T])
+        return _Cells(np.ascontiguousarray(design), np.append(1.0, spread), of_person, totals)
 
 
-def _of_predictor(
-    phenotypes: Phenotypes,
-    people: pl.DataFrame,
-    predictor: str,
-    covariates: Sequence[str],
-    min_cases: int,
-    threads: int,
-) -> pl.DataFrame:
-    from scipy.stats import norm
+def _distinct_rows(values: Floats) -> tuple[Floats, Ints]:
+    """(distinct rows, the number of each row's); rows that hardly repeat are all kept, as they stand."""
+    numbers = np.zeros(len(values), np.int64)
+    for column in values.T:
+        distinct, place = np.unique(column, return_inverse=True)
+        if len(distinct) > len(values) // 2:
+            return values, np.arange(len(values))
+        numbers = np.unique(numbers * len(distinct) + place.ravel(), return_inverse=True)[1].ravel()
+    first = np.unique(numbers, return_index=True)[1]
+    return values[first], numbers
 
+
+@dataclass(frozen=True)
+class _Fits:
+    """Of each phenotype: coefficients and errors of every column, (cases, controls), outcome."""
+
+    beta: Floats
+    error: Floats
+    counted: Ints
+    outcome: Ints
+
+
+def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Floats, min_cases: int, threads: int) -> _Fits:
     from leeward.measure import phewas_kernels as kernels
 
-    cells = _Cells.of(people, predictor, covariates)
     n = len(phenotypes.names)
-    beta, error, counted = np.empty(n), np.empty(n), np.zeros((n, 2), np.int64)
+    fits = _Fits(start.copy(), np.empty_like(start), np.zeros((n, 2), np.int64), np.zeros(n, np.int64))
 
     def fit(bounds: tuple[int, int]) -> None:
         kernels.scan(
@@ -127,25 +158,44 @@ def _of_predictor(
             phenotypes.out_starts,
             phenotypes.out_people,
             max(1, min_cases),
-            beta,
-            error,
-            counted,
+            fits.beta,
+            fits.error,
+            fits.counted,
+            fits.outcome,
         )
 
-    step = max(1, n // (8 * threads))
+    step = max(1, n // (16 * threads))
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
-    tested: NDArray[np.bool_] = np.all(counted >= max(1, min_cases), axis=1)
-    beta, error = (np.where(tested, each, np.nan) / cells.scale for each in (beta, error))
+    return fits
+
+
+def _of_predictor(
+    phenotypes: Phenotypes,
+    people: pl.DataFrame,
+    predictor: str,
+    covariates: Sequence[str],
+    start: Floats,
+    min_cases: int,
+    threads: int,
+) -> pl.DataFrame:
+    from scipy.stats import norm
+
+    cells = _Cells.of(people, [*covariates, predictor])
+    n = len(phenotypes.names)
+    fits = _fitted(phenotypes, cells, np.column_stack([start, np.zeros(n)]), min_cases, threads)
+    beta, error = (each[:, -1] / cells.spread[-1] for each in (fits.beta, fits.error))
+    tested: NDArray[np.bool_] = np.all(fits.counted >= max(1, min_cases), axis=1)
     frame = pl.DataFrame(
         {
             "predictor": np.repeat(predictor, n),
             "phecode": pl.Series(phenotypes.names, dtype=pl.String),
-            "cases": counted[:, 0],
-            "controls": counted[:, 1],
+            "cases": fits.counted[:, 0],
+            "controls": fits.counted[:, 1],
             "beta": beta,
             "error": error,
             "p": 2 * norm.sf(np.abs(beta / error)),
+            "regression": [OUTCOMES[each] for each in fits.outcome],
             **_allelic(phenotypes, people[predictor], tested),
         }
     )

@@ -1,4 +1,9 @@
-"""Logistic regression over cells of people with equal covariates, one fit after the other."""
+"""Logistic regression over cells of people with equal covariates, one fit after the other.
+
+Newton's method in blocks that stay in the processor's cache; the exponential is written out so that the compiler makes
+vector instructions of it (the C library's is called once a number). Each fit is one thread's, so results do not depend
+on how many there are.
+"""
 
 from __future__ import annotations
 
@@ -12,61 +17,133 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 MOST_STEPS = 60
-SMALL_STEP = 1e-11
+SMALL_STEP = 1e-8
+"""Newton's steps square: after a step so small, and it is taken, the coefficients are exact in double precision."""
+LONGEST_STEP = 4.0
+"""A coefficient moves no farther at once (in units of a standardised column): the first steps may overshoot."""
 FARTHEST = 30.0
-"""A coefficient beyond this (in units of a standardised column) means that cases and controls are separated."""
+"""A coefficient beyond this means that cases and controls are separated."""
+
+FITTED, FEW, COLLINEAR, SEPARATED = 0, 1, 2, 3
+"""Outcomes: fitted; fewer cases or controls than asked for; a column tells nothing new; no finite maximum."""
+
+BLOCK = 512
+FARTHEST_SCORE = 700.0
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+TO_WHOLE = 6755399441055744.0
+"""1.5 · 2^52: added and taken off again, it rounds; its low bits then hold the whole number."""
 
 
 @njit(cache=True, nogil=True)
-def fit_logistic(design: Floats, cases: Ints, people: Ints, beta: Floats, error: Floats) -> bool:
-    """Maximum likelihood by Newton's method; writes coefficients and standard errors.
+def shares(score: Floats, n: int, whole: Floats, scale: Floats, share: Floats) -> None:
+    """share = 1 / (1 + exp(-score)) of the first n, to the last bits; `whole` and `scale` are used up."""
+    bits, power = whole.view(np.int64), scale.view(np.int64)
+    for i in range(n):
+        x = min(max(-score[i], -FARTHEST_SCORE), FARTHEST_SCORE)
+        score[i] = x
+        whole[i] = x * LOG2_E + TO_WHOLE
+    for i in range(n):
+        power[i] = (bits[i] + 1023) << 52
+    for i in range(n):
+        m = whole[i] - TO_WHOLE
+        r = (score[i] - m * LN2_HIGH) - m * LN2_LOW
+        # The series of exp for |r| < 0.35, to the 12th power: what is left off is below 2e-16.
+        e = 1.0 / 479001600.0
+        e = e * r + 1.0 / 39916800.0
+        e = e * r + 1.0 / 3628800.0
+        e = e * r + 1.0 / 362880.0
+        e = e * r + 1.0 / 40320.0
+        e = e * r + 1.0 / 5040.0
+        e = e * r + 1.0 / 720.0
+        e = e * r + 1.0 / 120.0
+        e = e * r + 1.0 / 24.0
+        e = e * r + 1.0 / 6.0
+        e = e * r + 0.5
+        e = e * r + 1.0
+        e = e * r + 1.0
+        share[i] = 1.0 / (1.0 + e * scale[i])
 
-    design : float64[cells, columns], the first column all 1. cases, people : int64[cells], of each cell.
-    Returns False where there is no finite answer: only cases or only controls, a column that tells nothing, separation.
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _dot(one: Floats, other: Floats) -> float:
+    """Sum of products; the fixed order is the compiler's."""
+    total = 0.0
+    for i in range(one.shape[0]):
+        total += one[i] * other[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _derivatives(
+    design: Floats,
+    cases: Floats,
+    people: Floats,
+    beta: Floats,
+    gradient: Floats,
+    information: Floats,
+    room: Floats,
+) -> None:
+    """Gradient and information (lower part) of the log-likelihood at beta. room : float64[6, BLOCK]."""
+    columns, cells = design.shape
+    score, whole, scale, share, weight, product = room[0], room[1], room[2], room[3], room[4], room[5]
+    gradient[:] = 0.0
+    information[:, :] = 0.0
+    for first in range(0, cells, BLOCK):
+        n = min(BLOCK, cells - first)
+        score[:n] = beta[0]
+        for c in range(1, columns):
+            b, column = beta[c], design[c, first : first + n]
+            for i in range(n):
+                score[i] += b * column[i]
+        shares(score, n, whole, scale, share)
+        here, ill = people[first : first + n], cases[first : first + n]
+        for i in range(n):
+            expected = here[i] * share[i]
+            weight[i] = expected * (1.0 - share[i])
+            share[i] = ill[i] - expected
+        for c in range(columns):
+            column = design[c, first : first + n]
+            gradient[c] += _dot(column, share[:n])
+            for i in range(n):
+                product[i] = weight[i] * column[i]
+            for d in range(c + 1):
+                information[c, d] += _dot(product[:n], design[d, first : first + n])
+
+
+@njit(cache=True, nogil=True)
+def fit_logistic(
+    design: Floats, cases: Floats, people: Floats, beta: Floats, error: Floats, room: Floats
+) -> int:
+    """Maximum likelihood by Newton's method from `beta`; writes coefficients and standard errors, says the outcome.
+
+    design : float64[columns, cells], the first row all 1. cases, people : float64[cells], of each cell.
     """
-    columns = design.shape[1]
-    all_cases, everyone = cases.sum(), people.sum()
-    if all_cases == 0 or all_cases == everyone:
-        return False
-    beta[:] = 0.0
-    beta[0] = np.log(all_cases / (everyone - all_cases))
+    columns = design.shape[0]
     gradient = np.empty(columns)
     information = np.empty((columns, columns))
     step = np.empty(columns)
-    for _ in range(MOST_STEPS):
-        gradient[:] = 0.0
-        information[:, :] = 0.0
-        for r in range(design.shape[0]):
-            if people[r] == 0:
-                continue
-            eta = 0.0
-            for c in range(columns):
-                eta += design[r, c] * beta[c]
-            share = 1.0 / (1.0 + np.exp(-eta))
-            residual = cases[r] - people[r] * share
-            weight = people[r] * share * (1.0 - share)
-            for c in range(columns):
-                gradient[c] += design[r, c] * residual
-                weighted = weight * design[r, c]
-                for d in range(c + 1):
-                    information[c, d] += weighted * design[r, d]
+    for turn in range(MOST_STEPS):
+        _derivatives(design, cases, people, beta, gradient, information, room)
         if not _cholesky(information):
-            return False
+            return COLLINEAR if turn == 0 else SEPARATED
         _solve(information, gradient, step)
-        largest = 0.0
+        largest = np.abs(step).max()
+        if not largest < np.inf:
+            return SEPARATED
+        shorter = min(1.0, LONGEST_STEP / largest) if largest > 0 else 1.0
         for c in range(columns):
-            beta[c] += step[c]
-            largest = max(largest, abs(step[c]))
+            beta[c] += shorter * step[c]
             if not abs(beta[c]) < FARTHEST:
-                return False
+                return SEPARATED
         if largest < SMALL_STEP:
             for c in range(columns):
                 gradient[:] = 0.0
                 gradient[c] = 1.0
                 _solve(information, gradient, step)
                 error[c] = np.sqrt(step[c])
-            return True
-    return False
+            return FITTED
+    return SEPARATED
 
 
 @njit(cache=True, nogil=True)
@@ -105,14 +182,14 @@ def _solve(factor: Floats, right: Floats, out: Floats) -> None:
 @njit(cache=True, nogil=True)
 def count_cells(
     cell: Ints,
-    totals: Ints,
+    totals: Floats,
     case_starts: Ints,
     case_people: Ints,
     out_starts: Ints,
     out_people: Ints,
     phenotype: int,
-    cases: Ints,
-    people: Ints,
+    cases: Floats,
+    people: Floats,
 ) -> None:
     """Cases and people of each cell for a phenotype. cell : int64[n], -1 for people who are left out altogether.
 
@@ -136,7 +213,7 @@ def scan(
     last: int,
     design: Floats,
     cell: Ints,
-    totals: Ints,
+    totals: Floats,
     case_starts: Ints,
     case_people: Ints,
     out_starts: Ints,
@@ -145,18 +222,26 @@ def scan(
     beta: Floats,
     error: Floats,
     counted: Ints,
+    outcome: Ints,
 ) -> None:
-    """Fit the phenotypes first … last - 1: `beta` and `error` of column 1 (NaN without an answer), `counted` cases and
-    controls.
+    """Fit the phenotypes first … last - 1.
+
+    beta : float64[phenotypes, columns], where each fit starts (NaN: nowhere known) and where it ends (NaN: no answer).
+    error : the same of the standard errors. counted : cases and controls. outcome : FITTED, FEW, COLLINEAR, SEPARATED.
     """
-    cells, columns = design.shape
-    cases = np.empty(cells, np.int64)
-    people = np.empty(cells, np.int64)
-    b, e = np.empty(columns), np.empty(columns)
+    cells = design.shape[1]
+    cases, people = np.empty(cells), np.empty(cells)
+    room = np.empty((6, BLOCK))
     for p in range(first, last):
         count_cells(cell, totals, case_starts, case_people, out_starts, out_people, p, cases, people)
-        counted[p, 0] = cases.sum()
-        counted[p, 1] = people.sum() - counted[p, 0]
-        beta[p], error[p] = np.nan, np.nan
-        if counted[p, 0] >= fewest and fit_logistic(design, cases, people, b, e):
-            beta[p], error[p] = b[1], e[1]
+        ill, everyone = cases.sum(), people.sum()
+        counted[p, 0], counted[p, 1] = np.int64(ill), np.int64(everyone - ill)
+        outcome[p] = FEW
+        if counted[p, 0] >= fewest and counted[p, 1] >= fewest:
+            if np.isnan(beta[p, 0]):
+                beta[p, :] = 0.0
+                beta[p, 0] = np.log(ill / (everyone - ill))
+            outcome[p] = fit_logistic(design, cases, people, beta[p], error[p], room)
+        if outcome[p] != FITTED:
+            beta[p, :] = np.nan
+            error[p, :] = np.nan
