@@ -88,7 +88,7 @@ def _phones(text: str, low: str) -> Iterator[Span]:
         if 3 <= digits <= 14 and (
             digits >= 5 or said.startswith(("pag", "beep", "ext", "x", "tel", "phone"))
         ):
-            if said.startswith(("call", "number", "x")) and digits < 4 or _is_date(match.group(1)):
+            if (said.startswith(("call", "number", "x")) and digits < 4) or _is_date(match.group(1)):
                 continue
             yield Span(
                 *match.span(1), "EID", "fax" if said.startswith(("fax", "facs")) else "phone", source="rules"

@@ -6,17 +6,44 @@ import re
 from collections.abc import Iterator, Sequence
 
 from leeward.notes.labels import Label, line_end
-from leeward.notes.rules.words import RELATIVES, SEXES
-from leeward.notes.spans import Span
+from leeward.notes.rules.words import RELATIVE, RELATIVES, SEXES, words
+from leeward.notes.spans import Kind, Span
 
 OLDEST = 89
 """Ages above are explicit identifiers (45 CFR 164.514(b)(2)(i)(C))."""
 
-_ONES = {w: n for n, w in enumerate(
-    """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen""".split())}  # fmt: skip
+_ONES = {
+    word: number
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+}
 _TENS = {
-    w: 10 * n for n, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+    w: 10 * n
+    for n, w in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
 }
 _SPELLED = (
     r"(?:(?:"
@@ -28,32 +55,35 @@ _SPELLED = (
 
 _UNITS = r"(?P<unit>years?|yrs?|yr|y|months?|mos?|m|weeks?|wks?|w|days?|d)"
 AGE = re.compile(
-    r"(?P<number>\d{1,3}(?:\.5|\s?1/2)?)(?:"
+    r"(?P<number>(?P<whole>\d{1,3})(?:\.5|\s?1/2)?)(?:"
     r"[\s-]{0,2}" + _UNITS + r"\.?[\s./-]{0,2}(?:old|o)\b\.?"
     r"|\s?(?P<short>yo|y/o|y\.o|yr/o|m/o|mo/o|d/o|w/o)\b\.?"
     r"|[\s-]?(?:years?|yrs?)[\s-]of[\s-]age\b)"
 )
 SPELLED = re.compile(r"\b(?P<words>" + _SPELLED + r")[\s-]" + _UNITS + r"[\s-](?:old|of age)\b")
 AGED = re.compile(
-    r"\b(?:aged?|ages|age of|age is|turned|turning)\s*(?:is|was|:|=|at)?\s*(?P<number>\d{1,3})\b(?!\s?(?:%|mg|ml|cm|mm|/|-\d|\.\d|days|weeks|months))"
+    r"\b(?:aged?|ages|age of|age is|turned|turning)\s*(?:is|was|:|=|at)?\s*(?P<number>\d{1,3})\b(?!\s?(?:%"
+    r"|mg|ml|cm|mm|/|-\d|\.\d|days|weeks|months))"
 )
 COMPACT = re.compile(r"(?<![\w.,/-])(?P<number>\d{1,2}|1[01]\d)\s?(?:/|-)?\s?(?P<sex>[MF])(?![\w/'’-])")
 DECADE = re.compile(r"\b(?:in (?:his|her|their) (?:early |mid |mid-|late )?)(?P<number>\d0)['’]?s\b")
 # What stands after the age of a person: the sex, perhaps behind race and other words.
 _AFTER_AGE = re.compile(
-    r"[\s,-]{0,3}(?:(?:and|very|pleasant|well|developed|well-developed|nourished|well-nourished|healthy|right|left|handed|"
+    r"[\s,-]{0,3}(?:(?:and|very|pleasant|well|developed|well-developed|nourished|well-nourished|healthy"
+    r"|right|left|handed|"
     r"right-handed|left-handed|obese|morbidly|elderly|otherwise|previously|single|married|divorced|widowed|gravida|"
-    r"white|black|caucasian|african|american|african-american|hispanic|latino|latina|asian|native|non-hispanic|indian|"
+    r"white|black|caucasian|african|american|african-american|hispanic|latino|latina|asian|native"
+    r"|non-hispanic|indian|"
     r"chinese|korean|japanese|filipino|vietnamese|mexican|middle-eastern|premenopausal|postmenopausal|retired|"
     r"ambulatory|thin|frail|diabetic|hypertensive|unfortunate|known|old|year|nulliparous|multiparous|pregnant|"
-    r"\w+-\w+)[\s,/-]+){0,5}(?P<sex>male|female|man|woman|boy|girl|gentleman|lady|m|f|wm|wf|bm|bf|hm|hf|aam|aaf)\b(?!['’.]\w)"
+    r"\w+-\w+)[\s,/-]+){0,5}(?P<sex>male|female|man|woman|boy|girl|gentleman|lady|m|f|wm|wf|bm|bf|hm|hf|aam"
+    r"|aaf)\b(?!['’.]\w)"
 )
 _SEX = re.compile(r"\b(?:male|female|man|woman|boy|girl|gentleman|lady)s?\b")
-_DAUGHTER = re.compile(
-    r"['’]s\s+(?:\w+\s+)?(?P<relative>" + "|".join(r for r, s in RELATIVES.items() if s) + r")\b"
-)
+_DAUGHTER = re.compile(r"['’]s\s+(?:\w+\s+)?(?P<relative>" + RELATIVE + r")\b")
 _SUBJECT = re.compile(
-    r",?\s+(?:(?:is|was|who)\b|,?\s*(?:an?\s+)?\d{1,3}[\s-]*(?:y|yr|year|month|m/o)|presents?|presented|visited|complain|"
+    r",?\s+(?:(?:is|was|who)\b|,?\s*(?:an?\s+)?\d{1,3}[\s-]*(?:y|yr|year|month|m/o)|presents?|presented"
+    r"|visited|complain|"
     r"reports?|reported|came|has\b|had\b|having\b|admitted|seen\b|returns|denies|\()"
 )
 _PRONOUN = re.compile(r"\b(?:she|her|hers|herself|he|his|him|himself)\b")
@@ -70,15 +100,17 @@ RACES = {
 }
 RACE_OF = {word.strip(): race for race, words in RACES.items() for word in words.replace("\n", "").split(",")}
 _CERTAIN = sorted(
-    (w for w in RACE_OF if w not in ("white", "black", "other", "asian", "chinese", "wm", "wf", "bm", "bf", "hm", "hf")
-     and w not in ("japanese", "korean", "aam", "aaf", "hispanic or latino")),
-    key=len, reverse=True,
-)  # fmt: skip
+    set(RACE_OF)
+    - words("white black other asian chinese japanese korean wm wf bm bf hm hf aam aaf")
+    - {"hispanic or latino"},
+    key=lambda word: (-len(word), word),
+)
 RACE = re.compile(
     r"\b(?:non[- ]?)?(?:" + "|".join(_CERTAIN) + r")s?\b(?!\s+(?:flu|encephalitis|medicine|food|restaurant))"
 )
 RACE_BY_PERSON = re.compile(
-    r"\b(?P<race>white|black|asian|chinese|japanese|korean)\b(?=[\s,-]+(?:\w+[\s,-]+){0,2}?(?:male|female|man|woman|boy|girl|"
+    r"\b(?P<race>white|black|asian|chinese|japanese|korean)\b(?=[\s,-]+(?:\w+[\s,-]+){0,2}?(?:male|female"
+    r"|man|woman|boy|girl|"
     r"gentleman|lady|patient|individual|american|infant|child|teenager|adult|race|non[- ]?hispanic)\b)"
 )
 _NO_RACE = re.compile(
@@ -100,7 +132,7 @@ def age_of(phrase: str) -> int | None:
     if spelled := SPELLED.search(low):
         return _years(_spelled(spelled.group("words")), spelled.group("unit"))
     if match := AGE.search(low):
-        number = int(re.match(r"\d+", match.group("number")).group())  # type: ignore[union-attr]  # the pattern begins so
+        number = int(match.group("whole"))
         return _years(number, match.group("unit") or (match.group("short") or "y")[0])
     if match := re.search(r"\d{1,3}", low):
         return int(match.group())
@@ -193,15 +225,13 @@ def _ages(text: str, low: str) -> Iterator[Span]:
         years = age_of(low[start:end])
         if years is None or years > 130:
             continue
-        kind = "EID" if years > OLDEST else "QID"
+        kind: Kind = "EID" if years > OLDEST else "QID"
         own = _own(low, match.start(), match.end())
-        if (
-            match.re is AGED
-            and re.match(r"(?:age of|turn)", match.group())
-            or re.search(r"\bat (?:the )?(?:age )?(?:of )?$", low[max(0, start - 16) : start])
+        if (match.re is AGED and re.match(r"(?:age of|turn)", match.group())) or re.search(
+            r"\bat (?:the )?(?:age )?(?:of )?$", low[max(0, start - 16) : start]
         ):
             own = False  # the age at an event, not now
-        yield Span(start, end, kind, "age", source="rules", asserted=own)  # type: ignore[arg-type]  # one of two kinds
+        yield Span(start, end, kind, "age", source="rules", asserted=own)
         if match.re is COMPACT:
             yield Span(*match.span("sex"), "QID", "sex", source="rules", asserted=own)
         elif match.re in (AGE, SPELLED) and (sex := _AFTER_AGE.match(low, end)):
@@ -240,7 +270,7 @@ def _possessor(text: str, end: int) -> bool:
 _HAS = re.compile(
     r"\b(?:has|have|had|with|his|her|their|a|an|one|two|and|lives with|of)\s+(?:\w+[\s-]+){0,2}$"
 )
-_FAMILY = re.compile(r"\b(?:" + "|".join(RELATIVES) + r")s?\b")
+_FAMILY = re.compile(r"\b(?:" + RELATIVE + r")s?\b")
 
 
 def _own(low: str, start: int, end: int) -> bool:
@@ -251,9 +281,7 @@ def _own(low: str, start: int, end: int) -> bool:
         stop = low.rfind(". ", begin, stop)
     begin = max(begin, stop + 1, start - 90)
     before = low[begin:start]
-    relative = None
-    for relative in _FAMILY.finditer(before):
-        pass
+    relative = next(reversed(list(_FAMILY.finditer(before))), None)
     if relative is not None:
         subject = before[max(0, relative.start() - 3) : relative.start()] in ("'s ", "’s ")
         switched = re.search(r"\b(?:patient|pt|he|she|this|who)\b", before[relative.end() :])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from leeward.notes.rules.words import words
+
 FIELDS: dict[str, str] = {
     label.strip(): meaning
     for meaning, labels in {
@@ -10,7 +12,8 @@ FIELDS: dict[str, str] = {
             attending,attending physician,attending md,attending provider,physician,primary physician,
             primary care physician,primary care provider,pcp,referring physician,referring provider,referring md,
             referring doctor,referred by,ordering physician,ordering provider,ordering md,provider,doctor,surgeon,
-            assistant surgeon,first assistant,assistant,assistants,anesthesiologist,anesthetist,pathologist,radiologist,
+            assistant surgeon,first assistant,assistant,assistants,anesthesiologist,anesthetist,pathologist,
+            radiologist,
             cardiologist,consultant,consulting physician,consultants,nurse,rn,nurse practitioner,primary nurse,
             charge nurse,resident,intern,fellow,therapist,pharmacist,technician,technologist,
             dictated by,dictating physician,transcribed by,transcriptionist,signed by,electronically signed by,
@@ -51,10 +54,12 @@ FIELDS: dict[str, str] = {
         "facility": """hospital,facility,facility name,clinic,clinic name,institution,hospital name,site,employer,
             place of employment,company,school,pharmacy,insurance,insurer,insurance company,payer,health plan,
             insurance provider,practice,organization,organisation,nursing home,laboratory name,performing lab,
-            service location,location,ward,unit,floor,room,bed,room/bed,room number,dispensed by,preferred pharmacy""",
+            service location,location,
+            ward,unit,floor,room,bed,room/bed,room number,dispensed by,preferred pharmacy""",
         "phone": """phone,telephone,tel,phone number,telephone number,phone no,cell,cell phone,mobile,mobile phone,
             home phone,work phone,contact number,contact no,pager,beeper,ext,extension,call,callback,
-            callback number,call back number,emergency phone,mobile number,cell number,ph,contact phone,daytime phone""",
+            callback number,call back number,emergency phone,mobile number,cell number,ph,contact phone,daytime
+            phone""",
         "fax": "fax,fax number,facsimile,fax no,telefax",
         "email": "email,e-mail,email address,e-mail address,mail",
         "ssn": "ssn,ss,social security number,social security,social security no,soc sec no,ssn/last 4",
@@ -101,7 +106,5 @@ FIELDS: dict[str, str] = {
 }
 """Label, lower case, to what it labels."""
 
-NUMBERS = frozenset(
-    """ssn record_number plan_number account_number licence_number vehicle device other_id""".split()
-)
+NUMBERS = words("""ssn record_number plan_number account_number licence_number vehicle device other_id""")
 """Meanings whose value is a number or code."""

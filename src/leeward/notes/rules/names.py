@@ -19,18 +19,20 @@ from leeward.notes.rules.words import (
     SURNAMES_TOO,
     TITLES,
     WORDS_TOO,
+    words,
 )
 from leeward.notes.spans import Span
 
 LONGEST = 4
 """Words of one name."""
 
-CALLED = frozenset("named called dear hi hello".split())
+CALLED = words("named called dear hi hello")
 CREDITED = CREDENTIALS | {c.replace(".", "") for c in CREDENTIALS}
 TWO_LETTER_STATES = frozenset({"pa", "ma", "md", "dc", "or", "do", "od", "ms"})
 
 _AGE_AFTER = re.compile(
-    r",?\s*(?:(?:is|was)\s+)?(?:an?\s+|the\s+)?\(?(?:age[d]?\s+)?\d{1,3}[\s-]*(?:(?:y|yr|yrs|year|years|month|months|mo|week"
+    r",?\s*(?:(?:is|was)\s+)?(?:an?\s+|the\s+)?\(?(?:age[d]?\s+)?\d{1,3}[\s-]*(?:(?:y|yr|yrs|year|years"
+    r"|month|months|mo|week"
     r"|weeks|day|days)\b|y/?o|m/?o|,|\)|[mf]\b)",
     re.IGNORECASE,
 )
@@ -38,13 +40,16 @@ _IDENTIFIED = re.compile(
     r",?\s*[(\[,]?\s*(?:mrn|dob|d\.o\.b|ssn|id\b|patient id|record|born|aka|a\.k\.a|unit no)", re.IGNORECASE
 )
 _ACTS = re.compile(
-    r"\s+(?:is|was|has|had|presents?|presented|reports?|reported|denies|denied|states?|stated|complains?|complained|"
-    r"returns?|returned|came|underwent|lives|feels|felt|developed|appears|appeared|who|will|admits|describes|described"
+    r"\s+(?:is|was|has|had|presents?|presented|reports?|reported|denies|denied|states?|stated|complains?"
+    r"|complained|"
+    r"returns?|returned|came|underwent|lives|feels|felt|developed|appears|appeared|who|will|admits"
+    r"|describes|described"
     r"|notes|noted|agrees|agreed|understands|continues|called|also|arrived|tolerated|says|said|did|does|would|takes"
     r"|took|needs|can|cannot|currently|works|worked|and (?:her|his|i))\b"
 )
 _EPONYM = re.compile(
-    r"(?:['’]s?)?[ -](?:sign|test|clamp|syndrome|disease|maneuver|manoeuvre|catheter|tube|retractor|incision|position|"
+    r"(?:['’]s?)?[ -](?:sign|test|clamp|syndrome|disease|maneuver|manoeuvre|catheter|tube|retractor"
+    r"|incision|position|"
     r"line|needle|stitch|flap|procedure|score|scale|criteria|drain|forceps|fracture|class|grade|type|stage|method|"
     r"technique|phenomenon|reflex|tumor|tumour|sarcoma|lymphoma|cyst|hernia|palsy|ulcer|esophagus|pouch|repair|rod|"
     r"nodule|node|duct|ring|formula|coma|stain|cell|cells|blood|count|matter|bodies|body|pratt|barre|willebrand|"
@@ -55,10 +60,10 @@ _EPONYM = re.compile(
 _LOWER_TITLE = re.compile(
     r"(?<![\w'])(?:mr|mrs|ms|dr)\b\.?[ ]+([a-z][a-z'’-]{2,})(?:[ ]+([a-z][a-z'’-]{2,}))?"
 )
-_NOT_AFTER_TITLE = frozenset(
-    """the and who was has had for with from this that says states should will would can could may and/or recommended
-    advised said saw told office ordered his her their been are not notified aware contrast angiogram enterography
-    elastography angiography imaging scan did called prescribed wants""".split()
+_NOT_AFTER_TITLE = words(
+    """the and who was has had for with from this that says states should will would can could may and/or
+    recommended advised said saw told office ordered his her their been are not notified aware contrast
+    angiogram enterography elastography angiography imaging scan did called prescribed wants"""
 )
 _CLOSING = re.compile(
     r"(?:sincerely|regards|respectfully(?: yours| submitted)?|thank you|thanks|yours truly|best wishes|/s/|signed|"
@@ -99,7 +104,7 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
     for i, capital in enumerate(capitals):
         if i <= past:
             continue
-        if capital.low in TITLES or capital.low == "st" and text[capital.end : capital.end + 1] == "":
+        if capital.low in TITLES or (capital.low == "st" and text[capital.end : capital.end + 1] == ""):
             name = _from(text, capitals, i + 1, after_title=True)
             if name and gap(text, capital, name[0]) in (" ", ". ", ".", ".  ", "  "):
                 yield name

@@ -130,12 +130,15 @@ _ALL = re.compile(
     r"\b(?:" + "|".join(re.escape(w) for w in sorted(WORDS, key=len, reverse=True)) + r")(?![a-rt-z])"
 )
 _JOIN = re.compile(
-    r"s?(?P<sure>(?:\s*(?:\((?!\d{3}\))|numbers?\b|num\b\.?|no\b\.?|nr\b\.?|id\b|identifiers?\b|code\b|ending in\b|last (?:4|four)"
-    r"(?: digits)?\b|profile\b|template\b|hash\b|plate\b|file\b|card\b|reference\b|scan\b|serial\b|ref\b\.?|sn\b|#|:|=))*)"
+    r"s?(?P<sure>(?:\s*(?:\((?!\d{3}\))|numbers?\b|num\b\.?|no\b\.?|nr\b\.?|id\b|identifiers?\b|code\b"
+    r"|ending in\b|last (?:4|four)"
+    r"(?: digits)?\b|profile\b|template\b|hash\b|plate\b|file\b|card\b|reference\b|scan\b|serial\b|ref\b\.?"
+    r"|sn\b|#|:|=))*)"
     r"\s*(?:(?:is|was|of|as|are)\s+)?\s*[#:]?\s*"
 )
 _CODE = re.compile(
-    r"[A-Za-z]{0,6}[-_/.]?(?:[A-Za-z]{0,4}[-_]?)?\d[A-Za-z\d]*(?:[-_/. ]?[A-Za-z]{0,4}\d[A-Za-z\d]*|[-_/][A-Za-z\d]+)*"
+    r"[A-Za-z]{0,6}[-_/.]?(?:[A-Za-z]{0,4}[-_]?)?\d[A-Za-z\d]*(?:[-_/. ]?[A-Za-z]{0,4}\d[A-Za-z\d]*"
+    r"|[-_/][A-Za-z\d]+)*"
 )
 _TOKEN = re.compile(r"[A-Za-z\d][\w/-]*")
 _UNIT = re.compile(
@@ -151,11 +154,14 @@ _VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-
 _HASH = re.compile(r"#\s?(\d{4,})")
 _IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
 _PHOTO = re.compile(
-    r"\b(?:full[- ]face\s+)?(?:photo(?:graph)?s?|headshots?|portraits?|selfies?|picture id|photo id)\s+(?:of (?:the |his |her )?"
-    r"(?:patient|face)|on file|id\b|attached|in (?:the )?chart)|\bfull[- ]face (?:photo(?:graph)?s?|images?|pictures?)"
+    r"\b(?:full[- ]face\s+)?(?:photo(?:graph)?s?|headshots?|portraits?|selfies?|picture id"
+    r"|photo id)\s+(?:of (?:the |his |her )?"
+    r"(?:patient|face)|on file|id\b|attached|in (?:the )?chart)|\bfull[- ]face (?:photo(?:graph)?s?|images?"
+    r"|pictures?)"
 )
 _BIOMETRIC = re.compile(
-    r"\b(?:fingerprints?|finger prints?|voice ?prints?|palm ?prints?|(?:retinal?|iris) (?:scan )?(?:identification|id|template)"
+    r"\b(?:fingerprints?|finger prints?|voice ?prints?|palm ?prints?|(?:retinal?"
+    r"|iris) (?:scan )?(?:identification|id|template)"
     r"|facial recognition|face recognition|biometric (?:identifiers?|id|data|template|scan))\b"
 )
 
@@ -200,11 +206,9 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
             digits < 2
             or (digits < 4 and not sure)
             or _UNIT.match(text, match.end())
-            or "/" in code
-            and digits < 6
-        ):
-            if not (word.group() in ("bed", "room") and digits):
-                continue
+            or ("/" in code and digits < 6)
+        ) and not (word.group() in ("bed", "room") and digits):
+            continue
         if word.group() in ("bed", "room") and (digits > 5 or text[match.end() : match.end() + 1] in "%/"):
             continue
         yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
@@ -227,11 +231,12 @@ def _by_form(text: str) -> Iterator[Span]:
             yield Span(start, end, "EID", "other_id", source="rules")
     for match in _PATTERN.finditer(text):
         start = match.start()
-        if (start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")) and not _UNIT.match(
-            text, match.end()
+        if (
+            (start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+"))
+            and not _UNIT.match(text, match.end())
+            and (text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-")
         ):
-            if text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-":
-                yield Span(*match.span(), "EID", "other_id", source="rules")
+            yield Span(*match.span(), "EID", "other_id", source="rules")
     for match in _VIN.finditer(text):
         yield Span(*match.span(), "EID", "vehicle", source="rules")
     if "#" in text:

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from leeward.notes.labels import Label, line_end
 from leeward.notes.rules.capitals import Capital, before, gap
-from leeward.notes.rules.words import ABBREVIATIONS, CITIES, COUNTRIES, GIVEN, NO_NAME, STATES, WORDS_TOO
+from leeward.notes.rules.words import (
+    ABBREVIATIONS,
+    CITIES,
+    COUNTRIES,
+    GIVEN,
+    NO_NAME,
+    STATES,
+    WORDS_TOO,
+    words,
+)
 from leeward.notes.spans import Span
 
 _ENDINGS = (
@@ -15,7 +24,8 @@ _ENDINGS = (
     "highway hwy parkway pkwy square sq trail trl route rte turnpike alley crescent plaza loop row pike"
 )
 STREET = re.compile(
-    r"\d{1,6}[A-Za-z]?(?:-\d+)?\s+(?:[NSEW]\.?[NSEW]?\.?\s+|(?:North|South|East|West)\s+)?(?:[A-Z0-9][\w.'’-]*\s+){1,4}?(?:"
+    r"\d{1,6}[A-Za-z]?(?:-\d+)?\s+(?:[NSEW]\.?[NSEW]?\.?\s+|(?:North|South|East"
+    r"|West)\s+)?(?:[A-Z0-9][\w.'’-]*\s+){1,4}?(?:"
     + "|".join(e.capitalize() for e in _ENDINGS.split())
     + r"|"
     + "|".join(e.upper() for e in _ENDINGS.split() if len(e) > 2)
@@ -26,26 +36,28 @@ BOX = re.compile(r"\b(?:P\.?\s?O\.?\s*Box|Post Office Box|PO Box)\s*#?\d+", re.I
 ZIP = re.compile(r"\d{5}(?:-\d{4})?(?![\d-])")
 UNIT = re.compile(r"\b(?:Apt|Apartment|Suite|Ste)\.?\s*#?\s*[A-Z]?\d+[A-Z]?\b")
 
-TAILS = frozenset(
-    """hospital hospitals hosp ctr med clinic clinics infirmary hospice hospices university college school elementary academy
-    pharmacy laboratories laboratory labs institute sanatorium sanitarium church parish temple synagogue nursing rehab
-    rehabilitation healthcare health center centre medical memorial manor corporation corp inc llc company factory
-    prison jail penitentiary shelter library kindergarten daycare physicians associates partners group foundation
-    plaza tower village gardens terrace""".split()
+TAILS = words(
+    """hospital hospitals hosp ctr med clinic clinics infirmary hospice hospices university college school
+    elementary academy pharmacy laboratories laboratory labs institute sanatorium sanitarium church
+    parish temple synagogue nursing rehab rehabilitation healthcare health center centre medical
+    memorial manor corporation corp inc llc company factory prison jail penitentiary shelter library
+    kindergarten daycare physicians associates partners group foundation plaza tower village gardens
+    terrace"""
 )
-STRONG_TAILS = frozenset(
-    """hospital hospitals hosp ctr clinic clinics infirmary hospice university college school elementary academy pharmacy
-    laboratories institute church memorial manor corporation corp inc llc healthcare center centre""".split()
+STRONG_TAILS = words(
+    """hospital hospitals hosp ctr clinic clinics infirmary hospice university college school elementary
+    academy pharmacy laboratories institute church memorial manor corporation corp inc llc healthcare
+    center centre"""
 )
 GENERIC = (
     NO_NAME
     | TAILS
-    | frozenset(
+    | words(
         """main local regional community children children's women's veterans va day night pain wound sleep heart
-        cancer stroke trauma burn dialysis infusion urgent primary specialty allergy diabetes travel walk-in same
-        high middle grade law graduate intensive ambulatory outpatient inpatient surgical skilled assisted living
-        long-term private public state federal nearby another outside foot hand eye ent vascular weight spine
-        coumadin anticoagulation memory oncology cardiology fertility transplant""".split()
+    cancer stroke trauma burn dialysis infusion urgent primary specialty allergy diabetes travel walk-in
+    same high middle grade law graduate intensive ambulatory outpatient inpatient surgical skilled
+    assisted living long-term private public state federal nearby another outside foot hand eye ent
+    vascular weight spine coumadin anticoagulation memory oncology cardiology fertility transplant"""
     )
 )
 _OF = re.compile(r"^ (?:of|the|for|&|of the|de|de la) $")
@@ -53,18 +65,20 @@ _SMALL_TAIL = re.compile(
     r"(?:['’]s)? (?:(?:medical|health|family|specialty|outpatient|regional|memorial|general|community) )?"
     r"(?:clinics?|hospital|hosp|office|branch|campus|center|centre|ward|lab|facility|pharmacy|school|university)\b"
 )
-_TREATED = frozenset(
-    """seen treated admitted evaluated operated hospitalized hospitalised followed transferred presented performed
-    diagnosed discharged referred born worked works employed underwent surgery done procedure care visit appointment
-    admission checkup check-up consultation tests scan lab labs up""".split()
+_TREATED = words(
+    """seen treated admitted evaluated operated hospitalized hospitalised followed transferred presented
+    performed diagnosed discharged referred born worked works employed underwent surgery done procedure
+    care visit appointment admission checkup check-up consultation tests scan lab labs up"""
 )
 _LIVES = re.compile(
-    r"(?:\b(?:lives?|living|lived|resid(?:es|ed|ing|ent)|born|grew up|raised|native|moved|travel(?:ed|led|s|ing)?|trip|"
+    r"(?:\b(?:lives?|living|lived|resid(?:es|ed|ing|ent)|born|grew up|raised|native|moved|travel(?:ed|led|s"
+    r"|ing)?|trip|"
     r"visit(?:ed|ing)?|vacation(?:ed|ing)?|flew|returned|returning|arrived|relocated|hails|originally|comes|came|"
-    r"immigrated|emigrated|located|house|home|based|family)(?: \w+){0,2} (?:in|from|of|to|near|outside)|city of|town of"
+    r"immigrated|emigrated|located|house|home|based|family)(?: \w+){0,2} (?:in|from|of|to|near|outside)"
+    r"|city of|town of"
     r"|outside of|suburb of|state of|county of)(?: the| downtown| rural| nearby)? $"
 )
-_BEFORE_PLACE = frozenset("in from near to of at city town state resident native around outside".split())
+_BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
 
 
 def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
@@ -233,9 +247,9 @@ def _treated_at(
 ) -> tuple[int, int] | None:
     """`seen at Cedar Crest`, `admitted to Lakeside`: a proper name where somebody was treated."""
     words = before(low, capitals[first].start, 40)
-    if not words or words[-1] not in ("at", "to", "from", "@") and words[-2:] != ["at", "the"]:
+    if not words or (words[-1] not in ("at", "to", "from", "@") and words[-2:] != ["at", "the"]):
         return None
-    names = [c for c in capitals[first:last]]
+    names = list(capitals[first:last])
     if any(c.low in GENERIC or c.low in STATES or c.low in CITIES for c in names):
         return None
     if words[-1] in ("to", "from", "@") and not _TREATED.intersection(words[-3:-1]):
@@ -300,21 +314,19 @@ def _known(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
             count < 3
             and following < len(capitals)
             and capitals[following].low in ("county", "township", "parish")
+        ) and (
+            gap(text, capitals[following - 1], capitals[following]) == " " and capitals[i].low not in NO_NAME
         ):
-            if (
-                gap(text, capitals[following - 1], capitals[following]) == " "
-                and capitals[i].low not in NO_NAME
-            ):
-                return count + 1, True
+            return count + 1, True
     return 0, False
 
 
-AMBIGUOUS = frozenset(
-    """mobile reading buffalo lincoln madison jackson washington houston lawrence salem concord gilbert chandler henderson
-    garland irving irvine norfolk aurora augusta camden dover turkey china chile cambridge newark manchester troy
-    boulder lowell columbus independence worcester richmond montgomery wilmington mesa reno flint erie helena cleveland
-    marshall bangor orlando phoenix paris london durham berlin duluth davenport alexandria peru plano macon
-    concord temple tyler warren hartford springfield""".split()
+AMBIGUOUS = words(
+    """mobile reading buffalo lincoln madison jackson washington houston lawrence salem concord gilbert
+    chandler henderson garland irving irvine norfolk aurora augusta camden dover turkey china chile
+    cambridge newark manchester troy boulder lowell columbus independence worcester richmond montgomery
+    wilmington mesa reno flint erie helena cleveland marshall bangor orlando phoenix paris london durham
+    berlin duluth davenport alexandria peru plano macon concord temple tyler warren hartford springfield"""
 )
 """Places whose name is also a person's, a thing's or a product's: they need a word such as `in` before them."""
 
