@@ -1,0 +1,181 @@
+"""Made-up identities, in two pools without a common name, street, place or facility: for training and held out.
+
+Names come from Faker's lists for several languages. Each name belongs to one pool, by its hash or by its language:
+languages that only the held-out pool has make sure that what is measured is not the knowledge of a list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from leeward.errors import BadInput
+
+Split = Literal["training", "held-out"]
+
+SHARED_LOCALES = ("en_US", "en_US", "en_GB", "es_MX", "en_IN")
+"""Split by hash; the first counts twice, as American names are the commonest."""
+TRAINING_LOCALES = ("de_DE", "en_KE", "tr_TR")
+HELD_OUT_LOCALES = ("it_IT", "nl_NL", "sv_SE", "fi_FI", "pt_BR", "en_NZ")
+TRAINING_SHARE = 0.65
+
+
+def _list(text: str, sign: str = " ") -> list[str]:
+    return text.split(sign)
+
+
+_PLACES = (
+    "Springfield IL;Boston MA;Worcester MA;Lowell MA;Hartford CT;Providence RI;Albany NY;Buffalo NY;Rochester NY;"
+    "Newark NJ;Trenton NJ;Camden NJ;Pittsburgh PA;Erie PA;Scranton PA;Baltimore MD;Richmond VA;Norfolk VA;Raleigh NC;"
+    "Durham NC;Charlotte NC;Columbia SC;Savannah GA;Atlanta GA;Macon GA;Miami FL;Tampa FL;Orlando FL;Mobile AL;"
+    "Memphis TN;Nashville TN;Knoxville TN;Louisville KY;Lexington KY;Cleveland OH;Toledo OH;Dayton OH;Akron OH;"
+    "Detroit MI;Flint MI;Lansing MI;Chicago IL;Peoria IL;Rockford IL;Milwaukee WI;Madison WI;Green Bay WI;"
+    "Minneapolis MN;Duluth MN;Des Moines IA;Omaha NE;Wichita KS;Topeka KS;Kansas City MO;St. Louis MO;Tulsa OK;"
+    "Dallas TX;Houston TX;El Paso TX;San Antonio TX;Austin TX;Laredo TX;Denver CO;Boulder CO;Pueblo CO;Boise ID;"
+    "Salt Lake City UT;Provo UT;Reno NV;Las Vegas NV;Phoenix AZ;Tucson AZ;Santa Fe NM;Albuquerque NM;Portland OR;"
+    "Salem OR;Eugene OR;Seattle WA;Spokane WA;Tacoma WA;San Diego CA;Fresno CA;Oakland CA;San Jose CA;Sacramento CA;"
+    "Los Angeles CA;San Francisco CA;Bakersfield CA;Honolulu HI;Anchorage AK;Portland ME;Bangor ME;Burlington VT;"
+    "Concord NH;Manchester NH;New York NY;Brooklyn NY;Philadelphia PA;New Orleans LA;Baton Rouge LA;Jackson MS;"
+    "Little Rock AR;Fargo ND;Sioux Falls SD;Billings MT;Cheyenne WY;Charleston WV;Wilmington DE;Washington DC"
+)
+
+_HILLS = _list(
+    "Cedar Oak Maple Elm Willow Pine Birch Lake River Valley Hill Harbor Summit Meadow Prairie "
+    "Canyon Bay Forest Brook Glen Ridge Stone Rose Sunset Lincoln Jefferson Franklin Monroe Madison "
+    "Grant Mercer Fairview Highland Riverside Lakeside Northside Eastgate Westbrook Southport "
+    "Greenwood Oakwood Elmhurst Kenwood Glenwood"
+)
+_SAINTS = _list(
+    "Luke Mary Joseph Vincent Jude Francis Anne Elizabeth Michael John Thomas Clare Agnes Raphael Anthony"
+)
+_FACILITY_FORMS = _list(
+    "{hill} Hospital;{hill} Medical Center;{hill} Clinic;{hill} General Hospital;"
+    "St. {saint} Hospital;St. {saint}'s Medical Center;{city} General Hospital;"
+    "{city} Memorial Hospital;{city} Community Hospital;Mount {hill} Hospital;{last} Clinic;"
+    "{last} Memorial Hospital;University of {city} Medical Center;{hill} Family Practice;"
+    "{hill} Nursing Home;{hill} Rehabilitation Center;{city} VA Medical Center;"
+    "{last} and {last} Associates;Our Lady of Mercy Hospital {city};{hill} Urgent Care;"
+    "Saint {saint}'s;{last} Cancer Institute;{hill} Hospice;{city} Heart Institute;"
+    "{hill} Assisted Living;{last} Elementary School;{city} Children's Hospital;{hill} Pediatrics;"
+    "{city} Presbyterian;{last} Pharmacy",
+    ";",
+)
+_STREET_WORDS = [
+    "Street",
+    "Avenue",
+    "Road",
+    "Drive",
+    "Lane",
+    "Boulevard",
+    "Court",
+    "Place",
+    "Way",
+    "Circle",
+    "Terrace",
+    "St",
+    "Ave",
+    "Rd",
+    "Dr",
+    "Ln",
+    "Blvd",
+    "Ct",
+]
+_TRADES = _list(
+    "Logistics Foods Steel Motors Insurance Textiles Electric Plumbing Bakery Trucking Farms Textiles Paper"
+)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What identities of one split are drawn from."""
+
+    male: tuple[str, ...]
+    female: tuple[str, ...]
+    last: tuple[str, ...]
+    cities: tuple[tuple[str, str], ...]
+    streets: tuple[str, ...]
+    facilities: tuple[str, ...]
+    employers: tuple[str, ...]
+
+
+def split_of(text: str) -> Split:
+    """The pool that a text belongs to, by its hash: the same on every machine."""
+    number = hashlib.blake2b(text.encode(), digest_size=4).digest()
+    return "training" if int.from_bytes(number, "big") < TRAINING_SHARE * 2**32 else "held-out"
+
+
+@cache
+def pool(split: Split) -> Pool:
+    """The pool of a split. Raises BadInput where Faker is not installed."""
+    male = _names(split, ("first_names_male",))
+    female = _names(split, ("first_names_female",))
+    last = _names(split, ("last_names",))
+    cities = tuple(
+        (name, state)
+        for name, _, state in (place.rpartition(" ") for place in _PLACES.split(";"))
+        if split_of(name) == split
+    )
+    hills = [name for name in _HILLS if split_of(name) == split]
+    saints = [name for name in _SAINTS if split_of(name) == split]
+    streets = tuple(
+        f"{name} {word}"
+        for name in (*hills, *last[:120])
+        for word in _STREET_WORDS
+        if split_of(name + word) == split
+    )
+    facilities = _facilities(hills, saints, [city for city, _ in cities], last)
+    employers = tuple(f"{name} {_TRADES[number % len(_TRADES)]}" for number, name in enumerate(last[:150]))
+    return Pool(male, female, last, cities, streets, facilities, employers)
+
+
+def _facilities(
+    hills: list[str], saints: list[str], cities: list[str], last: tuple[str, ...]
+) -> tuple[str, ...]:
+    made = []
+    for number in range(700):
+        form = _FACILITY_FORMS[number % len(_FACILITY_FORMS)]
+        made.append(
+            form.format(
+                hill=hills[number * 7 % len(hills)],
+                saint=saints[number * 5 % len(saints)],
+                city=cities[number * 3 % len(cities)],
+                last=last[number * 11 % len(last)],
+            )
+        )
+    return tuple(dict.fromkeys(made))
+
+
+def _names(split: Split, lists: tuple[str, ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    own = TRAINING_LOCALES if split == "training" else HELD_OUT_LOCALES
+    others: set[str] = set()
+    for locale in (*TRAINING_LOCALES, *SHARED_LOCALES):
+        kept = _listed(locale, lists)
+        others.update(name for name in kept if locale in TRAINING_LOCALES or split_of(name) == "training")
+    for locale in (*SHARED_LOCALES, *own):
+        names = _listed(locale, lists)
+        if locale in SHARED_LOCALES:
+            names = [name for name in names if (name in others) == (split == "training")]
+        elif split == "held-out":
+            names = [name for name in names if name not in others]
+        found += names[:400]
+    return tuple(found)
+
+
+def _listed(locale: str, lists: Iterable[str]) -> list[str]:
+    try:
+        provider: Any = importlib.import_module(f"faker.providers.person.{locale}").Provider
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not missing.name.startswith("faker"):
+            raise
+        raise BadInput("synthetic notes need Faker: install leeward[notes].") from None
+    names: dict[str, None] = {}
+    for name in lists:
+        names.update(dict.fromkeys(getattr(provider, name)))
+    # A hash puts them into an order that has nothing of the alphabet, so that a list cut short is no corner of it.
+    kept = [name for name in names if len(name) > 1 and name[0].isupper()]
+    return sorted(kept, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest())

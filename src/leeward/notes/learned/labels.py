@@ -1,0 +1,100 @@
+"""What the learned annotators can say of a token, and how labelled tokens become spans and spans labels.
+
+Tokens carry a kind and a category, without a mark for a span's first token: two identities side by side without a
+sign between them are rare, and a joined span removes both. One label, `other_id`, stands for all numbers that name a
+person in a register: which register it is, the rules read from the words around it, and all of them are removed alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.notes.learned.tokens import Tokens
+from leeward.notes.spans import Kind, Span
+
+OUTSIDE = "O"
+
+CATEGORIES: dict[Kind, tuple[str, ...]] = {
+    "EID": ("name", "address", "facility", "date", "age", "phone", "email", "url", "other_id"),
+    "QID": ("date", "age", "sex", "race", "zip", "place"),
+    "HMI": ("symptom", "disease", "test", "drug"),
+}
+
+LABELS: tuple[str, ...] = (
+    OUTSIDE,
+    *(f"{kind}:{category}" for kind, categories in CATEGORIES.items() for category in categories),
+)
+
+SAME = {
+    "fax": "phone",
+    "ip": "url",
+    **dict.fromkeys(
+        (
+            "ssn",
+            "record_number",
+            "plan_number",
+            "account_number",
+            "licence_number",
+            "vehicle",
+            "device",
+            "biometric",
+            "photo",
+        ),
+        "other_id",
+    ),
+}
+"""Finer categories of the corpora and of the rules, and the label that learns them."""
+
+
+def label_of(span: Span) -> str:
+    """The label of a span's tokens; `O` for a category that no label learns."""
+    label = f"{span.kind}:{SAME.get(span.category, span.category)}"
+    return label if label in LABELS else OUTSIDE
+
+
+def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
+    """One label a token. Where spans overlap, the earlier one has the token."""
+    labels = [OUTSIDE] * len(tokens.words)
+    for span in sorted(spans, reverse=True):
+        first = int(np.searchsorted(tokens.ends, span.start, side="right"))
+        last = int(np.searchsorted(tokens.starts, span.end, side="left"))
+        labels[first:last] = [label_of(span)] * (last - first)
+    return labels
+
+
+def spans_of(
+    text: str, tokens: Tokens, labels: NDArray[np.int64], names: Sequence[str], source: str
+) -> list[Span]:
+    """Join neighbouring tokens of one label into spans; a line break ends a span.
+
+    `labels` are indices into `names`; `O` is one of these.
+    """
+    outside = names.index(OUTSIDE)
+    spans: list[Span] = []
+    inside = np.flatnonzero(labels != outside).tolist()
+    first = last = -2
+    for position in inside:
+        if tokens.words[position] == "\n":
+            continue
+        if position == last + 1 and labels[position] == labels[first]:
+            last = position
+            continue
+        if first >= 0:
+            spans.append(_span(tokens, first, last, names[labels[first]], source))
+        first = last = position
+    if first >= 0:
+        spans.append(_span(tokens, first, last, names[labels[first]], source))
+    return spans
+
+
+def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span:
+    # Signs at either end belong to the sentence, unless they open or close the thing itself.
+    while first < last and tokens.words[first] in ".,;:-/)'\"":
+        first += 1
+    while last > first and tokens.words[last] in ",;:-/('\"":
+        last -= 1
+    kind, _, category = label.partition(":")
+    return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)  # type: ignore[arg-type]  # labels are made from Kind

@@ -1,0 +1,169 @@
+"""What a single word looks like to the learned annotators: its class, and its own features.
+
+A class is what a rule would call the word (a title, a month, a number of five digits, a capitalized word …): pairs of
+neighbouring classes are features too, which lets a linear model see "Dr. X", "12/3/2009" and "Name: X".
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+
+LISTS = {
+    "title": "mr mrs ms miss mx dr doctor prof professor sir rev father sister nurse",
+    "degree": "md phd do rn np pa dds dpm lpn cnp facp msn bsn arnp crna mbbs jr sr iii esq",
+    "role": "patient pt client name named called physician provider attending pcp surgeon resident cardiologist "
+    "neurologist oncologist referring dictated signed seen cc author by therapist pathologist radiologist caller",
+    "relation": "mother father brother sister son daughter wife husband aunt uncle grandmother grandfather spouse "
+    "partner mom dad cousin niece nephew parent parents sibling guardian friend contact",
+    "month": "january february march april may june july august september october november december jan feb mar apr "
+    "jun jul aug sep sept oct nov dec",
+    "weekday": "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun",
+    "ordinal": "st nd rd th",
+    "street": "street avenue road drive lane boulevard court place way circle terrace parkway ave blvd dr ln ct pl "
+    "hwy highway apt suite apartment unit box floor square trail",
+    "facility": "hospital clinic center centre medical memorial health healthcare infirmary hospice institute "
+    "university college school general regional community presbyterian methodist mercy care foundation ward "
+    "associates laboratory laboratories nursing rehabilitation",
+    "state": "al ak az ar ca co ct de fl ga hi id il ia ks ky la ma md mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok "
+    "or pa ri sc sd tn tx ut vt va wa wv wi wy dc",
+    "age": "year years yr yrs yo old aged age month months week weeks y o f m",
+    "sex": "male female man woman boy girl gentleman lady he she his her him himself herself",
+    "race": "white black caucasian hispanic asian latino latina african american indian native hawaiian islander race "
+    "ethnicity",
+    "born": "dob born birth birthdate birthday",
+    "visit": "admitted admission discharged discharge visit visited date dated seen evaluated service encounter",
+    "phone": "phone tel telephone cell mobile fax pager call home work beeper reached",
+    "register": "mrn ssn id number no record account acct insurance policy member medicare medicaid license licence "
+    "plan serial plate vin accession case chart identifier beneficiary social security device claim group hmo",
+    "web": "http https www com org net edu gov email mail",
+    "negation": "no not denies denied without negative never none neither nor free absent",
+    "doubt": "possible probable likely suspected suspect rule out questionable concern versus vs may",
+    "unit": "mg ml mcg g kg lb lbs cm mm hg bpm units tablet tablets daily bid tid qid prn po iv q hours mmol dl",
+    "stop": "the a an and or of in on at to with for from is was has had have that this as be been were are his her "
+    "she he they it who which by will would should also",
+}
+
+SIGNS = {
+    ".": "point",
+    ",": "comma",
+    ":": "colon",
+    ";": "semicolon",
+    "-": "dash",
+    "–": "dash",
+    "/": "slash",
+    "(": "open",
+    ")": "close",
+    "#": "hash",
+    "'": "quote",
+    "’": "quote",
+    "@": "at",
+    "_": "underscore",
+    "\n": "line",
+    "": "edge",
+    "%": "percent",
+    "*": "star",
+    "+": "plus",
+}
+
+CLASSES: tuple[str, ...] = (
+    "edge",
+    "line",
+    *sorted(set(SIGNS.values()) - {"edge", "line"}),
+    "sign",
+    *LISTS,
+    *(f"d{digits}" for digits in range(1, 11)),
+    "year",
+    "initial",
+    "capital",
+    "upper",
+    "mixed",
+    "lower",
+    "letter",
+    "tail",
+)
+_STOP = frozenset(LISTS["stop"].split())
+
+CLASS_IDS = MappingProxyType({name: number for number, name in enumerate(CLASSES)})
+
+
+@cache
+def _lists() -> dict[str, str]:
+    listed: dict[str, str] = {}
+    for name, words in LISTS.items():
+        for word in words.split():
+            listed.setdefault(word, name)
+    return listed
+
+
+def class_of(word: str) -> str:
+    """The class of a token; the empty word stands for what is beyond the text."""
+    if word in SIGNS:
+        return SIGNS[word]
+    if word.isdigit():
+        return "year" if len(word) == 4 and word[:2] in ("19", "20") else f"d{min(len(word), 10)}"
+    if not word.isalpha():
+        return "sign"
+    listed = _lists().get(word.lower())
+    if listed == "state" and not word.isupper():
+        listed = "stop" if word.lower() in _STOP else None
+    if listed:
+        return listed
+    if len(word) == 1:
+        return "initial" if word.isupper() else "letter"
+    if word.isupper():
+        return "upper"
+    if word.islower():
+        return "tail" if len(word) == 2 else "lower"
+    return "capital" if word[0].isupper() and word[1:].islower() else "mixed"
+
+
+def shape_of(word: str) -> str:
+    """`Xx` for `Brown`, `dd` for `42`: capitals, small letters and digits, runs longer than two cut."""
+    if word == "\n":
+        return "<line>"
+    shape = "".join(
+        "X" if sign.isupper() else "x" if sign.isalpha() else "d" if sign.isdigit() else sign
+        for sign in word[:12]
+    )
+    short = ""
+    for sign in shape:
+        if short[-2:] != sign * 2 or (sign == "d"):
+            short += sign
+    return short
+
+
+def normal(word: str) -> str:
+    """Small letters; numbers all alike but for their length; a name for the line break."""
+    if word == "\n":
+        return "<line>"
+    return f"0x{len(word)}" if word.isdigit() and len(word) > 2 else word.lower()
+
+
+OFFSETS = (-2, -1, 0, 1, 2)
+SLOTS: tuple[str, ...] = (*(f"{offset:+d}" for offset in OFFSETS), "key", "head")
+"""Where a word can stand to the token that is labelled: at a distance, as the word before the last colon on the line,
+or as the last word of the section's heading."""
+CENTRE = OFFSETS.index(0)
+
+
+def features_at(word: str, slot: int) -> list[str]:
+    """The features that `word` gives a token to which it stands in `SLOTS[slot]`."""
+    name = SLOTS[slot]
+    small = normal(word)
+    features = [f"{name} w={small}"]
+    if slot == CENTRE:
+        features += [f"{name} {part}" for part in _own(word, small)]
+    elif name in ("-1", "+1"):
+        features += [f"{name} s={shape_of(word)}", f"{name} c={class_of(word)}", f"{name} e={small[-3:]}"]
+    elif name in ("-2", "+2"):
+        features.append(f"{name} c={class_of(word)}")
+    return features
+
+
+def _own(word: str, small: str) -> list[str]:
+    parts = [f"s={shape_of(word)}", f"c={class_of(word)}", f"n={min(len(word), 12)}", "b="]
+    if word.isalpha() and len(word) > 2:
+        parts += [f"p2={small[:2]}", f"p3={small[:3]}", f"p4={small[:4]}"]
+        parts += [f"e2={small[-2:]}", f"e3={small[-3:]}", f"e4={small[-4:]}"]
+    return parts
