@@ -182,21 +182,24 @@ def design_of(
         else:
             names.append(name)
             parts.append(values)
-    outcome = encoded(
-        frame[model.response or model.time or ""], known[model.response or model.time or ""], "table"
-    )
-    if model.kind == "logistic":
-        outcome = _binary(outcome, known[model.response] if model.response else None, cut)
+    outcome = outcome_of(model, frame, columns, cut)
     matrix = np.column_stack(parts) if parts else np.empty((frame.height, 0))
     whole = inside & ~np.isnan(matrix).any(axis=1) & ~np.isnan(outcome)
     return Design(tuple(names), matrix[whole], outcome[whole], event[whole] if model.kind == "cox" else None)
 
 
-def _binary(values: Floats, column: Column | None, cut: float | None) -> Floats:
-    if column is None:
+def outcome_of(
+    model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut: float | None = None
+) -> Floats:
+    """float64[rows]: a model's time or response, for a logistic model 0 or 1; NaN where missing."""
+    name = model.response or model.time or ""
+    (column,) = [each for each in columns if each.name == name]
+    values = encoded(frame[name], column, "table")
+    if model.kind != "logistic":
+        return values
+    if model.response is None:
         assert cut is not None  # a logistic model of a time is always given the original's median
-        return np.where(np.isnan(values), np.nan, (values > cut).astype(float))
-    threshold = column.low
+    threshold = column.low if cut is None else cut
     return np.where(np.isnan(values), np.nan, (values > threshold).astype(float))
 
 

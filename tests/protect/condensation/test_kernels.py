@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import condensation as oracle
 
+from leeward.protect.condensation import _baseline_kernels as baselines
 from leeward.protect.condensation import _grouping_kernels as grouping
 from leeward.protect.condensation import _value_kernels as values
 from leeward.protect.condensation.cells import cells_of
@@ -49,7 +50,7 @@ def test_balance_equals_the_oracle(seed: int, n: int, width: int, k: int, coarse
 @given(seeds, st.integers(4, 30), st.integers(1, 3), st.integers(2, 4))
 def test_two_points_equals_the_oracle(seed: int, n: int, width: int, k: int) -> None:
     points = points_of(seed, n, width, False)
-    labels = grouping.two_points(points, k)
+    labels = baselines.two_points(points, k)
     found = {frozenset(np.flatnonzero(labels == g).tolist()) for g in range(labels.max() + 1)}
     plain = oracle.two_points([tuple(p) for p in points.astype(float).tolist()], k)
     assert found == {frozenset(each) for each in plain}

@@ -130,6 +130,40 @@ def test_balanced_groups_have_k_to_2k_minus_1_rows_and_keep_their_levels() -> No
         assert counts[0].equals(counts[1]), name
 
 
+def test_groups_stand_on_one_side_of_the_plans_logistic_models() -> None:
+    """Time above the median of the deceased: no group mixes, so the outcome goes with levels as often as before."""
+    cohort = lung(1_000)
+    assert cohort.patients is not None
+    cut = cohort.patients.filter(pl.col("VitalStat") == 0)["SurvInterval"].median()
+    made = run(cohort, k=30, plan=PLAN, repetitions=0)
+    after = table_of(made).with_columns(custody(made, "released_rows.parquet")["group"])
+    dead = after.filter(pl.col("VitalStat") == 0).with_columns(above=pl.col("SurvInterval") > cut)
+    assert dead.group_by("group").agg(pl.col("above").n_unique())["above"].max() == 1
+    frames = (cohort.patients, table_of(made))
+    counts = [
+        each.filter(pl.col("VitalStat") == 0)
+        .group_by((pl.col("SurvInterval") > cut).alias("above"), "Stage")
+        .len()
+        .sort("above", "Stage")
+        for each in frames
+    ]
+    assert counts[0].equals(counts[1])
+    mixed = run(cohort, k=30, plan=PLAN[:2], repetitions=0)
+    dead = table_of(mixed).with_columns(custody(mixed, "released_rows.parquet")["group"])
+    dead = dead.filter(pl.col("VitalStat") == 0).with_columns(above=pl.col("SurvInterval") > cut)
+    assert dead.group_by("group").agg(pl.col("above").n_unique())["above"].max() == 2
+
+
+def test_a_side_below_k_is_not_cut_off() -> None:
+    frame = pl.DataFrame({"y": [1] * 7 + [0] * 53, "x": range(60)})
+    plan = ({"logistic": {"response": "y", "covariates": ["x"]}},)
+    for k, sides in ((7, 2), (8, 1)):
+        made = run(read_table(frame), k=k, plan=plan, repetitions=0)
+        assert made.custody["cells"] == sides
+        assert made.custody["least"] >= k
+        assert table_of(made)["y"].sum() == 7
+
+
 def test_rows_are_shuffled() -> None:
     made = run(lung(600), k=20, plan=PLAN, repetitions=0)
     group = custody(made, "released_rows.parquet")["group"].to_numpy()

@@ -11,6 +11,7 @@ from tests.oracles import condensation as oracle
 from leeward.cohort.plan import Design
 from leeward.cohort.regression import fit
 from leeward.measure.condensation_privacy import binned_privacy, conditional_privacy
+from leeward.protect.condensation import _baseline_kernels as baselines
 from leeward.protect.condensation import _grouping_kernels as kernels
 from leeward.protect.condensation.synthesis import synthesize
 
@@ -46,7 +47,7 @@ def test_two_fixed_reference_points() -> None:
         frozenset({3, 10}),
     }
     assert oracle.total(points, first) == 27.5
-    labels = kernels.two_points(np.array(values, np.float32)[:, None], 2)
+    labels = baselines.two_points(np.array(values, np.float32)[:, None], 2)
     found = groups_of(values, labels)
     assert sorted(found) == [[1, 2, 3], [10, 11, 12, 13], [30, 31]]
     assert kernels.sum_of_squares(np.array(values, np.float32)[:, None], labels, 3).sum() == pytest.approx(

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.protect.condensation import _baseline_kernels as baselines
 from leeward.protect.condensation import _grouping_kernels as kernels
 from leeward.protect.condensation.synthesis import Longs
 
@@ -42,9 +43,9 @@ def group(points: Points, k: int, how: How, generator: np.random.Generator) -> G
     if how == "kmeans":
         return kmeans(points, k, generator)
     if how == "seeds":
-        labels = kernels.condense(points, k, generator.random(len(points) // k))
+        labels = baselines.condense(points, k, generator.random(len(points) // k))
     else:
-        labels = kernels.two_points(points, k)
+        labels = baselines.two_points(points, k)
     return _of_labels(points, labels, int(labels.max()) + 1)
 
 

@@ -46,7 +46,8 @@ class Condensation:
         `balanced` (ours): halving, synthesis, each group's own marginals. `improved`: the paper's. `condensation`:
         Aggarwal and Yu's. `tfrp`: Chang et al.'s. `auto`: what keeps the plan best on a sample.
     plan
-        The recipient's models, as in a spec's `plan:`. Their events become strata, their times are matched by rank.
+        The recipient's models, as in a spec's `plan:`. Their events become strata, their times are matched by rank, and
+        `balanced` groups no patient with the outcome of a logistic model with one without.
     strata, time, response
         The same without a plan, or beside it: columns never mixed, columns matched by rank, columns with more weight.
     weight
@@ -165,9 +166,10 @@ class Condensation:
 
             chosen, pilot = choose(self, table, randomness)
         prepared, kernel = chosen.ready(table, randomness)
-        condensed = condense(prepared, kernel, engine, randomness, chosen.rows_at_once(len(table)))
+        at_once = chosen.rows_at_once(len(table))
+        condensed = condense(prepared, kernel, engine, randomness, at_once)
         repetitions = chosen.repeats(len(table))
-        further = again(prepared, kernel, condensed, engine, repetitions, randomness) if repetitions else []
+        further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
         return wording.release_of(
             self, chosen, prepared, kernel, condensed, further, pilot, randomness.seeded
         )
@@ -190,6 +192,7 @@ class Condensation:
             stratified=own or bool(self.strata),
             missing=self.missing,
             rare=self.rare,
+            sided=self.algorithm == "balanced",
         )
         features = (
             prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)

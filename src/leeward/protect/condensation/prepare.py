@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from leeward.cohort.lenses_table import Column, Floats, Table, as_levels
-from leeward.cohort.plan import Model, checked
+from leeward.cohort.plan import Model, checked, event_rows, median_time, outcome_of
 from leeward.errors import BadInput, GuaranteeUnreachable
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Prepared:
         The stratum of each row; −1 where it has fewer than k rows and is withheld.
     strata : tuple of tuples
         The value (level number) of each stratum column in each stratum.
+    side : int64[rows]
+        Rows of a stratum with different sides are never grouped together (`sides_of`); all 0 where that is not asked.
     empty : tuple of str
         Columns without any value.
     notices : tuple of str
@@ -74,6 +76,7 @@ class Prepared:
     values: dict[str, Floats]
     stratum: Longs
     strata: tuple[tuple[float, ...], ...]
+    side: Longs
     empty: tuple[str, ...]
     notices: tuple[str, ...]
     withheld_rows: int
@@ -108,8 +111,9 @@ def prepare(
     stratified: bool,
     missing: str,
     rare: str,
+    sided: bool = False,
 ) -> Prepared:
-    """The table as features and strata.
+    """The table as features and strata; `sided`: with the sides of the plan's logistic models.
 
     Raises
     ------
@@ -185,6 +189,7 @@ def prepare(
         values,
         stratum,
         strata,
+        sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
         tuple(empty),
         tuple(notices),
         withheld,
@@ -227,6 +232,25 @@ def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tup
     enough = np.bincount(number, minlength=len(found)) >= k
     renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
     return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())
+
+
+def sides_of(models: Sequence[Model], table: Table, stratum: Longs, k: int) -> Longs:
+    """The outcomes of the plan's logistic models as a number for each row, int64[rows].
+
+    A model cuts what is not yet cut of a stratum in two, unless fewer than k rows would be left on a side: groups that
+    stand on one side keep how often the outcome goes with each value of a covariate.
+    """
+    side = np.zeros(len(table), np.int64)
+    for model in models:
+        if model.kind != "logistic":
+            continue
+        outcome = outcome_of(model, table.frame, table.columns, median_time(model, table.frame))
+        above = (outcome == 1.0) & event_rows(table.frame, model)
+        part = (stratum + 1) * (int(side.max()) + 1) + side
+        high = np.bincount(part, weights=above)
+        enough = np.minimum(high, np.bincount(part) - high) >= k
+        side = 2 * side + (above & enough[part])
+    return side
 
 
 def _without_rare(

@@ -64,10 +64,10 @@ def condense(
 def again(
     prepared: Prepared,
     kernel: CellKernel,
-    condensed: Condensed,
     engine: Engine,
     times: int,
     randomness: Randomness,
+    cell_rows: int,
 ) -> list[pl.DataFrame]:
     """Further made tables of the same table, each grouped and made anew: for the custodian's measures only."""
     from dataclasses import replace
@@ -77,7 +77,7 @@ def again(
         from leeward.engine import make
 
         return condense(
-            prepared, replace(kernel, randomness=own), make("local", threads=1), own, len(prepared.stratum)
+            prepared, replace(kernel, randomness=own), make("local", threads=1), own, cell_rows
         ).frame
 
     with ThreadPoolExecutor(engine.threads) as pool:
@@ -90,14 +90,19 @@ def _cells(
     """Each row's cell (−1 withheld), numbered through all strata, and each cell's stratum."""
     cell = np.full(len(prepared.stratum), -1, np.int64)
     stratum_of: list[int] = []
-    for number in range(len(prepared.strata)):
-        inside = np.flatnonzero(prepared.stratum == number)
+    parts = [
+        (number, side)
+        for number in range(len(prepared.strata))
+        for side in np.unique(prepared.side[prepared.stratum == number]).tolist()
+    ]
+    for part, (number, side) in enumerate(parts):
+        inside = np.flatnonzero((prepared.stratum == number) & (prepared.side == side))
         if len(inside) <= cell_rows:
             cell[inside] = len(stratum_of)
             stratum_of.append(number)
             continue
         points = layout.points({name: values[inside] for name, values in prepared.values.items()})
-        found = cells_of(points, cell_rows, k, randomness.stream("condensation", "cells", number))
+        found = cells_of(points, cell_rows, k, randomness.stream("condensation", "cells", part))
         cell[inside] = found + len(stratum_of)
         stratum_of += [number] * (int(found.max()) + 1)
     return cell, np.array(stratum_of, np.int64)
