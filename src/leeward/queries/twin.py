@@ -16,8 +16,9 @@ import polars as pl
 
 from leeward.queries.build import index_table
 from leeward.queries.index import Index
-from leeward.queries.query import Predicate, Query, month_text
+from leeward.queries.query import EXACT, Predicate, Query, month_text
 from leeward.queries.store import Qid
+from leeward.queries.vocabulary import Terms, Vocabulary
 from leeward.randomness import Randomness
 
 PATIENTS: Final = 1000
@@ -34,13 +35,12 @@ def make_twin(index: Index, queries: Sequence[Query], folder: Path) -> Index:
     notes = 1 if meta.max_rows_per_patient == 1 else NOTES
     rows = PATIENTS * notes
     stream = Randomness.of(SEED).stream("twin")
-    vocabulary = index.terms.terms
-    terms = [[vocabulary[i] for i in row] for row in _places(stream, len(vocabulary), rows)]
-    for query in queries:
-        for name in query.terms:
-            member = vocabulary[min(index.terms.members(name))]
-            for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
-                terms[row].append(member)
+    pool = index.terms.terms if isinstance(index.terms, Terms) else ()
+    terms = [[pool[i] for i in row] for row in _places(stream, len(pool), rows)]
+    for name in sorted({name for query in queries for name in query.terms}):
+        member = _member(index.terms, name, pool)
+        for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
+            terms[row].append(member)
     table: dict[str, Any] = {"patient": [row // notes for row in range(rows)], "terms": terms}
     for qid in meta.qids:
         values = _values(index, qid, [p for q in queries for p in q.predicates if p.qid == qid.name])
@@ -55,10 +55,16 @@ def make_twin(index: Index, queries: Sequence[Query], folder: Path) -> Index:
 
 
 def _places(stream: np.random.Generator, size: int, rows: int) -> list[list[int]]:
-    """Places in the vocabulary, the first ones more often."""
-    drawn = (stream.random((rows, OTHER_TERMS)) ** 3 * size).astype(np.int64)
+    """Places in a list of terms, the first ones more often; none where the vocabulary is no list."""
+    drawn = (stream.random((rows, OTHER_TERMS if size else 0)) ** 3 * size).astype(np.int64)
     found: list[list[int]] = drawn.tolist()
     return found
+
+
+def _member(vocabulary: Vocabulary, name: str, pool: Sequence[str]) -> str:
+    """A term that a resolved name stands for."""
+    below = vocabulary.expand(name, pool)
+    return min(below) if below else name.removeprefix(EXACT)
 
 
 def _values(index: Index, qid: Qid, conditions: Sequence[Predicate]) -> tuple[str, ...]:
