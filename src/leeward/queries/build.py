@@ -34,7 +34,7 @@ from leeward.queries.rows import (
     rows_of_table,
 )
 from leeward.queries.store import Meta, Qid
-from leeward.queries.vocabulary import Terms
+from leeward.queries.vocabulary import Terms, Vocabulary
 from leeward.randomness import Randomness
 
 PATIENTS_A_STRETCH = 500_000
@@ -65,7 +65,7 @@ def index_table(
     table: pl.DataFrame,
     out: str | Path,
     *,
-    terms: Terms | None = None,
+    terms: Vocabulary | None = None,
     domains: Domains | None = None,
     leave_out: Sequence[str] = (),
     max_rows_per_patient: int | None = None,
@@ -99,7 +99,7 @@ def index_table(
     vocabulary = terms or terms_in(flattened(table["terms"]))
     qids = qids_of_table(table.schema, domains or {})
     rows = rows_of_table(table, qids, vocabulary)
-    stretch = _of_rows(rows, vocabulary)
+    stretch = _of_rows(rows)
     return _finished(
         out, [stretch], vocabulary, qids, "note", max_rows_per_patient, parent, randomness, synthetic
     )
@@ -109,7 +109,7 @@ def index_cohort(
     cohort: Cohort,
     out: str | Path,
     *,
-    terms: Terms | None = None,
+    terms: Vocabulary | None = None,
     domains: Domains | None = None,
     row: str | None = None,
     max_rows_per_patient: int | None = None,
@@ -130,7 +130,7 @@ def index_cohort(
         held = people.select("patient", *(c for c in people.columns if c != "patient"))
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
         events = events.join(held, on="patient", how="left")
-    stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind), vocabulary)
+    stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
     return _finished(out, [stretch], vocabulary, qids, kind, max_rows_per_patient, parent, randomness, False)
 
 
@@ -139,7 +139,7 @@ def index_events(
     out: str | Path,
     engine: Any,
     *,
-    terms: Terms,
+    terms: Vocabulary,
     attributes: Sequence[str] = (),
     domains: Domains | None = None,
     row: str | None = None,
@@ -189,15 +189,15 @@ class Stretch:
     left_out: Mapping[str, int]
 
 
-def _of_rows(rows: Rows, terms: Terms) -> Stretch:
-    return Stretch(np.bincount(rows.patient).astype(np.int32), rows.bitmaps(terms), rows.left_out)
+def _of_rows(rows: Rows) -> Stretch:
+    return Stretch(np.bincount(rows.patient).astype(np.int32), rows.bitmaps(), rows.left_out)
 
 
-def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Terms, kind: str) -> pa.Table:
+def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: str) -> pa.Table:
     """One stretch's bitmaps, on any engine."""
     events = pl.DataFrame(pl.from_arrow(table))
     number = int(events["stretch"][0])
-    made = _of_rows(rows_of_events(events.drop("stretch"), qids, terms, kind), terms)
+    made = _of_rows(rows_of_events(events.drop("stretch"), qids, terms, kind))
     rows = [(PATIENTS, "", made.rows_of_patient.tobytes())]
     rows += [(LEFT_OUT, why, str(count).encode()) for why, count in made.left_out.items()]
     rows += [(column, value, bitmap.serialize()) for (column, value), bitmap in made.bitmaps.items()]
@@ -247,7 +247,7 @@ def _joined(stretches: Sequence[Stretch]) -> Stretch:
 def _finished(
     out: str | Path,
     stretches: Sequence[Stretch],
-    terms: Terms,
+    terms: Vocabulary,
     qids: tuple[Qid, ...],
     row: str,
     limit: int | None,

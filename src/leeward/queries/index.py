@@ -17,6 +17,7 @@ from pyroaring import BitMap
 
 from leeward.errors import BadInput
 from leeward.queries import store
+from leeward.queries.codes import Codes
 from leeward.queries.query import (
     EXACT,
     Predicate,
@@ -26,7 +27,7 @@ from leeward.queries.query import (
     month_number,
     quoted,
 )
-from leeward.queries.vocabulary import Terms, nearest
+from leeward.queries.vocabulary import Terms, Vocabulary, nearest
 
 Unit = Literal["patient", "note"]
 
@@ -46,9 +47,7 @@ class Index:
         self.meta: store.Meta = stored.meta
         self.rows: int = stored.rows
         self.patients: int = stored.patients
-        self.terms = Terms.from_tables(
-            stored.vocabulary, stored.aliases, stored.meta.vocabulary, stored.meta.vocabulary_public
-        )
+        self.terms: Vocabulary = vocabulary_of(stored)
         self._bytes = stored.bitmaps
         self._patient_of_row: NDArray[np.int32] | None = (
             None if stored.patient_of_row is None else np.frombuffer(stored.patient_of_row, np.int32)
@@ -89,14 +88,18 @@ class Index:
             Unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does not
             take, a value outside a declared domain of texts.
         """
-        names = [self.terms.resolve(term) for term in query.terms]
-        members = {name: self.terms.members(name) for name in names}
-        kept = [name for name in members if not any(other < members[name] for other in members.values())]
+        names = {self.terms.resolve(term) for term in query.terms}
+        kept = [name for name in names if not any(self._implied(name, other) for other in names)]
         typed = (self._typed(predicate) for predicate in query.predicates)
         resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
         object.__setattr__(resolved, "terms", tuple(sorted(kept)))
         object.__setattr__(resolved, "predicates", tuple(sorted(p for p in typed if p is not None)))
         return resolved
+
+    def _implied(self, name: str, other: str) -> bool:
+        """Whether a row with `other` has `name` anyway; of two names for the same the first one stays."""
+        covers = self.terms.covers
+        return other != name and covers(name, other) and (other < name or not covers(other, name))
 
     def domain(self, qid: str) -> tuple[str, ...] | None:
         """Every permissible value of a quasi-identifier, in order, where a domain was declared (public)."""
@@ -212,10 +215,9 @@ class Index:
         return found
 
     def _term(self, name: str) -> BitMap:
-        members = self.terms.members(name)
-        if len(members) == 1:
-            return self.bitmap("", self.terms.terms[next(iter(members))])
-        return self._union(("node", name), "", (self.terms.terms[i] for i in members))
+        key = ("term", name)
+        found = self._kept.get(key)
+        return self._union(key, "", self.terms.expand(name, self._places[""])) if found is None else found
 
     def _condition(self, predicate: Predicate) -> BitMap:
         qid = self.meta.qid(predicate.qid)
@@ -252,6 +254,16 @@ class Index:
                 break
         self._kept[key] = bitmap
         return bitmap
+
+
+def vocabulary_of(stored: store.Stored) -> Vocabulary:
+    """The public vocabulary of an index."""
+    form = (stored.vocabulary.schema.metadata or {}).get(b"form")
+    if form is not None:
+        return Codes.from_tables(stored.vocabulary, form.decode(), stored.meta.vocabulary)
+    return Terms.from_tables(
+        stored.vocabulary, stored.aliases, stored.meta.vocabulary, stored.meta.vocabulary_public
+    )
 
 
 def _number(qid: store.Qid, text: str) -> int:

@@ -20,7 +20,7 @@ from leeward.cohort.lenses import patient_numbers
 from leeward.errors import BadInput
 from leeward.queries.query import WHEN, folded, month_number, month_text
 from leeward.queries.store import Qid, QidKind
-from leeward.queries.vocabulary import Terms
+from leeward.queries.vocabulary import Vocabulary
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +47,8 @@ class Rows:
     patient : int64[rows]
         The patient's number, from 0, ascending; every number occurs.
     fact_row, fact_term : int64[facts]
-        Row r holds term t, in any order; repeats count once.
+        Row r holds term t, a place in `terms`, in any order; repeats count once.
+    terms : tuple of str
     qids : mapping
         Quasi-identifier -> its values.
     left_out : mapping
@@ -57,16 +58,17 @@ class Rows:
     patient: Ints
     fact_row: Ints
     fact_term: Ints
+    terms: tuple[str, ...]
     qids: Mapping[str, Coded]
     left_out: Mapping[str, int]
 
     def __len__(self) -> int:
         return len(self.patient)
 
-    def bitmaps(self, terms: Terms) -> dict[tuple[str, str], BitMap]:
+    def bitmaps(self) -> dict[tuple[str, str], BitMap]:
         """(column, value) -> its rows; terms have the empty column. Values that no row holds are absent."""
         found = {
-            ("", terms.terms[t]): rows
+            ("", self.terms[t]): rows
             for t, rows in _grouped(self.fact_term, self.fact_row, len(self)).items()
         }
         everyone = np.arange(len(self), dtype=np.int64)
@@ -119,7 +121,7 @@ def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ..
     return _known(tuple(found), domains)
 
 
-def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], terms: Terms) -> Rows:
+def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Rows:
     """The rows of a table of notes: `patient`, `terms` (lists of text), `note` where known, quasi-identifiers.
 
     Raises
@@ -143,11 +145,11 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], terms: Terms) -> Row
     lengths = lists.list.len().fill_null(0).to_numpy()
     values = flattened(lists)
     fact_row = np.repeat(np.arange(table.height, dtype=np.int64), lengths)
-    term, unknown = term_numbers(values, terms)
-    known = term >= 0
+    held, unknown = coded_terms(values, vocabulary)
+    known = held.codes >= 0
     coded = {qid.name: coded_column(_column(table, qid), qid) for qid in qids}
     left_out = {"notes without a patient": without, "terms that the vocabulary lacks": unknown}
-    return Rows(number[order], fact_row[known], term[known], coded, left_out)
+    return Rows(number[order], fact_row[known], held.codes[known], held.values, coded, left_out)
 
 
 def flattened(lists: pl.Series) -> pl.Series:
@@ -213,7 +215,7 @@ def row_kind(columns: Sequence[str], asked: str | None = None) -> str:
     return asked or found
 
 
-def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], terms: Terms, row: str) -> Rows:
+def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary, row: str) -> Rows:
     """The rows of recorded codes: `patient`, `code`, and where known `visit`, `date`, `age` and attributes.
 
     A row is a visit (without visits a day), or the whole patient; its month and age are the first ones in it.
@@ -228,8 +230,8 @@ def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], terms: Terms, row:
         width = np.int64(key.max(initial=0)) + 2
         distinct, of_event = np.unique(number * width + key + 1, return_inverse=True)
         patient = distinct // width
-    term, unknown = term_numbers(events["code"], terms)
-    known = term >= 0
+    held, unknown = coded_terms(events["code"], vocabulary)
+    known = held.codes >= 0
     by_name = {folded(column): column for column in events.columns}
     coded = {}
     for qid in qids:
@@ -238,7 +240,8 @@ def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], terms: Terms, row:
     return Rows(
         patient,
         of_event[known].astype(np.int64),
-        term[known],
+        held.codes[known],
+        held.values,
         coded,
         {"codes that the vocabulary lacks": unknown},
     )
@@ -259,18 +262,15 @@ def _first_in_row(coded: Coded, row: Ints, rows: int, qid: Qid) -> Coded:
 # -- values ----
 
 
-def term_numbers(values: pl.Series, terms: Terms) -> tuple[Ints, int]:
-    """The number of each value's term, −1 where the vocabulary lacks it, and how many it lacks."""
+def coded_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
+    """Each value's term, and of how many values the vocabulary has none."""
     coded = _coded(values)
-    table = np.full(len(coded.values) + 1, -1, np.int64)
-    for i, value in enumerate(coded.values):
-        name = terms.number.get(value)
-        if name is None:
-            named = terms.names.get(folded(value))
-            name = terms.number.get(named, -1) if named is not None else -1
-        table[i] = name
+    named = [vocabulary.term_of(value) for value in coded.values]
+    distinct = sorted({name for name in named if name is not None})
+    place = {name: i for i, name in enumerate(distinct)}
+    table = np.array([-1 if name is None else place[name] for name in named] + [-1], np.int64)
     numbers = table[coded.codes]
-    return numbers, int((numbers < 0).sum())
+    return Coded(numbers, tuple(distinct)), int((numbers < 0).sum())
 
 
 def coded_column(column: pl.Series, qid: Qid) -> Coded:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -24,9 +25,45 @@ SCHEMA = pa.schema(
 ALIASES = pa.schema([("alias", pa.string()), ("name", pa.string())])
 
 
+class Vocabulary(Protocol):
+    """What an index asks of a vocabulary; `Terms` is a list, `codes.Codes` a form."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def public(self) -> bool:
+        """Whether it was known without the data."""
+
+    def term_of(self, value: str) -> str | None:
+        """The term that a value in the data is; None for what the vocabulary lacks."""
+
+    def resolve(self, asked: str) -> str:
+        """The canonical name of what a query's term names; BadInput for an unknown one."""
+
+    def covers(self, outer: str, inner: str) -> bool:
+        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
+
+    def expand(self, name: str, held: Iterable[str]) -> list[str]:
+        """Those of the terms `held` that a canonical name stands for."""
+
+    def shown(self, name: str) -> str:
+        """How to call a resolved name to a person."""
+
+    def sample(self) -> tuple[str, ...]:
+        """Terms of the vocabulary, for made-up data: all of a list, one a category of a form."""
+
+    def one_of(self, name: str) -> str:
+        """A term that a canonical name stands for, for made-up data."""
+
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        """(names, aliases) as they stand in an index."""
+
+
 @dataclass(frozen=True)
 class Terms:
-    """What may be asked for.
+    """A vocabulary that is a list of terms, with nodes above them.
 
     Attributes
     ----------
@@ -57,6 +94,13 @@ class Terms:
             raise BadInput(f"the vocabulary {self.name!r} has no term.")
         if any(not folded(term) for term in self.terms):
             raise BadInput(f"the vocabulary {self.name!r} has an empty term.")
+        for name in self.parents:
+            above, seen = name, {name}
+            while above in self.parents:
+                above = self.parents[above]
+                if above in seen:
+                    raise BadInput(f"the vocabulary {self.name!r} has a node that is above itself.")
+                seen.add(above)
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -68,13 +112,14 @@ class Terms:
         """Folded name -> term or node; a term's own name goes before labels and aliases."""
         found: dict[str, str] = {}
         nodes = {*self.parents, *self.parents.values()}
-        for group in (self.terms, sorted(nodes)):
+        for group in (self.terms, sorted(name for name in nodes if self.members(name))):
             for name in group:
                 found.setdefault(folded(name), name)
         labels = ((label, name) for name, label in self.labels.items())
         for pairs in (labels, self.aliases.items()):
             for text, name in sorted(pairs):
-                found.setdefault(folded(text), name)
+                if self.members(name):
+                    found.setdefault(folded(text), name)
         return found
 
     @cached_property
@@ -140,9 +185,33 @@ class Terms:
                 return name
             name = same[0]
 
+    def covers(self, outer: str, inner: str) -> bool:
+        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
+        return self.members(inner) <= self.members(outer)
+
+    def expand(self, name: str, held: Iterable[str]) -> list[str]:
+        """Those of the terms `held` that a canonical name stands for."""
+        members = self.members(name)
+        return [term for term in held if self.number.get(term) in members]
+
+    def term_of(self, value: str) -> str | None:
+        """The term that a value in the data is, by its name, a label or an alias; None for none."""
+        if value in self.number:
+            return value
+        name = self.names.get(folded(value))
+        return name if name in self.number else None
+
     def shown(self, name: str) -> str:
         """How to call a resolved name to a person."""
         return self.labels.get(name.removeprefix(EXACT), name)
+
+    def sample(self) -> tuple[str, ...]:
+        """All terms."""
+        return self.terms
+
+    def one_of(self, name: str) -> str:
+        """The first term that a canonical name stands for."""
+        return self.terms[min(self.members(name))]
 
     def _hint(self, wanted: str) -> str:
         near = nearest(wanted, self.names)

@@ -1,0 +1,121 @@
+"""What an index is brought: public vocabularies and domains, as plain data that the room of queries understands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.queries.codes import Codes
+    from leeward.queries.vocabulary import Terms, Vocabulary
+    from leeward.vocabulary.classification import Classification
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+DIGITS = "0123456789"
+FORMS = {
+    "icd9": r"(?:(\d{3}|V\d\d)\.?(\d{0,2})|(E\d{3})\.?(\d?))",
+    "icd10": r"([A-Z]\d[0-9A-Z])\.?([0-9A-Z]{0,4})",
+}
+"""How the codes of the built-in classifications are written: the category, then what follows it."""
+
+
+def vocabulary_of(name: str) -> Vocabulary:
+    """The public vocabulary of a name: `icd9`, `icd10`, `lexicon` (the project's health terms), or a file.
+
+    A file is a hierarchy (CSV `node,parent`), or a list of terms, one a line, as text; `term;synonym;synonym` gives a
+    term other names.
+    """
+    if name.lower() in FORMS:
+        return classification_codes(name.lower())
+    if name.lower() == "lexicon":
+        return lexicon_terms()
+    path = Path(name)
+    if not path.is_file():
+        raise BadInput(f"{name}: no such vocabulary; give icd9, icd10, lexicon, or a file of terms.")
+    return listed_terms(path) if path.suffix.lower() == ".txt" else hierarchy_terms(path)
+
+
+def classification_codes(name: str) -> Codes:
+    """A built-in classification: its categories, the sections and chapters above them, titles."""
+    from leeward.queries.codes import Codes
+    from leeward.vocabulary import VOCABULARIES
+
+    found: Classification = VOCABULARIES[name]()  # type: ignore[assignment]  # both are classifications
+    above: dict[str, str] = {}
+    for category in (each for each in _spellings(name) if found.is_known(each)):
+        path = [category, found.section(category), found.chapter(category)]
+        names = list(dict.fromkeys(path))  # a section of one category may bear its name
+        if len(names) == 1:
+            names.append(found.name)
+        above.update(pairwise(names))
+    nodes = set(above.values())
+    return Codes(
+        FORMS[name], above, {node: found.title(node) for node in nodes if found.title(node) != node}, name
+    )
+
+
+def _spellings(name: str) -> Sequence[str]:
+    if name == "icd9":
+        numbers = [f"{n:03d}" for n in range(1, 1000)]
+        return numbers + [f"V{n:02d}" for n in range(1, 100)] + [f"E{n:03d}" for n in range(1000)]
+    return ["".join(parts) for parts in product(LETTERS, DIGITS, DIGITS + LETTERS)]
+
+
+def hierarchy_terms(path: Path) -> Terms:
+    """A hierarchy file: every node but the root may be a term."""
+    from leeward.queries.vocabulary import Terms
+    from leeward.vocabulary.custom import read
+
+    tree = read(path)
+    parents = {node: parent for node, parent in tree.to_pairs() if parent}
+    return Terms(tuple(sorted(parents)), parents, name=path.name)
+
+
+def listed_terms(path: Path) -> Terms:
+    """A text file: one term a line, other names of it after semicolons; `#` begins a comment line."""
+    from leeward.queries.vocabulary import Terms
+
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path.name}: not UTF-8 text; a list of terms has one term a line.") from None
+    rows = [[part.strip() for part in line.split(";")] for line in lines if line.strip() and line[0] != "#"]
+    aliases = {alias: row[0] for row in rows for alias in row[1:] if alias}
+    return Terms(tuple(row[0] for row in rows), aliases=aliases, name=path.name)
+
+
+def lexicon_terms() -> Terms:
+    """The project's lexicon: concepts by id, their names and synonyms for asking."""
+    from leeward.notes.lexicon import Lexicon
+    from leeward.queries.vocabulary import Terms
+
+    lexicon = Lexicon.load()
+    labels = {concept.id: concept.name for concept in lexicon.concepts}
+    aliases: dict[str, str] = {}
+    for concept in lexicon.concepts:
+        for text in concept.synonyms:
+            aliases.setdefault(text, concept.id)
+    return Terms(tuple(labels), aliases=aliases, labels=labels, name="Leeward's health terms")
+
+
+def domains_of(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """`sex=F,M` and `when=2008-01..2010-12` as permissible values by quasi-identifier."""
+    from leeward.queries.query import folded
+
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise BadInput("--domain is written NAME=FIRST..LAST or NAME=VALUE,VALUE, as in sex=F,M.")
+        if folded(name) in found:
+            raise BadInput(f"--domain {folded(name)!r} is given twice.")
+        if ".." in value:
+            low, _, high = value.partition("..")
+            found[folded(name)] = (low.strip(), high.strip())
+        else:
+            found[folded(name)] = tuple(dict.fromkeys(folded(part) for part in value.split(",")))
+    return found
