@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import os
-import shutil
-import subprocess
-import tempfile
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from tests.cohort.sources import OMOP, Rows, frame_of, write_csv
 from tests.cohort.test_read_i2b2 import STAR
+from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 
 from leeward.cohort import Cohort, read
 from leeward.cohort.readers.sql import as_arrow
@@ -56,49 +52,6 @@ def sqlite(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'hospital.db'}"
     fill(url, {"events": EVENTS})
     return url
-
-
-def binary(name: str) -> str:
-    """A program of PostgreSQL, on the path or where Debian puts it."""
-    found = [*sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)]
-    program = str(found[0]) if found else shutil.which(name)
-    if program is None:
-        pytest.fail("PostgreSQL is missing (Debian: apt-get install postgresql); its reader cannot be tested")
-    return program
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The URL of a fresh server that listens on a socket only; run by another user where we are root."""
-    # A socket's path must be short, so not below pytest's own folder.
-    folder = Path(tempfile.mkdtemp(prefix="leeward-"))
-    other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
-    if other:
-        shutil.chown(folder, "nobody")
-
-    def postgres_runs(program: str, *arguments: str) -> None:
-        subprocess.run(
-            [binary(program), *arguments],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            cwd=folder,
-            **other,
-        )
-
-    data = str(folder / "data")
-    try:
-        postgres_runs(
-            "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
-        )
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
-        try:
-            yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"
-        finally:
-            postgres_runs("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
 
 
 def test_sqlite_table_and_query(sqlite: str) -> None:

@@ -1,0 +1,57 @@
+"""A PostgreSQL server of the tests' own, in a folder that goes away with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def binary(name: str) -> str:
+    """A program of PostgreSQL, on the path or where Debian puts it."""
+    found = [*sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)]
+    program = str(found[0]) if found else shutil.which(name)
+    if program is None:
+        pytest.fail(
+            "PostgreSQL is missing (Debian: apt-get install postgresql); what talks to it cannot be tested"
+        )
+    return program
+
+
+@pytest.fixture(scope="module", name="postgres")
+def postgres_server() -> Iterator[str]:
+    """The URL of a fresh server that listens on a socket only; run by another user where we are root."""
+    # A socket's path must be short, so not below pytest's own folder.
+    folder = Path(tempfile.mkdtemp(prefix="leeward-"))
+    other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
+    if other:
+        shutil.chown(folder, "nobody")
+
+    def postgres_runs(program: str, *arguments: str) -> None:
+        subprocess.run(
+            [binary(program), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            cwd=folder,
+            **other,
+        )
+
+    data = str(folder / "data")
+    try:
+        postgres_runs(
+            "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
+        )
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
+        try:
+            yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"
+        finally:
+            postgres_runs("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder)
