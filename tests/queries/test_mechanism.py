@@ -1,0 +1,246 @@
+"""The noise is what it says: its figures, its fit, its price, and where it comes from."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opendp.accuracy import discrete_laplacian_scale_to_accuracy
+from scipy import stats
+
+import leeward.queries
+from leeward.errors import BadInput
+from leeward.queries import mechanism
+from leeward.queries.accounting import epsilon_of, micro
+from leeward.queries.mechanism import Noise, sensitivity
+
+DRAWS = 20_000
+ONE_IN_A_MILLION = 1e-6
+"""Significance of the audits of noise: noise cannot be seeded, so a sound build may fail, so seldom."""
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected", "zero"), [(0.1, 9.9834, 0.0500), (0.5, 1.9190, 0.2449), (1, 0.8509, 0.4621)]
+)
+def test_figures_of_algorithms_7(epsilon: float, expected: float, zero: float) -> None:
+    noise = Noise("geometric", micro(epsilon), 1)
+    assert mechanism.expected_absolute(noise) == pytest.approx(expected, abs=5e-5)
+    assert mechanism.probability(noise, 0) == pytest.approx(zero, abs=5e-5)
+
+
+def test_laplace_expectation_is_its_scale() -> None:
+    assert mechanism.expected_absolute(Noise("laplace", micro(0.5), 3)) == pytest.approx(6)
+
+
+def test_geometric_and_laplace_differ_by_four_percent_at_one_half() -> None:
+    geometric = mechanism.expected_absolute(Noise("geometric", micro(0.5), 1))
+    assert mechanism.expected_absolute(Noise("laplace", micro(0.5), 1)) / geometric == pytest.approx(
+        1.0422, abs=1e-4
+    )
+
+
+@given(st.integers(1000, 5_000_000), st.integers(1, 20))
+def test_figures_are_those_of_the_distribution(epsilon: int, change: int) -> None:
+    noise = Noise("geometric", epsilon, change)
+    reach = math.ceil(60 * noise.scale) + 1
+    if reach > 20_000:
+        return
+    mass = {z: mechanism.probability(noise, z) for z in range(-reach, reach + 1)}
+    assert math.fsum(mass.values()) == pytest.approx(1)
+    assert math.fsum(abs(z) * p for z, p in mass.items()) == pytest.approx(mechanism.expected_absolute(noise))
+    assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(mechanism.variance(noise))
+
+
+@given(st.integers(1000, 20_000_000), st.integers(1, 50))
+def test_opendp_vouches_for_every_price(epsilon: int, change: int) -> None:
+    """The privacy map of the measurement that is used says at most the price, for the stated sensitivity."""
+    for kind in mechanism.KINDS:
+        scale, measurement = mechanism._vouched(kind, epsilon, change)
+        steps = mechanism.STEPS[kind]
+        assert measurement.map(change * steps) <= epsilon_of(epsilon)
+        assert scale == pytest.approx(change * 1e6 / epsilon, rel=1e-12)
+
+
+@given(st.integers(10_000, 10_000_000), st.integers(1, 20), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_interval_is_the_narrowest_that_covers(epsilon: int, change: int, confidence: float) -> None:
+    noise = Noise("geometric", epsilon, change)
+    width = mechanism.half_width(noise, confidence)
+    assert width == int(width) >= 0
+
+    def covered(t: int) -> float:
+        return math.fsum(mechanism.probability(noise, z) for z in range(-t, t + 1))
+
+    assert covered(int(width)) >= confidence - 1e-12
+    if width > 0:
+        assert covered(int(width) - 1) < confidence
+    # OpenDP's accuracy is the smallest a with P(|z| ≥ a) ≤ α: one more than ours, where the two fall on the same step.
+    assert width <= discrete_laplacian_scale_to_accuracy(noise.scale, 1 - confidence) <= width + 1 + 1e-6
+
+
+def test_laplace_interval() -> None:
+    noise = Noise("laplace", micro(1), 1)
+    assert mechanism.half_width(noise) == pytest.approx(math.log(20))
+
+
+# -- a fit that can fail ----
+
+
+def misfit(noise: Noise, draws: Sequence[float]) -> float:
+    """p-value of Pearson's χ² test that `draws` are geometric noise; bins of expected count ≥ 5, tails pooled."""
+    reach = 0
+    while 2 * len(draws) * mechanism.probability(noise, reach + 1) / (1 - noise.alpha) >= 10:
+        reach += 1
+    seen = Counter(max(-reach, min(reach, value)) for value in draws)
+    inner = [mechanism.probability(noise, z) for z in range(-reach + 1, reach)]
+    tail = (1 - math.fsum(inner)) / 2
+    expected = [len(draws) * p for p in (tail, *inner, tail)]
+    observed = [seen.pop(z, 0) for z in range(-reach, reach + 1)]
+    if seen:  # values between the whole numbers
+        return 0.0
+    return float(stats.chisquare(observed, expected).pvalue)
+
+
+@pytest.mark.parametrize(("epsilon", "change"), [(0.1, 1), (0.5, 1), (1, 1), (0.5, 4)])
+def test_geometric_noise_fits(epsilon: float, change: int) -> None:
+    noise = Noise("geometric", micro(epsilon), change)
+    draws = mechanism.draw(noise, DRAWS)
+    assert len(draws) == DRAWS >= 10_000
+    assert all(isinstance(z, int) for z in draws)
+    assert misfit(noise, draws) > ONE_IN_A_MILLION
+
+
+def test_laplace_noise_fits_and_lies_on_its_grid() -> None:
+    noise = Noise("laplace", micro(0.5), 1)
+    draws = mechanism.draw(noise, DRAWS)
+    assert stats.kstest(draws, stats.laplace(scale=noise.scale).cdf).pvalue > ONE_IN_A_MILLION
+    assert all((z * 2**20).is_integer() and 123456 + z - 123456 == z for z in draws)
+
+
+PLANTED: dict[str, Callable[[list[int]], list[float]]] = {
+    "a tenth too little": lambda draws: [math.floor(0.9 * z + 0.5) for z in draws],
+    "one-sided": lambda draws: [abs(z) for z in draws],
+    "shifted": lambda draws: [z + 1 for z in draws],
+    "zero never drawn": lambda draws: [z or 1 for z in draws],
+    "tails cut": lambda draws: [max(-6, min(6, z)) for z in draws],
+    "not whole": lambda draws: [z + 0.25 for z in draws],
+    "none at all": lambda draws: [0 for _ in draws],
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_the_fit_catches(bug: str) -> None:
+    noise = Noise("geometric", micro(0.5), 1)
+    draws = PLANTED[bug]([int(z) for z in mechanism.draw(noise, DRAWS)])
+    assert misfit(noise, draws) < ONE_IN_A_MILLION
+
+
+def test_the_fit_catches_rounded_laplace_noise() -> None:
+    """Laplace noise of the same ε, rounded: P(0) is 0.2212, not 0.2449."""
+    rounded = [round(z) for z in mechanism.draw(Noise("laplace", micro(0.5), 1), DRAWS)]
+    assert misfit(Noise("geometric", micro(0.5), 1), rounded) < ONE_IN_A_MILLION
+
+
+# -- sensitivity ----
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"unit": "patient", "counted": "patient"}, 1),
+        ({"unit": "patient", "counted": "note"}, 4),
+        ({"unit": "note", "counted": "note"}, 1),
+        ({"unit": "note", "counted": "patient"}, 1),
+        ({"unit": "patient", "counted": "patient", "bins": 12, "one_bin": True}, 1),
+        ({"unit": "patient", "counted": "patient", "bins": 12, "one_bin": False}, 4),
+        ({"unit": "patient", "counted": "patient", "bins": 3, "one_bin": False}, 3),
+        ({"unit": "patient", "counted": "note", "bins": 3, "one_bin": False}, 4),
+        ({"unit": "note", "counted": "note", "bins": 3, "one_bin": False}, 2),
+        ({"unit": "note", "counted": "note", "bins": 3, "one_bin": False, "bounded": False}, 1),
+    ],
+)
+def test_sensitivity(asked: dict[str, object], expected: int) -> None:
+    assert sensitivity(contributions=4, **asked) == expected  # type: ignore[arg-type]  # a table of keywords
+
+
+@pytest.mark.parametrize("bad", [("gaussian", 1, 1), ("geometric", 0, 1), ("geometric", 1, 0)])
+def test_bad_noise(bad: tuple[str, int, int]) -> None:
+    with pytest.raises(BadInput):
+        Noise(*bad)  # type: ignore[arg-type]  # wrong on purpose
+
+
+# -- where noise comes from ----
+
+ROOM = Path(inspect.getfile(leeward.queries)).parent
+DISTRIBUTIONS = {
+    "laplace", "geometric", "normal", "standard_normal", "exponential", "standard_exponential", "gumbel", "gauss",
+    "normalvariate", "expovariate", "poisson", "binomial", "negative_binomial", "standard_cauchy", "standard_t", "rvs",
+    "triangular", "logistic", "gamma",
+}  # fmt: skip
+
+
+def other_noise(source: str) -> list[str]:
+    """What in a module's text could draw noise from somewhere else than OpenDP."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", None) or ""
+            names = [f"{module}.{alias.name}".strip(".") for alias in node.names] + [module]
+            found += [
+                name
+                for name in names
+                if name.split(".")[0] == "random" or name.startswith(("numpy.random", "scipy.stats"))
+            ]
+        elif isinstance(node, ast.Attribute) and (
+            node.attr in DISTRIBUTIONS
+            or (
+                node.attr == "random"
+                and isinstance(node.value, ast.Name)
+                and node.value.id in {"np", "numpy"}
+            )
+        ):
+            found.append(node.attr)
+    return found
+
+
+def test_no_other_noise_in_the_room() -> None:
+    sources = sorted(ROOM.rglob("*.py"))
+    assert len(sources) > 10
+    typed = "np.random.Generator"  # the type of a stream, in a signature
+    assert {
+        str(path.relative_to(ROOM)): found
+        for path in sources
+        if (found := other_noise(path.read_text(encoding="utf-8").replace(typed, "Generator")))
+    } == {}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import random",
+        "from random import gauss",
+        "import numpy.random",
+        "from numpy.random import default_rng",
+        "from numpy import random",
+        "import numpy as np\nz = np.random.default_rng().laplace()",
+        "z = stream.laplace(0, 2)",
+        "def f(g):\n    return g.geometric(0.5)",
+        "from scipy.stats import laplace",
+    ],
+)
+def test_other_noise_is_caught(planted: str) -> None:
+    assert other_noise(planted)
+
+
+def test_noise_takes_no_seed() -> None:
+    for function in (mechanism.draw, mechanism._vouched, Noise.__init__):
+        names = set(inspect.signature(function).parameters)
+        assert not {name for name in names if "seed" in name or "random" in name or "generator" in name}
+    noise = Noise("geometric", micro(0.01), 1)
+    assert mechanism.draw(noise, 20) != mechanism.draw(noise, 20)
