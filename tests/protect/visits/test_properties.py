@@ -11,7 +11,7 @@ from tests.protect.visits.frames import cohort, expected, frame, named, released
 
 from leeward.cohort.lenses_visits import visits_of
 from leeward.engine import LocalEngine
-from leeward.protect.visits import Visits
+from leeward.protect.visits import Visits, containment
 from leeward.randomness import Randomness
 from leeward.vocabulary import load
 
@@ -66,10 +66,13 @@ def test_generalizing_equals_the_naive_loop(records, k: int) -> None:  # type: i
     assert shown <= set(nodes)
 
 
-@given(populations, ks)
-def test_containment_equals_the_plain_rounds(records, k: int) -> None:  # type: ignore[no-untyped-def]
+@given(populations, ks, st.sampled_from([0, 3, 1024]))
+def test_containment_equals_the_plain_rounds(records, k: int, bits: int) -> None:  # type: ignore[no-untyped-def]
+    """Whether holders are counted one by one (0), as bits (1024), or some in this way and some in that."""
     after = oracle.contained(mapped(records, k), k)
-    anonymized = protect(records, k, level="containment", merge_visits=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(containment, "PATIENTS_A_HOLDER", bits)
+        anonymized = protect(records, k, level="containment", merge_visits=True)
     unions = {p: [frozenset().union(*visits)] for p, visits in after.items()}
     assert released(anonymized) == expected(unions)
     assert oracle.violating(after, k, oracle.containers) == set()

@@ -1,8 +1,8 @@
-"""Kernels that count the patients whose codes contain a set: through its rarest code, patient by patient."""
+"""Kernels that count the patients whose codes contain a set: through its rarest code, one by one or in bits."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
+Words: TypeAlias = NDArray[np.uint64]
+
+WORDS = 256
+"""Words of bits that are joined at a time."""
 
 
 @njit(cache=True, nogil=True)
@@ -43,6 +47,43 @@ def _holds(values: Ints, low: int, high: int, code: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def fill_bits(chosen: Ints, postings: Longs, holders: Ints, bits: Words) -> None:
+    """bits[row] : a bit for each patient, set for those who hold the code chosen[row]."""
+    for row in range(chosen.shape[0]):
+        c = chosen[row]
+        for place in range(postings[c], postings[c + 1]):
+            p = holders[place]
+            bits[row, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+
+
+@njit(cache=True, nogil=True)
+def _ones(word: Any) -> Any:
+    """Bits set in a word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, bits: Words) -> int:
+    """Patients who hold all codes of a set but the one at `skipped`, all of them codes with a row of bits."""
+    total = 0
+    both = np.empty(WORDS, np.uint64)
+    for first in range(0, bits.shape[1], WORDS):
+        last = min(bits.shape[1], first + WORDS)
+        both[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for i in range(length):
+            if i != skipped:
+                row = bits[row_of[content[start + i]]]
+                for w in range(first, last):
+                    both[w - first] &= row[w]
+        for w in range(last - first):
+            total += _ones(both[w])
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _containing(
     content: Ints,
     start: int,
@@ -52,10 +93,17 @@ def _containing(
     holders: Ints,
     offsets: Longs,
     values: Ints,
+    row_of: Ints,
+    bits: Words,
+    needed: int,
     limit: int,
 ) -> int:
-    """Patients who hold all codes of a set but the one at `skipped` (-1: all), counted up to `limit`."""
+    """Patients who hold all codes of a set but the one at `skipped` (-1: all), counted up to `limit`.
+
+    Where there are fewer than `needed` any number below it may be returned.
+    """
     rarest = -1
+    left = length - (skipped >= 0)
     for i in range(length):
         if i == skipped:
             continue
@@ -64,19 +112,31 @@ def _containing(
             rarest = c
     if rarest < 0:
         return min(limit, offsets.shape[0] - 1)
+    most = postings[rarest + 1] - postings[rarest]
+    if left == 1 or most < needed:
+        return min(limit, most)
+    if row_of[rarest] >= 0 and limit >= most:
+        return _common(content, start, length, skipped, row_of, bits)
     found = 0
     for place in range(postings[rarest], postings[rarest + 1]):
         p = holders[place]
         every = True
         for i in range(length):
             c = content[start + i]
-            if i != skipped and c != rarest and not _holds(values, offsets[p], offsets[p + 1], c):
-                every = False
+            if i == skipped or c == rarest:
+                continue
+            if row_of[c] >= 0:
+                every = (bits[row_of[c], p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
+            else:
+                every = _holds(values, offsets[p], offsets[p + 1], c)
+            if not every:
                 break
         if every:
             found += 1
             if found >= limit:
                 break
+        elif found + postings[rarest + 1] - place - 1 < needed:
+            break
     return found
 
 
@@ -89,35 +149,59 @@ def count_containing(
     holders: Ints,
     offsets: Longs,
     values: Ints,
+    row_of: Ints,
+    bits: Words,
     limit: int,
-) -> Longs:
-    """How many patients hold each set, counted up to `limit`."""
-    found = np.empty(starts.shape[0], np.int64)
+    found: Longs,
+) -> None:
+    """How many patients hold each set: exact below `limit`, else `limit`; fewer than it need not be told apart."""
     for s in range(starts.shape[0]):
-        found[s] = _containing(content, starts[s], lengths[s], -1, postings, holders, offsets, values, limit)
-    return found
+        found[s] = _containing(
+            content, starts[s], lengths[s], -1, postings, holders, offsets, values, row_of, bits, limit, limit
+        )
 
 
 @njit(cache=True, nogil=True)
 def choose(
-    content: Ints, starts: Longs, lengths: Longs, postings: Longs, holders: Ints, offsets: Longs, values: Ints
-) -> Longs:
+    content: Ints,
+    starts: Longs,
+    lengths: Longs,
+    postings: Longs,
+    holders: Ints,
+    offsets: Longs,
+    values: Ints,
+    row_of: Ints,
+    bits: Words,
+    found: Longs,
+) -> None:
     """The place of the code of each set that leaves the part with most holders (ties: the smallest part).
 
     Among equal counts the smallest part is the one without the largest code: parts of one set differ first where the
-    earlier deleted code stood, and there the one that keeps the smaller code wins.
+    earlier deleted code stood, and there the one that keeps the smaller code wins. The part without the rarest code is
+    counted first; it mostly wins, and the others are given up as soon as they cannot.
     """
-    found = np.empty(starts.shape[0], np.int64)
+    unlimited = np.int64(1) << 60
     for s in range(starts.shape[0]):
-        best, most = -1, -1
-        for i in range(lengths[s] - 1, -1, -1):
+        start, length = starts[s], lengths[s]
+        likely = 0
+        for i in range(1, length):
+            c, rarest = content[start + i], content[start + likely]
+            if postings[c + 1] - postings[c] < postings[rarest + 1] - postings[rarest]:
+                likely = i
+        best = likely
+        most = _containing(
+            content, start, length, likely, postings, holders, offsets, values, row_of, bits, 0, unlimited
+        )
+        for i in range(length - 1, -1, -1):
+            if i == likely:
+                continue
+            needed = most if i > best else most + 1
             held = _containing(
-                content, starts[s], lengths[s], i, postings, holders, offsets, values, np.int64(1) << 60
+                content, start, length, i, postings, holders, offsets, values, row_of, bits, needed, unlimited
             )
-            if held > most:
+            if held >= needed:
                 best, most = i, held
         found[s] = best
-    return found
 
 
 @njit(cache=True, nogil=True)

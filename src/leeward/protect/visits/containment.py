@@ -6,10 +6,20 @@ the one that leaves the part which most unions contain, as counted when the roun
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from leeward.protect.visits import _containment as kernels
 from leeward.protect.visits.enforce import Distinct, Ints, Longs, VisitSets
+
+PATIENTS_A_HOLDER = 1024
+"""A label that more than one patient in so many holds has its holders as bits too."""
+
+SETS_AT_ONCE = 1 << 14
 
 
 def unions(visits: VisitSets, labels: int) -> VisitSets:
@@ -18,33 +28,35 @@ def unions(visits: VisitSets, labels: int) -> VisitSets:
     return VisitSets(np.arange(len(starts), dtype=np.int64), starts, values)
 
 
-def enforce_containment(visits: VisitSets, labels: int, k: int) -> tuple[VisitSets, int]:
+def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
     """Delete codes until every visit set is contained in k unions; returns the visits and the number of rounds."""
     rounds = 0
     while True:
         distinct = Distinct.of(visits, labels)
-        everyone = unions(visits, labels)
-        postings = Postings.of(everyone, labels)
+        postings = Postings.of(unions(visits, labels), labels)
         starts, lengths = visits.offsets[distinct.first], np.diff(visits.offsets)[distinct.first]
         # A set held exactly by k patients is contained in their unions.
         doubtful = np.flatnonzero(distinct.holders < k)
-        counts = postings.count(visits.values, starts[doubtful], lengths[doubtful], k)
+        counts = postings.count(visits.values, starts[doubtful], lengths[doubtful], k, threads)
         bad = doubtful[counts < k]
         if not len(bad):
             return visits, rounds
         rounds += 1
-        place = kernels.choose(visits.values, starts[bad], lengths[bad], *postings.arrays)
         out = np.full(len(distinct.first), -1, np.int64)
-        out[bad] = place
+        out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
         offsets, values = kernels.delete(visits.offsets, visits.values, distinct.set_of, out)
         visits = VisitSets(visits.patient_offsets, offsets, values)
 
 
+@dataclass(frozen=True)
 class Postings:
-    """Who holds each label, and what each patient holds."""
+    """Who holds each label, what each patient holds, and a row of bits for each label that many hold (row_of; -1)."""
 
-    def __init__(self, arrays: tuple[Longs, Ints, Longs, Ints]) -> None:
-        self.arrays = arrays
+    starts: Longs
+    holders: Ints
+    everyone: VisitSets
+    row_of: Ints
+    bits: NDArray[np.uint64]
 
     @staticmethod
     def of(everyone: VisitSets, labels: int) -> Postings:
@@ -52,9 +64,39 @@ class Postings:
         holders = np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets))[order]
         starts = np.zeros(labels + 1, np.int64)
         np.cumsum(np.bincount(everyone.values, minlength=labels), out=starts[1:])
-        return Postings((starts, holders, everyone.offsets, everyone.values))
+        chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone)).astype(np.int32)
+        row_of = np.full(labels, -1, np.int32)
+        row_of[chosen] = np.arange(len(chosen))
+        bits = np.zeros((len(chosen), (len(everyone) + 63) // 64), np.uint64)
+        kernels.fill_bits(chosen, starts, holders, bits)
+        return Postings(starts, holders, everyone, row_of, bits)
 
-    def count(self, content: Ints, starts: Longs, lengths: Longs, limit: int) -> Longs:
-        """How many unions contain each set, counted up to `limit`."""
-        found: Longs = kernels.count_containing(content, starts, lengths, *self.arrays, limit)
+    def count(self, content: Ints, starts: Longs, lengths: Longs, limit: int, threads: int) -> Longs:
+        """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
+        return self._each(kernels.count_containing, content, starts, lengths, threads, limit)
+
+    def choose(self, content: Ints, starts: Longs, lengths: Longs, threads: int) -> Longs:
+        """The place of the code that each set loses."""
+        return self._each(kernels.choose, content, starts, lengths, threads)
+
+    def _each(
+        self, kernel: Any, content: Ints, starts: Longs, lengths: Longs, threads: int, *further: int
+    ) -> Longs:
+        """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing."""
+        found = np.empty(len(starts), np.int64)
+        arrays = (
+            self.starts,
+            self.holders,
+            self.everyone.offsets,
+            self.everyone.values,
+            self.row_of,
+            self.bits,
+        )
+
+        def work(first: int) -> None:
+            part = slice(first, first + SETS_AT_ONCE)
+            kernel(content, starts[part], lengths[part], *arrays, *further, found[part])
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(0, len(starts), SETS_AT_ONCE)))
         return found

@@ -122,7 +122,7 @@ class Visits:
         merging = self._merged(cohort, lens, engine, entries)
         labels, of_code, up = self._labels(merging, lens, cohort.vocabulary)
         mapped = self._mapped(engine, entries, lens, of_code, len(labels))
-        enforced, steps = self._enforced(mapped, len(labels), up)
+        enforced, steps = self._enforced(mapped, len(labels), up, engine.threads)
         self._recheck(enforced, len(labels))
         return wording.release_of(
             self,
@@ -190,13 +190,15 @@ class Visits:
         arrays = visit_arrays(relabelled(engine, entries, of_code), lens.n_visits, max(labels, 1))
         return VisitSets(lens.patient_offsets, *arrays)
 
-    def _enforced(self, mapped: VisitSets, labels: int, up: Ints | None) -> tuple[VisitSets, int]:
+    def _enforced(
+        self, mapped: VisitSets, labels: int, up: Ints | None, threads: int
+    ) -> tuple[VisitSets, int]:
         if self.level == "code":
             return mapped, 0
         if self.level == "containment":
             from leeward.protect.visits.containment import enforce_containment
 
-            return enforce_containment(mapped, labels, self.k)
+            return enforce_containment(mapped, labels, self.k, threads)
         from leeward.protect.visits.enforce import enforce_visits
 
         return enforce_visits(mapped, labels, self.k, relative=self.key == "relative", up=up)
