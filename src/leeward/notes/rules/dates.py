@@ -171,9 +171,9 @@ def _written(found: re.Match[str]) -> Written | None:
     if year is None and groups["d"] and groups["e"] and "-" in found.group():  # 13-Jan-21
         year, day = "e", "d"
     name = groups["n"].lower()
-    if groups["n"][0].islower() and name in ("may", "mar", "dec", "sep", "march"):
-        if day is None or year is None:  # "may 2 …", "march 3 miles" are words
-            return None
+    doubtful = groups["n"][0].islower() and name in ("may", "mar", "dec", "sep", "march")
+    if doubtful and (day is None or year is None):  # "may 2 …", "march 3 miles" are words
+        return None
     parts = [("n", "n")] + ([("d", day)] if day else []) + ([("y", year)] if year else [])
     return _checked(found, parts)
 

@@ -60,6 +60,10 @@ GENERIC = (
     vascular weight spine coumadin anticoagulation memory oncology cardiology fertility transplant"""
     )
 )
+CALLED_SO = frozenset({"hospital", "hosp", "general", "memorial"})
+BARE = frozenset(
+    {"memorial", "county", "general", "university", "community", "regional", "children's", "veterans"}
+)
 _OF = re.compile(r"^ (?:of|the|for|&|of the|de|de la) $")
 _SMALL_TAIL = re.compile(
     r"(?:['’]s)? (?:(?:medical|health|family|specialty|outpatient|regional|memorial|general|community) )?"
@@ -210,21 +214,8 @@ def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Sp
                 span = first, ends
         if span is None and words[-1] == "general" and len(words) > 1 and words[-2] not in GENERIC:
             span = last - 2, last
-        if span is None and words[-1] in ("hospital", "hosp", "general", "memorial") and len(words) > 1:
-            if words[-2] in (
-                "memorial",
-                "county",
-                "general",
-                "university",
-                "community",
-                "regional",
-                "children's",
-                "veterans",
-            ):
-                span = (
-                    last - 2,
-                    last,
-                )  # "Memorial Hospital", "County General": generic, but a place all the same
+        if span is None and len(words) > 1 and words[-1] in CALLED_SO and words[-2] in BARE:
+            span = last - 2, last  # "Memorial Hospital", "County General": generic, but a place all the same
         if span is None:
             span = _treated_at(text, low, capitals, first, last)
         tail = _SMALL_TAIL.match(low, capitals[last - 1].end)
