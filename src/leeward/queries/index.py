@@ -202,6 +202,20 @@ class Index:
         held = self._places[known.name]
         return tuple(sorted(held) if known.kind == "text" else sorted(held, key=lambda v: _number(known, v)))
 
+    def held(self, column: str) -> tuple[str, ...]:
+        """The terms (`column` empty) or values that some row has, sorted. Exact."""
+        return tuple(sorted(self._places[column]))
+
+    def last_rows(self) -> NDArray[np.uint64]:
+        """The bit of each patient's last row, uint64[ceil(rows / 64)]. Exact."""
+        last = np.zeros((self.rows + 63) // 64 * 64, np.bool_)
+        if self._patient_of_row is None:
+            last[: self.rows] = True
+        else:
+            last[: self.rows - 1] = self._patient_of_row[1:] != self._patient_of_row[:-1]
+            last[self.rows - 1] = True
+        return np.packbits(last, bitorder="little").view(np.uint64)
+
     def bitmap(self, column: str, value: str) -> BitMap:
         """The rows with a term (`column` empty) or a value; empty where no row has it. Not to be changed."""
         place = self._places[column].get(value)
