@@ -67,13 +67,16 @@ def fit(kind: str, design: Design) -> Fit:
 def _independent(matrix: Floats) -> list[bool]:
     """Columns that are no linear combination of the ones before them and a constant."""
     kept: list[bool] = []
-    basis = np.ones((len(matrix), 1)) / np.sqrt(len(matrix))
-    for column in matrix.T:
-        length = np.linalg.norm(column - column.mean())
+    # R has the columns' lengths and angles, in as few rows as there are columns.
+    triangle = np.asarray(np.linalg.qr(np.column_stack([np.ones(len(matrix)), matrix]), mode="r"))
+    basis = triangle[:, :1] / np.linalg.norm(triangle[:, 0])
+    for column in triangle[:, 1:].T:
+        length = np.linalg.norm(column - basis[:, :1] @ (basis[:, :1].T @ column))
         rest = column - basis @ (basis.T @ column)
         rest = rest - basis @ (basis.T @ rest)
         size = np.linalg.norm(rest)
-        independent = bool(length > 0 and size > 1e-8 * length)
+        # A constant column leaves a trace of rounding.
+        independent = bool(length > 1e-12 * np.linalg.norm(column) and size > 1e-8 * length)
         kept.append(independent)
         if independent:
             basis = np.column_stack([basis, rest / size])

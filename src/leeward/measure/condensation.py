@@ -8,6 +8,7 @@ bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,17 +87,26 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
         "linkage": (attacks.linkage, ("sample",)),
         "closest": (attacks.closest, ("sample",)),
     }
-    figures: dict[str, Any] = {}
-    for name, options in ((name, options) for each in wanted for name, options in each.items()):
+    asked = {name: options for each in wanted for name, options in each.items()}
+    for name, options in asked.items():
         if name not in known:
             raise BadInput(f"`measure`: no measure `{name}` for tables; known: {', '.join(known)}.")
-        function, allowed = known[name]
+        allowed = known[name][1]
         for key in options:
             if key not in allowed:
                 listed = f"; known: {', '.join(allowed)}" if allowed else ""
                 raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
-        figures[name] = function(both, **options)
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    with ThreadPoolExecutor(1) as beside:  # the models' fits, half of the work; the rest shares its dummies
+        fitted = {
+            name: beside.submit(models.models, both, **options)
+            for name, options in asked.items()
+            if name == "models"
+        }
+        figures = {
+            name: known[name][0](both, **options) for name, options in asked.items() if name not in fitted
+        }
+        figures |= {name: later.result() for name, later in fitted.items()}
+    return {name: figures[name] for name in asked if figures[name] is not None}
 
 
 def both_of(release: Release, cohort: Cohort) -> Both:

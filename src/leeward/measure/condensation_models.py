@@ -89,8 +89,7 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
 def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
     """One model fitted to the original, to each made table, and to `rounds` resamples of the original."""
     cut = median_time(model, table.frame)
-    before = fit(model.kind, design_of(model, table.frame, table.columns, cut))
-    after = fits(model, table, frames, cut)
+    before, *after = fits(model, table, [table.frame, *frames], cut)
     found: dict[str, Any] = {
         "title": model.title,
         "kind": model.kind,

@@ -336,7 +336,8 @@ def shuffled(original: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     generator = np.random.Generator(np.random.Philox(key=1))
     taken = original[order]
     return pl.DataFrame(
-        [taken[name][np.lexsort((generator.random(len(order)), group))] for name in taken.columns]
+        # Groups are whole numbers: adding a number below 1 shuffles inside them.
+        [taken[name][np.argsort(group + generator.random(len(order)))] for name in taken.columns]
     )
 
 
