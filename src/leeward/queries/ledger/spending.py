@@ -72,7 +72,12 @@ def reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge])
         return _reserve(ledger, data_set, user, charges)
     except BudgetSpent:
         _refused(ledger, data_set, user, charges)
-        raise
+    free = left(ledger, data_set, user)
+    raise BudgetSpent(
+        f"The budget does not pay for this: {shown(free.user):g} is left for {user}, {shown(free.anybody):g} for "
+        "everybody. Nothing was charged. Ask for less with a smaller --epsilon, or for something asked before, which "
+        "costs nothing; budgets do not refill."
+    )
 
 
 def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]) -> list[Paid]:
@@ -84,7 +89,7 @@ def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]
         if new:
             accounting = family_terms(connection, family).accounting
             prices = {key: cost(charge.epsilon, accounting) for key, charge in new.items()}
-            _take(connection, ledger, data_set, family, user, sum(prices.values()))
+            _take(connection, data_set, family, user, sum(prices.values()))
             moment = chain.now()
             connection.execute(
                 tables.answers.insert(),
@@ -124,9 +129,7 @@ def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]
     return paid
 
 
-def _take(
-    connection: sa.Connection, ledger: Ledger, data_set: str, family: str, user: str, price: int
-) -> None:
+def _take(connection: sa.Connection, data_set: str, family: str, user: str, price: int) -> None:
     """The one conditional update. Every account has to have the price left, or none is touched."""
     accounts = tables.accounts.c
     ids = [f"data:{each}" for each in line_of(connection, data_set)]
@@ -138,13 +141,8 @@ def _take(
         .where(accounts.account.in_(ids), accounts.spent + price <= accounts.most)
         .values(spent=accounts.spent + price)
     ).rowcount
-    if taken != len(ids):  # the transaction is rolled back with the error
-        left = _left(connection, family, data_set, user)
-        raise BudgetSpent(
-            f"The budget does not pay for this: {shown(left.user):g} is left for {user}, {shown(left.anybody):g} for "
-            "everybody. Nothing was charged. Ask for less with a smaller --epsilon, or for something asked before, "
-            "which costs nothing; budgets do not refill."
-        )
+    if taken != len(ids):
+        raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
 
 def _refused(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]) -> None:

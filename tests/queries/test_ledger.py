@@ -1,0 +1,439 @@
+"""The ledger, on SQLite and on PostgreSQL: caps, descendants, allotments, stored answers, the log and its audit."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
+
+from leeward.errors import BadInput
+from leeward.queries import ledger as books
+from leeward.queries.accounting import Budget, micro
+from leeward.queries.ledger import BudgetSpent, Charge, DataSet, Ledger, LedgerUnreachable, opening, spending
+from leeward.queries.ledger.chain import digest
+from leeward.queries.ledger.opening import reading
+from leeward.queries.ledger.tables import metadata
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """A folder, or the URL of a fresh database."""
+    if request.param == "sqlite":
+        return tmp_path
+    return fresh_database(request.getfixturevalue("postgres"))
+
+
+def fresh_database(server: str) -> str:
+    name = f"ledger_{uuid.uuid4().hex}"
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    return sa.make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def ledger(where: str | Path) -> Ledger:
+    made = books.make_ledger(where)
+    books.register(made, DataSet(id="all", budget=Budget(epsilon=micro(2))))
+    return made
+
+
+def charge(text: str, epsilon: float = 0.5) -> Charge:
+    return Charge(key=digest(text), question=text, epsilon=micro(epsilon))
+
+
+def pay(ledger: Ledger, data_set: str, text: str, epsilon: float = 0.5, user: str = "ann") -> int:
+    (paid,) = books.reserve(ledger, data_set, user, [charge(text, epsilon)])
+    if paid.payload is None:
+        books.store(ledger, data_set, {paid.key: f"answer to {text}"})
+    return paid.cost
+
+
+def left(ledger: Ledger, data_set: str = "all", user: str = "ann") -> float:
+    return books.left(ledger, data_set, user).user / 1e6
+
+
+def test_a_question_is_paid_once_by_whoever_asks(ledger: Ledger) -> None:
+    assert pay(ledger, "all", "fever") == micro(0.5)
+    assert pay(ledger, "all", "fever", user="bob") == 0
+    assert books.found(ledger, "all", digest("fever")) == "answer to fever"
+    assert left(ledger) == 1.5
+
+
+def test_the_first_stored_answer_stays(ledger: Ledger) -> None:
+    key = digest("fever")
+    books.reserve(ledger, "all", "ann", [charge("fever")])
+    assert books.store(ledger, "all", {key: "3"}) == {key: "3"}
+    assert books.store(ledger, "all", {key: "4"}) == {key: "3"}
+    assert books.found(ledger, "all", key) == "3"
+
+
+def test_a_charge_without_an_answer_is_taken_up_at_no_cost(ledger: Ledger) -> None:
+    books.reserve(ledger, "all", "ann", [charge("fever")])
+    assert books.found(ledger, "all", digest("fever")) is None
+    assert pay(ledger, "all", "fever", user="bob") == 0
+    assert left(ledger) == 1.5
+
+
+def test_no_answer_is_stored_without_its_charge(ledger: Ledger) -> None:
+    with pytest.raises(BadInput, match="without a charge"):
+        books.store(ledger, "all", {digest("fever"): "3"})
+    assert books.found(ledger, "all", digest("fever")) is None
+
+
+def test_the_cap_holds_to_the_last_micro(ledger: Ledger) -> None:
+    for i in range(3):
+        pay(ledger, "all", f"q{i}")
+    with pytest.raises(BudgetSpent, match="Nothing was charged") as refusal:
+        pay(ledger, "all", "too much", 0.500001)
+    assert refusal.value.exit_code == 3
+    assert left(ledger) == 0.5
+    pay(ledger, "all", "the rest", 0.5)
+    assert left(ledger) == 0
+    with pytest.raises(BudgetSpent):
+        pay(ledger, "all", "one micro", 1e-6)
+    assert pay(ledger, "all", "q0") == 0  # what was asked before stays free
+
+
+def test_a_batch_is_paid_whole_or_not_at_all(ledger: Ledger) -> None:
+    pay(ledger, "all", "known", 1)
+    with pytest.raises(BudgetSpent):
+        books.reserve(ledger, "all", "ann", [charge("a", 0.6), charge("b", 0.6)])
+    assert left(ledger) == 1
+    paid = books.reserve(ledger, "all", "ann", [charge("known", 1), charge("a", 0.6), charge("a", 0.6)])
+    assert [each.cost for each in paid] == [0, micro(0.6), 0]
+    assert paid[0].payload == "answer to known"
+
+
+def test_descendants_spend_the_cap_of_their_ancestors(ledger: Ledger) -> None:
+    books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
+    books.register(ledger, DataSet(id="grandchild", parent="child", budget=Budget(epsilon=micro(1))))
+    books.register(ledger, DataSet(id="sibling", parent="all", budget=Budget(epsilon=micro(2))))
+    pay(ledger, "grandchild", "fever", 0.75)
+    assert [left(ledger, each) for each in ("all", "child", "grandchild", "sibling")] == [
+        1.25,
+        1.25,
+        0.25,
+        1.25,
+    ]
+    with pytest.raises(BudgetSpent):
+        pay(ledger, "grandchild", "cough")  # its own cap
+    pay(ledger, "sibling", "fever", 1.25)
+    for data_set in ("all", "child", "grandchild", "sibling"):
+        with pytest.raises(BudgetSpent):  # the cap of all
+            pay(ledger, data_set, "cough", 0.01)
+    assert books.audit(ledger, "child").passed
+
+
+def test_the_same_question_of_another_data_set_is_another_question(ledger: Ledger) -> None:
+    books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
+    assert pay(ledger, "all", "fever") == pay(ledger, "child", "fever") == micro(0.5)
+
+
+def test_a_budget_does_not_refill(ledger: Ledger, where: str | Path) -> None:
+    pay(ledger, "all", "fever", 1.5)
+    books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(2))))  # again, the same
+    assert left(ledger) == 0.5
+    for other in (
+        DataSet(id="all", budget=Budget(epsilon=micro(4))),
+        DataSet(id="all", budget=Budget(epsilon=micro(2)), unit="note"),
+        DataSet(id="all", budget=Budget(epsilon=micro(2)), threshold=5),
+        DataSet(id="all", budget=Budget(epsilon=micro(2), accounting="zcdp", delta=1e-6)),
+    ):
+        with pytest.raises(BadInput, match="already"):
+            books.register(ledger, other)
+    assert left(books.make_ledger(where)) == 0.5
+
+
+def test_allotments_lie_under_the_cap(ledger: Ledger) -> None:
+    pay(ledger, "all", "before", 0.25)
+    books.allot(ledger, "all", "ann", micro(0.75))
+    assert left(ledger) == 0.5
+    assert left(ledger, user="bob") == 1.75
+    with pytest.raises(BudgetSpent, match=r"0\.5 is left for ann, 1\.75 for everybody"):
+        pay(ledger, "all", "fever", 0.75)
+    pay(ledger, "all", "fever", 0.5)
+    pay(ledger, "all", "of bob", 1, user="bob")
+    books.allot(ledger, "all", "ann", micro(2))  # raised by a person, not by time
+    assert left(ledger) == 0.25  # the cap of all
+    with pytest.raises(BadInput, match="below what the user has spent"):
+        books.allot(ledger, "all", "ann", micro(0.5))
+    assert books.audit(ledger, "all").passed
+
+
+def test_zcdp_lets_more_small_answers_through(where: str | Path) -> None:
+    ledger = books.make_ledger(where)
+    budget = Budget(epsilon=micro(1), accounting="zcdp", delta=1e-6)
+    books.register(ledger, DataSet(id="all", budget=budget))
+    small = [charge(f"q{i}", 0.01) for i in range(150)]  # 1.5 by plain sums
+    books.reserve(ledger, "all", "ann", small)
+    found = books.left(ledger, "all", "ann")
+    assert 0.01 < found.spent_epsilon < 1
+    assert 0.01 < found.user / 1e6 < 0.5
+    with pytest.raises(BudgetSpent):
+        pay(ledger, "all", "large", 0.5)
+    assert books.audit(ledger, "all").passed
+    with pytest.raises(BadInput, match="accounts as its parent does"):
+        books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(0.1))))
+
+
+def test_unknown_data_sets_and_parents(ledger: Ledger) -> None:
+    for ask in (
+        lambda: pay(ledger, "other", "fever"),
+        lambda: books.left(ledger, "other", "ann"),
+        lambda: books.terms_of(ledger, "other"),
+        lambda: books.audit(ledger, "other"),
+    ):
+        with pytest.raises(LedgerUnreachable, match="No answer was given"):
+            ask()
+    assert not books.known(ledger, "other")
+    with pytest.raises(BadInput, match="parent data set is not in this ledger"):
+        books.register(ledger, DataSet(id="child", parent="none", budget=Budget(epsilon=1)))
+
+
+@pytest.mark.parametrize("name", ["", " ann", "a\nb", "x" * 101, "\x1b[2J"])
+def test_names_that_are_none(ledger: Ledger, name: str) -> None:
+    with pytest.raises(BadInput, match="--user"):
+        books.reserve(ledger, "all", name, [charge("fever")])
+
+
+@pytest.mark.parametrize("bad", [{"unit": "family"}, {"threshold": 0}])
+def test_terms_that_are_none(bad: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        DataSet(id="x", budget=Budget(epsilon=1), **bad)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_terms_are_kept(ledger: Ledger) -> None:
+    child = DataSet(id="child", parent="all", budget=Budget(epsilon=micro(1)), threshold=10)
+    books.register(ledger, child)
+    assert books.terms_of(ledger, "child").threshold == 10
+    assert books.terms_of(ledger, "all").threshold is None
+    assert books.terms_of(ledger, "all").unit == "patient"
+
+
+# -- the log ----
+
+
+def test_the_log_tells_what_happened(ledger: Ledger) -> None:
+    pay(ledger, "all", "fever")
+    with pytest.raises(BudgetSpent):
+        pay(ledger, "all", "too much", 5)
+    with reading(ledger) as connection:
+        bodies = [row[0] for row in connection.exec_driver_sql("SELECT body FROM log ORDER BY number")]
+    events = [
+        event
+        for body in bodies
+        for event in ("opened", "charged", "answered", "refused")
+        if f'"{event}"' in body
+    ]
+    assert events == ["opened", "charged", "answered", "refused"]
+    assert "too much" not in "".join(bodies)  # what was refused was never resolved, and is not written down
+
+
+@pytest.mark.parametrize("change", ["UPDATE log SET body = '{}'", "DELETE FROM log"])
+def test_the_log_is_append_only(ledger: Ledger, change: str) -> None:
+    with pytest.raises(LedgerUnreachable), opening.writing(ledger) as connection:
+        connection.exec_driver_sql(change)
+    assert books.audit(ledger, "all").passed
+
+
+def test_an_audit_finds_an_earlier_head(ledger: Ledger) -> None:
+    head = books.audit(ledger, "all").head
+    pay(ledger, "all", "fever")
+    assert books.audit(ledger, "all", head).passed
+    assert not books.audit(ledger, "all", "0" * 64).passed
+
+
+# Each needs a custodian's own hand in the database; each has to be seen.
+PLANTED = {
+    "an entry changed": (
+        "chain of hashes",
+        "UPDATE log SET body = replace(body, '500000', '400000') WHERE number = 2",
+    ),
+    "an entry removed": ("chain of hashes", "DELETE FROM log WHERE number = 2"),
+    "the last entry removed": (
+        "chain of hashes",
+        "DELETE FROM log WHERE number = (SELECT max(number) FROM log)",
+    ),
+    "a time changed": ("chain of hashes", "UPDATE log SET time = '2020-01-01' WHERE number = 3"),
+    "a budget refilled": ("accounts", "UPDATE accounts SET spent = 0"),
+    "a stored answer changed": ("answers", "UPDATE answers SET payload = 'other' WHERE question = 'fever'"),
+    "an answer removed": ("answers", "DELETE FROM answers WHERE question = 'fever'"),
+    "an answer nobody paid": (
+        "answers",
+        "INSERT INTO answers SELECT data_set, 'k', 'q', 1, 1, 'x', charged, 'free' FROM answers LIMIT 1",
+    ),
+    "a price lowered": ("answers", "UPDATE answers SET cost = 1 WHERE question = 'fever'"),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_the_audit_catches(tmp_path: Path, planted: str) -> None:
+    ledger = books.make_ledger(tmp_path)
+    books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(2))))
+    for text in ("fever", "cough"):
+        pay(ledger, "all", text)
+    assert books.audit(ledger, "all").passed
+    name, statement = PLANTED[planted]
+    with sqlite3.connect(tmp_path / books.EMBEDDED) as raw:
+        for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {trigger}")
+        assert raw.execute(statement).rowcount > 0
+    found = books.audit(ledger, "all")
+    assert not found.passed
+    assert name in [check.name for check in found.checks if not check.passed]
+
+
+def test_a_log_written_anew_does_not_have_the_head_kept_elsewhere(tmp_path: Path) -> None:
+    """The one forgery that a chain cannot see by itself: the whole ledger, made again."""
+    heads = []
+    for name in ("true", "forged"):
+        folder = tmp_path / name
+        folder.mkdir()
+        ledger = books.make_ledger(folder)
+        books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(2))))
+        pay(ledger, "all", name)
+        heads.append(books.audit(ledger, "all").head)
+    assert books.audit(ledger, "all").passed
+    assert not books.audit(ledger, "all", heads[0]).passed
+
+
+# -- schema and places ----
+
+
+def test_the_migrations_make_the_tables(ledger: Ledger) -> None:
+    with ledger.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_a_later_schema_is_refused(ledger: Ledger, where: str | Path) -> None:
+    with opening.writing(ledger) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(LedgerUnreachable, match="later version"):
+        books.open_ledger(where)
+
+
+def test_a_folder_without_a_ledger_answers_nothing(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnreachable, match="nothing is answered"):
+        books.open_ledger(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_database_is_no_ledger(postgres: str) -> None:
+    with pytest.raises(LedgerUnreachable, match="no ledger of Leeward"):
+        books.open_ledger(fresh_database(postgres))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://leeward:geheim@127.0.0.1:9/ledger",
+        "sqlite:////nowhere/at/all.db",
+        "mongodb://host/x",
+        "postgresql+psycopg2x://host/x",
+        "://",
+    ],
+)
+def test_urls_that_lead_nowhere(url: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        books.open_ledger(url)
+    assert "geheim" not in str(refusal.value)
+
+
+def test_a_broken_file_answers_nothing(tmp_path: Path) -> None:
+    (tmp_path / books.EMBEDDED).write_bytes(b"not a database" * 100)
+    with pytest.raises(LedgerUnreachable, match="does not answer"):
+        books.open_ledger(tmp_path)
+
+
+def test_sqlite_is_in_wal_mode_and_durable(tmp_path: Path) -> None:
+    ledger = books.make_ledger(tmp_path)
+    with opening.writing(ledger) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+    with opening.writing(ledger, durable=False) as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+
+
+# -- many at once ----
+
+CLIENTS, EACH, PRICE = 100, 3, 0.03
+AFFORDED = 66
+"""2 / 0.03, whole."""
+
+
+def rush(where: str | Path, ask: Callable[[Ledger, str], bool]) -> int:
+    """100 clients, each with questions of its own, at once; how many were paid."""
+    ledger = books.open_ledger(where)
+
+    def client(number: int) -> int:
+        return sum(ask(ledger, f"client {number}, question {i}") for i in range(EACH))
+
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        return sum(threads.map(client, range(CLIENTS)))
+
+
+def bought(ledger: Ledger, text: str) -> bool:
+    try:
+        return pay(ledger, "all", text, PRICE, user="rush") > 0
+    except BudgetSpent:
+        return False
+
+
+def test_100_clients_never_overspend(ledger: Ledger, where: str | Path) -> None:
+    assert rush(where, bought) == AFFORDED
+    assert left(ledger) == pytest.approx(2 - AFFORDED * PRICE)
+    found = books.audit(ledger, "all")
+    assert found.passed
+    assert found.spent == pytest.approx(AFFORDED * PRICE)
+
+
+def test_100_clients_with_one_question_pay_once(ledger: Ledger, where: str | Path) -> None:
+    assert rush(where, lambda ledger, text: bought(ledger, text.split(", ")[1])) == EACH
+    assert left(ledger) == pytest.approx(2 - EACH * PRICE)
+
+
+def test_the_rush_catches_a_check_before_the_update(
+    ledger: Ledger, where: str | Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: look at what is left, then take it, in two steps and without the constraint. It overspends."""
+
+    def take_later(connection: sa.Connection, *rest: object) -> None:
+        if ledger.engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        connection.exec_driver_sql(f"UPDATE accounts SET spent = spent + {micro(PRICE)}")
+
+    if ledger.engine.dialect.name != "sqlite":
+        with opening.writing(ledger) as connection:
+            connection.exec_driver_sql("ALTER TABLE accounts DROP CONSTRAINT never_overspent")
+    monkeypatch.setattr(spending, "_take", take_later)
+
+    def asked(ledger: Ledger, text: str) -> bool:
+        with reading(ledger) as connection:  # before the transaction
+            most, spent = connection.exec_driver_sql("SELECT most, spent FROM accounts").one()
+        return spent + micro(PRICE) <= most and bought(ledger, text)
+
+    assert rush(where, asked) > AFFORDED
+    found = books.audit(ledger, "all")
+    assert [check.name for check in found.checks if not check.passed] == ["caps"]
+
+
+def test_the_constraint_is_a_second_lock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the condition of the update planted away the database itself refuses, and nothing is answered."""
+
+    def take(connection: sa.Connection, *rest: object) -> None:
+        connection.exec_driver_sql("UPDATE accounts SET spent = spent + 3000000")
+
+    monkeypatch.setattr(spending, "_take", take)
+    with pytest.raises(LedgerUnreachable, match="IntegrityError|ProgrammingError"):
+        books.reserve(ledger, "all", "ann", [charge("fever")])
+    assert left(ledger) == 2
