@@ -1,0 +1,100 @@
+"""Keys: one secret in a file outside the release, and from it one key for each use."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.errors import BadInput
+
+HEAD = "leeward-notes-key-1 "
+BYTES = 32
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """Keys of one secret; none tells anything of another (HKDF's expand step, RFC 5869, with SHA-256)."""
+
+    patients: bytes
+    surrogates: bytes
+    encryption: bytes
+    nonces: bytes
+
+    @classmethod
+    def of(cls, secret: bytes) -> Keys:
+        """The keys of a secret of 32 bytes."""
+        return cls(*(_expanded(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
+
+    def patient(self, identifier: str) -> str:
+        """What stands for a patient in the table: a keyed hash, the same for all notes under this key."""
+        return hmac.digest(self.patients, identifier.encode(), "sha256")[:12].hex()
+
+    def number(self, *parts: str) -> int:
+        """128 bits that follow from the parts, for surrogates."""
+        return int.from_bytes(hmac.digest(self.surrogates, "\x1f".join(parts).encode(), "sha256")[:16], "big")
+
+    def __repr__(self) -> str:
+        return "Keys(…)"
+
+
+def fresh() -> bytes:
+    """A secret that nobody knows, of the operating system."""
+    return secrets.token_bytes(BYTES)
+
+
+def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
+    """The secret in a key file; a file that is not there is made, readable by its owner only.
+
+    Raises
+    ------
+    BadInput
+        The file holds no key, or lies inside the folder `release`.
+    """
+    file = Path(path)
+    if release is not None and Path(release).resolve() in file.resolve().parents:
+        raise BadInput(
+            f"--key {file.name}: the key may not lie in the folder that it protects; name a file elsewhere."
+        )
+    if file.exists():
+        return read(file)
+    secret = fresh()
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        raise BadInput(
+            f"--key {file.name}: the file cannot be made; name one in a folder that exists."
+        ) from None
+    with os.fdopen(handle, "w", encoding="ascii") as stream:
+        stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
+    return secret
+
+
+def read(path: str | Path) -> bytes:
+    """The secret in a key file that is there.
+
+    Raises
+    ------
+    BadInput
+        No such file, or no key in it.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="ascii").strip()
+        secret = base64.b64decode(text.removeprefix(HEAD.strip()).strip(), validate=True)
+    except OSError:
+        raise BadInput(f"--key {file.name}: no such file.") from None
+    except (UnicodeDecodeError, binascii.Error, ValueError):
+        text, secret = "", b""
+    if not text.startswith(HEAD.strip()) or len(secret) != BYTES:
+        raise BadInput(f"--key {file.name}: holds no key of `leeward notes annotate`.")
+    return secret
+
+
+def _expanded(secret: bytes, use: str) -> bytes:
+    return hmac.digest(secret, f"leeward notes {use}".encode() + b"\x01", hashlib.sha256)
