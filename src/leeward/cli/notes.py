@@ -6,7 +6,10 @@ import click
 
 from leeward.cli.main import LazyGroup
 
-ACTIONS: dict[str, tuple[str, str]] = {}
+ACTIONS: dict[str, tuple[str, str]] = {
+    "train": ("leeward.cli.notes_learn:train", "Train the learned annotators on annotated notes."),
+    "evaluate": ("leeward.cli.notes_learn:evaluate", "Measure the annotators against annotated notes."),
+}
 """Each thing that can be done with notes. A new one adds a row."""
 
 

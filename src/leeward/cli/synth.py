@@ -17,6 +17,7 @@ KINDS = {
         "(code, age) trajectories shaped like a thesis's sets.",
     ),
     "repeats": ("leeward.cli.censor:repeats", "Repeated codes of a population, and a sample of it."),
+    "notes": ("leeward.cli.notes_learn:synth", "Clinical notes of several kinds, with their spans."),
     "registry": ("leeward.cli.condense:registry", "A cancer registry, for tables of patients."),
 }
 """Each kind of made-up data. A new kind adds a row."""

@@ -138,7 +138,7 @@ In summary {mister} has {disease}; I suggest {drug} {dose} {often}.
 My impression is {disease}. {test} may help.
 This may represent {?disease}.
 Differential includes {?disease} and {?disease}.
-We stopped {drug} and began {drug}.
+We stopped {<drug} and began {drug}.
 I will see {him} again on {next}.
 Please call {other_doctor} at {other_phone} with questions.
 {mister} was asked to return on {next} if {?symptom} occurs.

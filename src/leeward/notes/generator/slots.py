@@ -290,7 +290,42 @@ def _case_number(scene: Scene, dice: Dice) -> str:
     )
 
 
+_ORDINARY = (
+    "Access Activity Advance Airway Ambulation Arrival Assist Attention Awake Balance Bath Bed Belongings "
+    "Benefits Bilateral Body Bowel Breakfast Breast Capacity Cardiac Care Cast Catheter Cause Central Change "
+    "Check Chest Choice Clear Clinical Coarse Code Color Comfort Compliance Compression Consent Consider "
+    "Contrast Cooperation Count Course Daily Decision Deep Definite Degree Delivery Dental Depth Diet "
+    "Difficulty Dinner Direct Discussion Disposition Distal Dose Drainage Dressing Duration Early Education "
+    "Effort Elective Elevation Energy Enough Entire Episode Equal Every Examination Except Exercise Expect "
+    "Extension External Eye Face Few Final Finger First Flat Flexion Floor Fluid Focal Food Foot Four Frequent "
+    "Full Function Gait Given Glasses Goal Good Gradual Grip Growth Habits Hand Head Hearing Heart Heat Heavy "
+    "High Hold Home Hopes Hydration Ice Immediate Improvement Incision Increase Initial Injection Inner "
+    "Inspection Intact Intake Intensity Interval Isolated Joint Knee Large Late Lateral Left Length Level "
+    "Light Limb Limited Line Little Liver Local Long Loss Low Lower Lunch Lung Main Many Meals Medial "
+    "Medication Memory Mental Mild Minimal Minor Mobility Moderate Mood Most Motion Motor Mouth Mucosa Muscle "
+    "Nails Narrow Neck Nerve Nevertheless New Next Night Noise Normal Nose Note Numerous Nutrition Occasional "
+    "Office Oral Other Outcome Outer Overall Oxygen Pace Partial Peak Pedal Pelvis Perfusion Peripheral "
+    "Physical Pillow Plain Poor Position Positive Posture Power Prescription Pressure Prevention Previous "
+    "Primary Prior Privacy Procedure Profile Prognosis Progress Proximal Pulses Pupils Quality Quiet Range "
+    "Rate Reaction Recent Recommend Recovery Red Reduced Reflexes Regular Relief Repeat Reports Rest Rhythm "
+    "Right Risk Room Routine Safety Saline Same Scalp Second Secretions Sensation Serum Several Severe "
+    "Shoulder Simple Single Site Sitting Skin Slight Small Soft Some Sounds Speech Spine Stable Standing "
+    "Steady Strength Strong Subjective Sudden Superior Supine Support Surface Sutures Symmetric Systolic "
+    "Teaching Temperature Therapy Thickness Third Three Throat Time Tolerating Tone Tongue Topical Total Touch "
+    "Transfer Transport Treatment Trial Two Typical Unable Underlying Unremarkable Until Upper Urgent Usual "
+    "Valve Vascular Vein Vision Vital Voice Volume Walker Walking Warm Water Weight While Wide Within Work "
+    "Worse Wrist Yearly Yellow Younger Zero"
+)
+ORDINARY = tuple(_ORDINARY.split())
+"""Words that begin a sentence or a heading and name nobody."""
+
+
+def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
+    draft.put(dice.pick(ORDINARY))
+
+
 SLOTS: dict[str, Slot] = {
+    "Word": _ordinary,
     "patient": _full(lambda case: case.patient.person),
     "patient_plain": _full(lambda case: case.patient.person, 3),
     "relative": _full(lambda case: case.patient.relative, 2),

@@ -7,6 +7,28 @@ A bank is a list of lines; `{slot}` is filled by `slots.py`. Signs before a heal
 from __future__ import annotations
 
 BANKS: dict[str, str] = {
+    "filler": """
+{Word} unchanged.
+{Word} and {Word} reviewed with the patient.
+{Word} as before, {Word} improved.
+{Word} {Word} within limits.
+{Word}: none. {Word}: good.
+{Word} is planned, and {Word} was explained in detail.
+{Word} on the {side} is noted.
+{Word} for {days} days, then as needed.
+We talked about {Word} and about the next steps.
+Normal {Word} and {Word}, without changes since last time.
+{Word}, {Word} and {Word} were considered.
+Please see the {Word} {Word} form.
+Grade {days} of 10 today. {Word} at baseline.
+{Word} by phone was offered; {Word} declined.
+The {Word} Scale was {n}, {Word} Index {value}.
+{Word} #{days} closed. {Word} No. {days} open.
+{Word} level {value}, {Word} {n}%.
+A {Word} test will follow in {days} weeks.
+{Word} score {n} of 100; {Word} ratio {value}.
+{Word} {days}/10, {Word} {days}+ on the {side}.
+""",
     "identity": """
 Patient Name: {patient}
 Name: {patient}
@@ -103,6 +125,18 @@ Denies {-symptom}, {-symptom} or {-symptom}.
 There is concern for {?disease}.
 {He} works at {employer} and missed {n} days because of {symptom}.
 {first} states that the {symptom} is worse at night.
+{first}'s {symptom} is unchanged.
+{last}'s {symptom} has not come back.
+{first} feels better, says {relative}.
+{stranger} saw {first} for {symptom}.
+We asked {first} about {symptom}; {first} recalls {symptom}.
+Message for {patient_plain}: take {drug}.
+Please tell {first} that {test} is normal.
+Spoke to {last} about {drug}.
+{last} agrees. {first} is aware of the risks.
+{relative} helps {first} at home.
+According to {relative}, {first} had {symptom}.
+A friend, {stranger}, brought {first} in.
 I spoke with {his} daughter {relative} at {other_phone}.
 {mister} was evaluated by {other_doctor} in {short_date} for {disease}.
 {He} has not had {-symptom}.
@@ -158,10 +192,11 @@ Continue {drug} {dose} {often}.
 {drug} {dose} by mouth {often}
 """,
     "allergies": """
-{drug} causes {symptom}.
+{-drug}.
 No known drug allergies.
 NKDA.
-{drug} (rash).
+{-drug} (hives).
+Allergic to {-drug}.
 """,
     "exam": """
 BP {pressure}, HR {pulse}, temp {temperature}.
@@ -240,6 +275,8 @@ Specimen received from {facility} labelled "{patient_plain}".
     "gross": """
 Received in formalin labelled with the patient's name, {patient_plain}, is a tissue fragment of {size}.
 The specimen, labelled {last}, measures {size}.
+Labelled "{last}, {first}", {side} {Word}, {size}.
+{Word} with {Word} attached, {size}, marked {last}.
 Container labelled {mrn} holds three cores.
 The margin is inked. Sections are submitted in cassettes A1 to A{days}.
 """,
@@ -262,6 +299,11 @@ IV pump {device} alarmed at {time}.
 Report given to {nurse} at {time}.
 Pt reports {symptom}, medicated with {drug}.
 {first} slept well. Call light in reach.
+{last} up in chair. {Word} tolerated.
+{first} ate half of lunch. {Word} given.
+Pt. {last} asleep, {Word} at bedside.
+{first} asks for {drug}.
+{time} {first} c/o {symptom}, {last} repositioned.
 {time} {test} drawn and sent.
 Wound care by {nurse}. No {-symptom}.
 """,
@@ -294,6 +336,7 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("dates_stay", (), 1, 1, 0.9, "\n"),
         ("opening", _HPI, 1, 2, 1.0, " "),
         ("story", (), 1, 4, 0.8, " "),
+        ("filler", (), 1, 4, 0.7, " "),
         ("past", _PMH, 1, 3, 0.8, "\n"),
         ("family", _FH, 1, 2, 0.6, " "),
         ("social", _SH, 1, 2, 0.6, " "),
@@ -309,12 +352,14 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("date_visit", (), 1, 1, 0.8, "\n"),
         ("opening", (*_CC, *_HPI), 1, 1, 1.0, " "),
         ("story", _HPI, 2, 5, 1.0, " "),
+        ("filler", (), 1, 4, 0.7, " "),
         ("past", _PMH, 1, 2, 0.7, "\n"),
         ("family", _FH, 1, 2, 0.6, " "),
         ("social", _SH, 1, 2, 0.5, " "),
         ("allergies", _ALL, 1, 1, 0.5, " "),
         ("drugs", _MEDS, 1, 2, 0.6, "\n"),
         ("exam", _PE, 1, 3, 0.7, " "),
+        ("filler", (), 1, 3, 0.5, "\n"),
         ("plan", _AP, 2, 4, 1.0, " "),
         ("sign", (), 1, 2, 0.8, "\n"),
     ),
@@ -324,6 +369,7 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("opening", ("Clinical History", "CLINICAL INFORMATION", "Clinical Data"), 1, 1, 0.8, " "),
         ("gross", ("Gross Description", "GROSS", "Gross"), 1, 2, 1.0, " "),
         ("micro", ("Microscopic Description", "MICROSCOPIC", "Diagnosis", "FINAL DIAGNOSIS"), 2, 3, 1.0, " "),
+        ("filler", (), 1, 4, 0.7, " "),
         ("results", ("Ancillary Studies", "Comment"), 1, 2, 0.5, " "),
         ("sign", (), 1, 2, 1.0, "\n"),
     ),
@@ -331,6 +377,7 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("identity", (), 0, 3, 0.6, "\n"),
         ("date_visit", (), 1, 1, 0.9, "\n"),
         ("shift", (), 3, 8, 1.0, "\n"),
+        ("filler", (), 1, 4, 0.7, " "),
         ("story", (), 0, 2, 0.5, " "),
         ("drugs", _MEDS, 1, 2, 0.3, "\n"),
         ("sign", (), 0, 1, 0.5, "\n"),

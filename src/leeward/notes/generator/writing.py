@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import json
 from bisect import bisect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
+from leeward.notes.corpora.jsonl import row_of
 from leeward.notes.generator import templates
 from leeward.notes.generator.case import Patient, case, patient
 from leeward.notes.generator.dice import Dice
@@ -164,14 +164,6 @@ def _flush(chunk: list[SyntheticNote], sink: pq.ParquetWriter, gold: IO[str] | N
         arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA, strict=True)]
         sink.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
     if gold is not None:
-        for note in chunk:
-            spans = [asdict(span) for span in note.annotated.spans]
-            row = {
-                "name": note.annotated.name,
-                "group": note.annotated.group,
-                "text": note.annotated.text,
-                "spans": spans,
-            }
-            gold.write(json.dumps(row, ensure_ascii=False) + "\n")
+        gold.writelines(row_of(note.annotated) for note in chunk)
     chunk.clear()
     return count

@@ -41,7 +41,8 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
 
     if dictionary is None:
         dictionary = own_dictionary()
-    return (svm if name == "svm" else crf).load(folder or shipped(), dictionary)
+    read = svm.load if name == "svm" else crf.load
+    return read(folder or shipped(), dictionary)
 
 
 @cache

@@ -3,6 +3,8 @@
 Tokens carry a kind and a category, without a mark for a span's first token: two identities side by side without a
 sign between them are rare, and a joined span removes both. One label, `other_id`, stands for all numbers that name a
 person in a register: which register it is, the rules read from the words around it, and all of them are removed alike.
+Dates have one label, `QID:date`: whether a date is the visit's, which the table needs, or another, which is an explicit
+identifier, is the rules' to say, and the ensemble lets an EID win. An age is an EID above 89, by its number.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from leeward.notes.learned.tokens import Tokens
 from leeward.notes.spans import Kind, Span
 
 OUTSIDE = "O"
+OLD = 89
+"""Ages above are explicit identifiers."""
 
 CATEGORIES: dict[Kind, tuple[str, ...]] = {
-    "EID": ("name", "address", "facility", "date", "age", "phone", "email", "url", "other_id"),
+    "EID": ("name", "address", "facility", "phone", "email", "url", "other_id"),
     "QID": ("date", "age", "sex", "race", "zip", "place"),
     "HMI": ("symptom", "disease", "test", "drug"),
 }
@@ -51,7 +55,8 @@ SAME = {
 
 def label_of(span: Span) -> str:
     """The label of a span's tokens; `O` for a category that no label learns."""
-    label = f"{span.kind}:{SAME.get(span.category, span.category)}"
+    kind = "QID" if span.category in ("date", "age") else span.kind
+    label = f"{kind}:{SAME.get(span.category, span.category)}"
     return label if label in LABELS else OUTSIDE
 
 
@@ -97,4 +102,8 @@ def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Spa
     while last > first and tokens.words[last] in ",;:-/('\"":
         last -= 1
     kind, _, category = label.partition(":")
+    if category == "age" and any(
+        word.isdigit() and int(word) > OLD for word in tokens.words[first : last + 1]
+    ):
+        kind = "EID"
     return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)  # type: ignore[arg-type]  # labels are made from Kind

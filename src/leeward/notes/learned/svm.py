@@ -31,9 +31,9 @@ class SvmSettings:
     """
 
     cost: float = 0.05
-    outside_share: float = 0.5
+    outside_share: float = 0.9
     kept: int = 220_000
-    eid_weight: float = 3.0
+    eid_weight: float = 2.0
 
 
 def column(feature: str) -> int:

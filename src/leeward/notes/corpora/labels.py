@@ -1,0 +1,108 @@
+"""Labels of annotated corpora, and what each is here.
+
+Built in are our own (`EID:name`), those of the i2b2/UTHealth 2014 de-identification corpus (Stubbs & Uzuner 2015) and
+common names of the same things. A corpus's own labels are mapped by a CSV file `label,kind,category`; kind `OTHER` says
+that a label means nothing here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping as Dictionary
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.errors import BadInput
+from leeward.notes import categories
+from leeward.notes.corpora.files import text_of
+from leeward.notes.spans import Kind
+
+OTHER = "OTHER"
+KINDS: dict[Kind, tuple[str, ...]] = {"EID": categories.EID, "QID": categories.QID, "HMI": categories.HMI}
+
+_I2B2 = {
+    "EID:name": "PATIENT DOCTOR USERNAME NAME PERSON",
+    "EID:address": "STREET ADDRESS LOCATION-OTHER",
+    "EID:facility": "HOSPITAL ORGANIZATION DEPARTMENT ROOM FACILITY",
+    "EID:phone": "PHONE PHONE_NUMBER",
+    "EID:fax": "FAX FAX_NUMBER",
+    "EID:email": "EMAIL EMAIL_ADDRESS",
+    "EID:url": "URL",
+    "EID:ip": "IPADDR IPADDRESS IP_ADDRESS",
+    "EID:ssn": "SSN",
+    "EID:record_number": "MEDICALRECORD MRN",
+    "EID:plan_number": "HEALTHPLAN",
+    "EID:account_number": "ACCOUNT",
+    "EID:licence_number": "LICENSE",
+    "EID:vehicle": "VEHICLE",
+    "EID:device": "DEVICE",
+    "EID:biometric": "BIOID",
+    "EID:other_id": "IDNUM ID",
+    "QID:date": "DATE",
+    "QID:age": "AGE",
+    "QID:place": "CITY STATE COUNTRY LOCATION",
+    "QID:zip": "ZIP",
+    "HMI:disease": "PROBLEM DISEASE DISORDER DIAGNOSIS",
+    "HMI:symptom": "SYMPTOM SIGN",
+    "HMI:test": "TEST",
+    "HMI:drug": "TREATMENT DRUG MEDICATION",
+    "OTHER:": "PROFESSION OTHER",
+}
+
+
+def _built_in() -> dict[str, tuple[Kind, str] | None]:
+    known: dict[str, tuple[Kind, str] | None] = {}
+    for kind, names in KINDS.items():
+        known.update({f"{kind}:{category}".upper(): (kind, category) for category in names})
+        # CoNLL files cannot hold a colon in all tools' hands.
+        known.update({f"{kind}_{category}".upper(): (kind, category) for category in names})
+    for target, labels in _I2B2.items():
+        kind_name, _, category = target.partition(":")
+        for label in labels.split():
+            known[label] = next(((kind, category) for kind in KINDS if kind == kind_name), None)
+    return known
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """What labels mean: kind and category, or None for nothing. Case makes no difference."""
+
+    labels: Dictionary[str, tuple[Kind, str] | None] = field(default_factory=_built_in)
+
+    def of(self, label: str, where: str) -> tuple[Kind, str] | None:
+        """A label's kind and category; BadInput for an unknown one. The label itself, which in a broken file may be
+        text of a note, is not in the message: `where` (file and row) leads to it.
+        """
+        try:
+            return self.labels[label.upper()]
+        except KeyError:
+            raise BadInput(
+                f"{where}: a label that is not known here; map it to a kind and category (or to OTHER) in a CSV file "
+                "with the columns label,kind,category."
+            ) from None
+
+
+def mapping_of(path: str | Path | None = None) -> Mapping:
+    """The built-in mapping, with that of a CSV file (`label,kind,category`) before it. BadInput names file and row."""
+    if path is None:
+        return Mapping()
+    rows = csv.DictReader(text_of(Path(path)).splitlines())
+    if rows.fieldnames is None or not {"label", "kind"} <= set(rows.fieldnames):
+        raise BadInput(f"{path}, row 1: the columns must be label,kind,category.")
+    known = _built_in()
+    for number, row in enumerate(rows, 2):
+        known[(row["label"] or "").strip().upper()] = _target(row, f"{path}, row {number}")
+    return Mapping(known)
+
+
+def _target(row: dict[str, str], where: str) -> tuple[Kind, str] | None:
+    kind_name = (row["kind"] or "").strip().upper()
+    category = (row.get("category") or "").strip().lower()
+    if kind_name == OTHER:
+        return None
+    for kind, names in KINDS.items():
+        if kind == kind_name:
+            if category not in names:
+                raise BadInput(f"{where}, column `category`: for {kind} one of {', '.join(names)}.")
+            return kind, category
+    raise BadInput(f"{where}, column `kind`: one of EID, QID, HMI, OTHER.")

@@ -1,0 +1,232 @@
+"""How well an annotator finds what is in annotated notes.
+
+Definitions. A gold span is *found* where a span of the same kind that the annotator set covers at least one of its
+characters; recall is the share of gold spans that are found. A span that the annotator set is *right* where it covers
+at least one character of a gold span of the same kind; precision is the share that is right. F is their harmonic mean.
+Categories are looked at apart, each with the same rule: a phone number called a record number is found, as it is
+removed all the same.
+
+For identities every part counts, so the same is done for *tokens* (runs of letters or digits): recall is the share of
+the tokens inside gold EID spans that the annotator's EID spans cover wholly. *Protected* are all gold EID spans and
+gold dates, ZIP codes and places, where an EID or a date, ZIP code or place of any role counts as found: corpora that
+do not tell roles apart (visit or birth date, hospital or city) are measured by it, in spans and in tokens.
+
+A health term that is not the patient's own now (denied, doubted, of the family, long over) is *wrongly kept* where a
+span that the annotator asserts covers a character of it. *Terms* are what reaches the table: the set of asserted
+concepts of a note, without offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.notes.categories import SAFE_HARBOR_QID
+from leeward.notes.spans import PRIORITY, AnnotatedNote, Span
+
+PROTECTED = "protected"
+TOKEN = re.compile(r"[^\W_]+")
+
+
+@dataclass
+class Counts:
+    """`gold` things of which `found` were found; `predicted` things of which `right` were right."""
+
+    gold: int = 0
+    found: int = 0
+    predicted: int = 0
+    right: int = 0
+
+    @property
+    def recall(self) -> float:
+        """NaN where there was nothing to find."""
+        return self.found / self.gold if self.gold else float("nan")
+
+    @property
+    def precision(self) -> float:
+        """NaN where nothing was predicted."""
+        return self.right / self.predicted if self.predicted else float("nan")
+
+    @property
+    def f(self) -> float:
+        """Harmonic mean of precision and recall; NaN where either is."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0 * both
+
+    def as_json(self) -> dict[str, int | float | None]:
+        """Counts and figures; None for what is not defined."""
+        figures = {"precision": self.precision, "recall": self.recall, "f": self.f}
+        rounded = {name: None if value != value else round(value, 4) for name, value in figures.items()}
+        return {
+            "gold": self.gold,
+            "found": self.found,
+            "predicted": self.predicted,
+            "right": self.right,
+            **rounded,
+        }
+
+
+@dataclass
+class Kept:
+    """Health terms that are not the patient's own now, and how many an annotator asserts all the same."""
+
+    gold: int = 0
+    kept: int = 0
+
+    @property
+    def share(self) -> float:
+        """NaN where there was none."""
+        return self.kept / self.gold if self.gold else float("nan")
+
+    def as_json(self) -> dict[str, int | float | None]:
+        """Counts and share."""
+        return {"gold": self.gold, "kept": self.kept, "share": round(self.share, 4) if self.gold else None}
+
+
+@dataclass
+class Evaluation:
+    """An annotator's figures on some notes.
+
+    Attributes
+    ----------
+    spans : dict
+        By kind (`EID`) and by kind and category (`EID:name`): gold by its category, predictions by theirs; also
+        `protected` and, for recall only, `protected:` with the gold's category.
+    tokens : dict
+        `EID` and `protected`.
+    contexts : dict
+        By why a term is not the patient's own now (`negated`, `family` …, as the corpus says) and `all`.
+    terms : Counts
+        Asserted concepts a note.
+    """
+
+    name: str
+    notes: int = 0
+    spans: dict[str, Counts] = field(default_factory=dict)
+    tokens: dict[str, Counts] = field(default_factory=dict)
+    contexts: dict[str, Kept] = field(default_factory=dict)
+    terms: Counts = field(default_factory=Counts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for `--json`."""
+        return {
+            "annotator": self.name,
+            "notes": self.notes,
+            "spans": {name: counts.as_json() for name, counts in sorted(self.spans.items())},
+            "tokens": {name: counts.as_json() for name, counts in self.tokens.items()},
+            "wrongly_kept": {name: kept.as_json() for name, kept in sorted(self.contexts.items())},
+            "terms": self.terms.as_json(),
+        }
+
+
+Annotate = Callable[[str], Sequence[Span]]
+
+
+def evaluate(name: str, notes: Sequence[AnnotatedNote], annotate: Annotate) -> Evaluation:
+    """Run an annotator over notes and count."""
+    evaluation = Evaluation(name)
+    for note in notes:
+        count(evaluation, note, annotate(note.text))
+    return evaluation
+
+
+def count(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    """Add one note, whose spans the annotator says are `predicted`."""
+    evaluation.notes += 1
+    _count_spans(evaluation, note, predicted)
+    _count_protected(evaluation, note, predicted)
+    _count_tokens(evaluation, note, predicted)
+    _count_contexts(evaluation, note, predicted)
+    _count_terms(evaluation.terms, note, predicted)
+
+
+def _count_spans(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    for kind in PRIORITY:
+        gold_here = [span for span in note.spans if span.kind == kind]
+        predicted_here = [span for span in predicted if span.kind == kind]
+        found = _covered(len(note.text), predicted_here)
+        true = _covered(len(note.text), gold_here)
+        for span in gold_here:
+            hit = bool(found[span.start : span.end].any())
+            for key in (kind, f"{kind}:{span.category}"):
+                counts = evaluation.spans.setdefault(key, Counts())
+                counts.gold += 1
+                counts.found += hit
+        for span in predicted_here:
+            hit = bool(true[span.start : span.end].any())
+            for key in (kind, f"{kind}:{span.category}"):
+                counts = evaluation.spans.setdefault(key, Counts())
+                counts.predicted += 1
+                counts.right += hit
+
+
+def _count_protected(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    gold, answer = ([span for span in spans if _is_protected(span)] for spans in (note.spans, predicted))
+    found, true = _covered(len(note.text), answer), _covered(len(note.text), gold)
+    for span in gold:
+        hit = bool(found[span.start : span.end].any())
+        for key in (PROTECTED, f"{PROTECTED}:{span.category}"):
+            counts = evaluation.spans.setdefault(key, Counts())
+            counts.gold += 1
+            counts.found += hit
+    for span in answer:
+        counts = evaluation.spans.setdefault(PROTECTED, Counts())
+        counts.predicted += 1
+        counts.right += bool(true[span.start : span.end].any())
+
+
+def _count_tokens(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    size = len(note.text)
+    bounds = [match.span() for match in TOKEN.finditer(note.text)]
+    for key, counts_as in (("EID", _is_identity), (PROTECTED, _is_protected)):
+        counts = evaluation.tokens.setdefault(key, Counts())
+        gold = _covered(size, [span for span in note.spans if counts_as(span)])
+        found = _covered(size, [span for span in predicted if counts_as(span)])
+        for start, end in bounds:
+            in_gold, in_found = bool(gold[start:end].any()), bool(found[start:end].all())
+            touched = in_found or bool(found[start:end].any())
+            counts.gold += in_gold
+            counts.found += in_gold and in_found
+            counts.predicted += touched
+            counts.right += touched and in_gold
+
+
+def _count_contexts(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    kept = _covered(len(note.text), [span for span in predicted if span.kind == "HMI" and span.asserted])
+    for span in note.spans:
+        if span.kind == "HMI" and not span.asserted:
+            why = span.source.partition(":")[2] or "not told apart"
+            for key in (why, "all"):
+                context = evaluation.contexts.setdefault(key, Kept())
+                context.gold += 1
+                context.kept += bool(kept[span.start : span.end].any())
+
+
+def _count_terms(counts: Counts, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
+    gold, found = (
+        {s.concept for s in spans if s.asserted and s.concept} for spans in (note.spans, predicted)
+    )
+    counts.gold += len(gold)
+    counts.predicted += len(found)
+    counts.found += len(gold & found)
+    counts.right += len(gold & found)
+
+
+def _is_identity(span: Span) -> bool:
+    return span.kind == "EID"
+
+
+def _is_protected(span: Span) -> bool:
+    return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
+
+
+def _covered(size: int, spans: Sequence[Span]) -> NDArray[np.bool_]:
+    covered = np.zeros(size, dtype=np.bool_)
+    for span in spans:
+        covered[span.start : span.end] = True
+    return covered
