@@ -1,11 +1,11 @@
 """Does PheWAS survive? Repeats the comparison of Heatherly et al. (2013) on real and on synthetic data.
 
-    python benchmarks/study_visits.py --data DIR                      # UCI, with simulated SNPs
-    python benchmarks/study_visits.py --data DIR --patients 1366786   # and a synthetic population of that size
+    python benchmarks/study_visits.py --data DIR                          # UCI, with simulated SNPs
+    python benchmarks/study_visits.py --data DIR --patients 1366786       # and a synthetic population of that size
+    python benchmarks/study_visits.py --data DIR --population POPULATION  # one that `leeward synth visits` has made
 
-DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Prints the tables of
-docs/studies/visits.md as Markdown; `--keep FOLDER` keeps the releases with their reports (QQ, volcano and Manhattan
-plots).
+DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Writes its sections of
+docs/studies/visits.md and the plots beside it; `--keep FOLDER` keeps the releases with their reports.
 
 Strategies: a cohort drawn from the anonymized population, drawn from an anonymized biobank (synthetic data), and
 anonymized alone. Associations: allelic test, at least 25 cases, in the cohort's original data and in each release.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from common import commit, machine
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.cohort.subset import restricted
@@ -35,6 +37,7 @@ from leeward.measure.phewas_phenotypes import phenotypes_of
 from leeward.measure.visits import mentions_of
 from leeward.protect.visits import Visits
 from leeward.workflow import protect
+from study_visits_plots import draw
 
 K = 5
 LEVELS: dict[str, dict[str, Any]] = {
@@ -46,24 +49,46 @@ UCI_COLUMNS = {"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"],
 COHORT = 3_000
 PLANTED = 3
 """Phecodes that each simulated SNP is associated with."""
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "visits.md"
 
 
 def main() -> None:
-    """Print the tables."""
+    """Run the parts, write their sections."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--patients", type=int, help="also a synthetic population of so many patients")
+    parser.add_argument("--parts", default="uci,synthetic", help="which to run")
+    parser.add_argument("--patients", type=int, help="make a synthetic population of so many patients")
+    parser.add_argument("--population", type=Path, help="take this one, made by `leeward synth visits`")
     parser.add_argument("--draws", type=int, default=3, help="cohorts and sets of SNPs drawn from UCI")
     parser.add_argument("--levels", default="code,containment,visit")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the releases and reports")
     options = parser.parse_args()
-    levels = options.levels.split(",")
+    levels, parts = options.levels.split(","), options.parts.split(",")
     mapping = options.data / "vocab" / "phecode_map_v1_2_icd9.csv.gz"
     with folder(options.keep) as place:
-        uci(options.data, mapping, levels, options.draws, options.seed, place)
-        if options.patients:
-            synthetic(options.patients, mapping, levels, options.seed, place)
+        if "uci" in parts:
+            section("uci", uci(options.data, mapping, levels, options.draws, options.seed, place))
+        if "synthetic" in parts and (options.patients or options.population):
+            source = options.population or place / "population"
+            if options.population is None:
+                write_visits(source, options.patients, options.seed)
+            section("synthetic", synthetic(source, mapping, levels, options.seed, place))
+
+
+def section(name: str, lines: list[str]) -> None:
+    """Put a part into the page, in place of the one of that name."""
+    arguments = " ".join(arg for arg in sys.argv[1:])
+    for flag in ("--data", "--population"):
+        given = arguments.partition(flag)[2].split()
+        if given:
+            arguments = arguments.replace(given[0], flag.strip("-").upper(), 1)
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(begin, 1)
+    made = f"Commit {commit()}; `python benchmarks/study_visits.py {arguments}`; {machine()}."
+    body = "\n".join([begin, made, *lines, end])
+    PAGE.write_text(before + body + rest.split(end, 1)[1], encoding="utf-8")
 
 
 @contextmanager
@@ -77,37 +102,51 @@ def folder(keep: Path | None) -> Iterator[Path]:
         yield Path(made)
 
 
-def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int, place: Path) -> None:
+def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int, place: Path) -> list[str]:
     """UCI: 71,517 patients, cohorts of 3,000, six simulated SNPs."""
     everyone = read(data / "uci-diabetes130" / "diabetic_data.csv.gz", columns=UCI_COLUMNS, missing=["?"])
-    rows, counts = [], []
+    rows, counts, by_snp = [], [], []
+    tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for level in levels:
         protect(
             everyone, Visits(k=K, **LEVELS[level]), place / f"uci-{level}", seed=seed, measures=["retention"]
         )
-        for draw in range(draws):
-            generator = np.random.Generator(np.random.Philox(key=seed * 1000 + draw))
-            patients = everyone.visits().patients.sample(COHORT, seed=seed * 1000 + draw).sort()
+        for draw_number in range(draws):
+            generator = np.random.Generator(np.random.Philox(key=seed * 1000 + draw_number))
+            patients = everyone.visits().patients.sample(COHORT, seed=seed * 1000 + draw_number).sort()
             cohort = restricted(everyone, patients)
             cohort = dataclasses.replace(cohort, patients=simulated_snps(cohort, mapping, generator))
             found = {
                 "drawn from the population": drawn(
-                    place / f"uci-{level}", cohort, mapping, place / f"d-{level}-{draw}", seed
+                    place / f"uci-{level}", cohort, mapping, place / f"d-{level}-{draw_number}", seed
                 ),
-                "anonymized alone": alone(cohort, LEVELS[level], mapping, place / f"a-{level}-{draw}", seed),
+                "anonymized alone": alone(
+                    cohort, LEVELS[level], mapping, place / f"a-{level}-{draw_number}", seed
+                ),
             }
-            rows += [association_row(level, draw, name, figures) for name, figures in found.items()]
-            counts += [count_row(level, draw, name, figures) for name, figures in found.items()]
-    show(
-        f"UCI: what a cohort of {COHORT:,} keeps (k = {K}, mean of {draws} draws)",
-        counts,
-        ["level", "strategy"],
-    )
-    show(
-        f"UCI, simulated SNPs: associations of a cohort of {COHORT:,} (sums over SNPs, mean of {draws} draws)",
-        rows,
-        ["level", "strategy"],
-    )
+            rows += [association_row(level, name, figures) for name, figures in found.items()]
+            counts += [count_row(level, name, figures) for name, figures in found.items()]
+            by_snp += [snp_row(level, name, figures) for name, figures in found.items()]
+            if draw_number == 0:
+                tests |= {(level, name): figures["phewas"]["tests"] for name, figures in found.items()}
+    return [
+        *table(
+            f"What a cohort of {COHORT:,} keeps (k = {K}, mean of {draws} draws)",
+            counts,
+            ["level", "strategy"],
+        ),
+        *table(
+            f"Associations of that cohort with six simulated SNPs (sums over SNPs, mean of {draws} draws)",
+            rows,
+            ["level", "strategy"],
+        ),
+        *table(
+            f"The same by SNP, p < 0.05: originally / lost / false (mean of {draws} draws)",
+            by_snp,
+            ["level", "strategy"],
+        ),
+        *draw(tests, PAGE.parent / "visits", "uci"),
+    ]
 
 
 def simulated_snps(cohort: Cohort, mapping: Path, draws: np.random.Generator) -> pl.DataFrame:
@@ -152,20 +191,28 @@ def alone(cohort: Cohort, level: dict[str, Any], mapping: Path, out: Path, seed:
     return dict(protect(cohort, method, out, seed=seed, measures=measures_of(mapping)).measures)
 
 
-def association_row(level: str, draw: int, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
+def association_row(level: str, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
     """Lost and false, summed over SNPs."""
-    row: dict[str, Any] = {"level": level, "draw": draw, "strategy": strategy}
+    row: dict[str, Any] = {"level": level, "strategy": strategy}
     for rule, each in figures["phewas"]["totals"].items():
         row |= {f"{rule} {name}": each[name] for name in ("original", "lost", "false")}
     return row
 
 
-def count_row(level: str, draw: int, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
+def snp_row(level: str, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """Original, lost and false at p < 0.05, of each SNP."""
+    row: dict[str, Any] = {"level": level, "strategy": strategy}
+    for each in figures["phewas"]["comparison"]:
+        if each["rule"] == "p05":
+            row[each["predictor"]] = [each[name] for name in ("original", "lost", "false")]
+    return row
+
+
+def count_row(level: str, strategy: str, figures: dict[str, Any]) -> dict[str, Any]:
     """DC, CC and who shares a visit inside the cohort."""
     dc, cc, risk = figures["retention"]["dc"], figures["retention"]["cc"], figures["risk"]["after"]
     return {
         "level": level,
-        "draw": draw,
         "strategy": strategy,
         "DC %": 100 * dc["released_local"],
         "DC % without generalization": 100 * dc["ungeneralized_local"],
@@ -175,33 +222,29 @@ def count_row(level: str, draw: int, strategy: str, figures: dict[str, Any]) -> 
     }
 
 
-def synthetic(patients: int, mapping: Path, levels: Sequence[str], seed: int, place: Path) -> None:
+def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, place: Path) -> list[str]:
     """A synthetic population with a biobank and a study cohort inside; Tables 1 to 4."""
-    source = place / "population"
-    rows = write_visits(source, patients, seed)
-    print(f"\nSynthetic population: {patients:,} patients, {rows:,} rows\n")
     attributes = pl.read_parquet(source / "patients.parquet")
     everyone = read(
         source / "events.parquet",
         columns={"patient": "patient", "code": "code", "visit": "visit"},
         vocabulary="icd9",
     )
-    groups = {
-        name: attributes.filter(pl.col(name) == 1)["patient"]
-        if name != "population"
-        else attributes["patient"]
-        for name in ("population", "biobank", "study")
-    }
-    cohorts = {
-        name: everyone if name == "population" else restricted(everyone, ids) for name, ids in groups.items()
-    }
-    study = dataclasses.replace(cohorts["study"], patients=attributes.filter(pl.col("study") == 1))
-    associations, counts, tables = [], [], []
+    members = {name: attributes.filter(pl.col(name) == 1)["patient"] for name in ("biobank", "study")}
+    biobank, study = (restricted(everyone, ids) for ids in members.values())
+    study = dataclasses.replace(study, patients=attributes.filter(pl.col("study") == 1))
+    sizes = (
+        f"{attributes.height:,} patients ({everyone.visits().n_visits:,} visits, "
+        f"{everyone.require_events().height:,} rows), a biobank of {len(members['biobank']):,} and a study cohort of "
+        f"{len(members['study']):,} inside it."
+    )
+    associations, counts, tables, by_snp, took = [], [], [], [], []
+    tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for level in levels:
         begun = time.perf_counter()
-        for name in ("population", "biobank"):
+        for name, cohort in (("population", everyone), ("biobank", biobank)):
             made = protect(
-                cohorts[name],
+                cohort,
                 Visits(k=K, **LEVELS[level]),
                 place / f"{name}-{level}",
                 seed=seed,
@@ -209,27 +252,32 @@ def synthetic(patients: int, mapping: Path, levels: Sequence[str], seed: int, pl
             )
             whole = None if name == "population" else tables[-1]
             tables.append(table_row(level, name, dict(made.measures), whole))
+            print(f"{level}, {name}: {time.perf_counter() - begun:.0f} s", flush=True)
         whole = tables[-2]
         found = {
-            f"study drawn from the {name}": drawn(
+            f"drawn from the {name}": drawn(
                 place / f"{name}-{level}", study, mapping, place / f"s-{name}-{level}", seed
             )
             for name in ("population", "biobank")
         }
-        found["study anonymized alone"] = alone(
-            study, LEVELS[level], mapping, place / f"s-alone-{level}", seed
-        )
-        tables += [table_row(level, name, figures, whole) for name, figures in found.items()]
-        associations += [association_row(level, 0, name, figures) for name, figures in found.items()]
-        counts += [count_row(level, 0, name, figures) for name, figures in found.items()]
-        print(f"<!-- level {level}: {time.perf_counter() - begun:.0f} s -->")
-    show("Synthetic: Tables 1 to 3", tables, ["level", "data"])
-    show("Synthetic: what the study cohort keeps", counts, ["level", "strategy"])
-    show(
-        "Synthetic: Table 4, associations of the study cohort (sums over SNPs)",
-        associations,
-        ["level", "strategy"],
-    )
+        found["anonymized alone"] = alone(study, LEVELS[level], mapping, place / f"s-alone-{level}", seed)
+        tables += [table_row(level, f"study, {name}", figures, whole) for name, figures in found.items()]
+        associations += [association_row(level, name, figures) for name, figures in found.items()]
+        counts += [count_row(level, name, figures) for name, figures in found.items()]
+        by_snp += [snp_row(level, name, figures) for name, figures in found.items()]
+        tests |= {(level, name): figures["phewas"]["tests"] for name, figures in found.items()}
+        took.append(f"{level} {time.perf_counter() - begun:.0f} s")
+        print(took[-1], flush=True)
+    return [
+        f"\n{sizes} All five releases of a level, verified and measured: {', '.join(took)}, on a busy machine.",
+        *table("Tables 1 to 3: diagnoses and codes kept", tables, ["level", "data"]),
+        *table("What the study cohort keeps", counts, ["level", "strategy"]),
+        *table(
+            "Table 4: associations of the study cohort (sums over SNPs)", associations, ["level", "strategy"]
+        ),
+        *table("The same by SNP, p < 0.05: originally / lost / false", by_snp, ["level", "strategy"]),
+        *draw(tests, PAGE.parent / "visits", "synthetic"),
+    ]
 
 
 def table_row(level: str, name: str, figures: dict[str, Any], whole: dict[str, Any] | None) -> dict[str, Any]:
@@ -251,20 +299,27 @@ def table_row(level: str, name: str, figures: dict[str, Any], whole: dict[str, A
     return row
 
 
-def show(title: str, rows: list[dict[str, Any]], by: list[str]) -> None:
+def table(title: str, rows: list[dict[str, Any]], by: list[str]) -> list[str]:
     """The mean of the rows by their keys, as a Markdown table."""
-    frame = pl.DataFrame(rows).drop("draw", strict=False).group_by(by, maintain_order=True).mean()
-    print(f"\n### {title}\n\n| {' | '.join(frame.columns)} |\n|{'---|' * frame.width}")
-    for row in frame.rows():
-        cells = [text(cell) for cell in row]
-        print(f"| {' | '.join(cells)} |")
+    grouped: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault(tuple(row[key] for key in by), []).append(row)
+    names = list(rows[0])
+    lines = [
+        f"\n### {title}\n",
+        f"| {' | '.join(names)} |",
+        "|---" * len(by) + "|---:" * (len(names) - len(by)) + "|",
+    ]
+    for keys, group in grouped.items():
+        means = [np.mean([row[name] for row in group], axis=0) for name in names[len(by) :]]
+        cells = [*keys, *(" / ".join(map(text, np.atleast_1d(mean))) for mean in means)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
-def text(cell: Any) -> str:
+def text(figure: float) -> str:
     """A figure with one decimal, or whole where it is."""
-    if isinstance(cell, float):
-        return f"{cell:,.0f}" if cell == int(cell) and abs(cell) >= 100 else f"{cell:,.1f}"
-    return str(cell)
+    return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
 
 
 if __name__ == "__main__":
