@@ -21,6 +21,7 @@ from leeward.cohort.readers.table import read_table
 from leeward.engine import make
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.protect.condensation import Condensation
+from leeward.protect.condensation import pilot as pilots
 from leeward.protect.tables import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized
@@ -270,6 +271,28 @@ def test_the_pilot_chooses_and_keeps_its_choice_in_custody() -> None:
     assert pilot["chosen"]["algorithm"] in ("balanced", "improved", "condensation")
     assert made.parameters["algorithm"] == "auto"
     assert "pilot" not in made.parameters
+
+
+def test_the_pilot_chooses_the_weight_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pilots, "SAMPLE_ROWS", 400)
+    made = run(lung(900), k=10, plan=PLAN, weight="pilot", repetitions=0)
+    pilot = made.custody["pilot"]
+    assert pilot["rows"] == 400
+    assert [(each["algorithm"], each["weight"]) for each in pilot["tried"]] == [
+        ("balanced", 0.3),
+        ("balanced", 0.5),
+        ("balanced", 0.7),
+    ]
+    best = min(pilot["tried"], key=lambda each: each["score"])
+    assert pilot["chosen"] == {"algorithm": "balanced", "weight": best["weight"]}
+    assert made.custody["weight"] == best["weight"]
+    assert made.parameters["weight"] == "pilot"
+
+
+def test_auto_leaves_out_what_cannot_do_what_was_asked() -> None:
+    made = run(lung(400), k=20, plan=PLAN, algorithm="auto", coarsen_time=True, repetitions=0)
+    assert {each["algorithm"] for each in made.custody["pilot"]["tried"]} == {"balanced", "improved"}
+    assert not any("Exact survival times" in text for text in made.guarantee.not_protected)
 
 
 def test_repetitions_stay_in_custody() -> None:

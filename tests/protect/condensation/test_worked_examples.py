@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 
+import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
+import polars as pl
 import pytest
+import sklearn.cluster  # noqa: F401  # like lifelines
 from tests.oracles import condensation as oracle
+from tests.protect.condensation.tables import PLAN, lung
 
-from leeward.cohort.plan import Design
+from leeward.cohort.plan import Design, design_of, models_of
+from leeward.cohort.readers.table import read_table
 from leeward.cohort.regression import fit
+from leeward.measure.condensation_models import compare, mean_metrics
 from leeward.measure.condensation_privacy import binned_privacy, conditional_privacy
+from leeward.protect.condensation import Condensation
 from leeward.protect.condensation import _baseline_kernels as baselines
 from leeward.protect.condensation import _grouping_kernels as kernels
 from leeward.protect.condensation.synthesis import synthesize
+from leeward.randomness import Randomness
 
 
 def groups_of(values: list[float], labels: np.ndarray) -> list[list[float]]:
@@ -133,3 +141,104 @@ def test_exact_mode_at_its_least_size() -> None:
     done = synthesize(rows, np.array([0, 5]), 2, np.random.default_rng(1), mode="exact")
     assert done.fell_back == 0
     assert np.abs(np.cov(done.rows.T, bias=True) - np.cov(rows.T, bias=True)).max() < 1e-9
+
+
+def test_an_empty_cluster_stays_and_is_filled() -> None:
+    """Step 2c: s = ⌊n/k⌋ clusters, one of them empty; sizes end at k or more, but need not stay below 2k."""
+    points = np.arange(11, dtype=np.float32)[:, None]
+    labels = np.zeros(11, np.int64)
+    moved = kernels.balance(points, labels, np.array([[5.0], [9.0], [0.0]]), 3)
+    assert moved == 6
+    assert groups_of(points[:, 0].tolist(), labels) == [[3, 4, 5, 6, 7], [8, 9, 10], [0, 1, 2]]
+    labels = np.zeros(11, np.int64)
+    kernels.balance(points, labels, np.array([[0.0]]), 3)
+    assert np.bincount(labels).tolist() == [11]
+
+
+@pytest.mark.parametrize("n", [40, 43, 49])
+def test_condensation_makes_n_over_k_groups(n: int) -> None:
+    """The printed loop 0…s is one too many; what is left joins its nearest group."""
+    points = np.random.default_rng(n).normal(size=(n, 2)).astype(np.float32)
+    labels = baselines.condense(points, 10, np.random.default_rng(1).random(4))
+    assert np.bincount(labels).size == 4
+    assert np.bincount(labels).min() >= 10
+    assert np.bincount(labels).sum() == n
+
+
+def test_uniform_components_have_the_range_of_root_twelve_lambda() -> None:
+    """Aggarwal and Yu draw each component uniformly with the same variance: range √(12λ)."""
+    rows = np.random.default_rng(1).normal(scale=2.0, size=(20_000, 1))
+    made = synthesize(rows, np.array([0, len(rows)]), 2, np.random.default_rng(2), draw="uniform").rows
+    assert np.ptp(made) == pytest.approx(math.sqrt(12 * rows.var()), rel=1e-3)
+    assert made.var() == pytest.approx(rows.var(), rel=0.05)
+
+
+def test_components_below_the_threshold_are_dropped() -> None:
+    """λ < 1e-12·λmax counts as none: three columns of rank one need q + 2 = 3 rows for exact mode, two are too few."""
+    line = np.random.default_rng(1).normal(size=(5, 1)) @ np.array([[1.0, 2.0, -1.0]])
+    for rows, fell_back in ((5, 0), (3, 0), (2, 1)):
+        done = synthesize(line[:rows], np.array([0, rows]), 2, np.random.default_rng(2), mode="exact")
+        assert done.fell_back == fell_back
+        if not fell_back:
+            assert np.abs(done.rows.mean(axis=0) - line[:rows].mean(axis=0)).max() < 1e-9
+            assert np.abs(np.cov(done.rows.T) - np.cov(line[:rows].T)).max() < 1e-9
+
+
+def test_argmax_over_all_levels_takes_the_first_at_a_tie() -> None:
+    scores = np.array([[0.5, 0.5, 0.1], [0.2, 0.4, 0.4], [0.1, 0.2, 0.7]])
+    assert scores.argmax(axis=1).tolist() == [0, 1, 2]
+    frame = pl.DataFrame({"level": ["b", "a"] * 10, "x": [0] * 20})
+    made = Condensation(k=20, algorithm="tfrp", rare="keep").protect(
+        read_table(frame), randomness=Randomness.of(1)
+    )
+    # One group, both levels at one half: the first one, for every row.
+    released = pl.from_arrow(next(iter(made.tables[0].batches())))
+    assert isinstance(released, pl.DataFrame)
+    assert released["level"].to_list() == ["a"] * 20
+
+
+def test_cox_with_ties_is_efrons() -> None:
+    """lifelines and statsmodels agree on Efron's ties, and differ from Breslow's."""
+    from statsmodels.duration.hazard_regression import PHReg
+
+    random = np.random.default_rng(4)
+    x = random.normal(size=(200, 2))
+    time = np.ceil(5 * random.exponential(np.exp(-x[:, 0])))
+    event = random.random(200) < 0.7
+    found = fit("cox", Design(("a", "b"), x, time, event))
+    efron, breslow = (PHReg(time, x, status=event, ties=ties).fit() for ties in ("efron", "breslow"))
+    assert found.coefficients == pytest.approx(efron.params, abs=1e-4)
+    assert found.errors == pytest.approx(efron.bse, abs=1e-4)
+    assert np.abs(found.coefficients - breslow.params).max() > 0.01
+
+
+def test_categorical_privacy_lies_between_one_and_the_number_of_levels() -> None:
+    a = np.arange(5).repeat(20)
+    assert conditional_privacy(a, a, bins=None) == (1.0, None)
+    assert conditional_privacy(a, np.zeros_like(a), bins=None)[0] == pytest.approx(5)
+    assert 1 < conditional_privacy(a, a // 2, bins=None)[0] < 5
+
+
+def test_the_moving_step_is_what_damages_the_models() -> None:
+    """§6.2 and §6.3 on a lung registry of 17,421 rows at K = 100: `balanced` against the paper's algorithm."""
+    cohort = lung(17_421)
+    table = cohort.table()
+    (cox,) = models_of(PLAN[:1])
+    before = fit("cox", design_of(cox, table.frame, table.columns))
+    outside = {}
+    for algorithm in ("balanced", "improved"):
+        found = []
+        for seed in (1, 2):
+            made = Condensation(k=100, plan=PLAN, algorithm=algorithm, repetitions=0).protect(  # type: ignore[arg-type]  # a name
+                cohort, randomness=Randomness.of(seed)
+            )
+            released = pl.from_arrow(next(iter(made.tables[0].batches())))
+            assert isinstance(released, pl.DataFrame)
+            found.append(compare(before, fit("cox", design_of(cox, released, table.columns))))
+        outside[algorithm] = mean_metrics(found)
+        squares = made.custody["sum_of_squares"]
+        assert (squares["after_moving"] > squares["before_moving"]) == (algorithm == "improved")
+        assert (0.1 < made.custody["rows_moved"] / 17_421 < 0.21) == (algorithm == "improved")
+    assert outside["balanced"]["outside"] <= 0.01
+    assert outside["balanced"]["direction"] == 0
+    assert outside["improved"]["outside"] > 0.1
