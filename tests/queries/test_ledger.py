@@ -434,6 +434,6 @@ def test_the_constraint_is_a_second_lock(ledger: Ledger, monkeypatch: pytest.Mon
         connection.exec_driver_sql("UPDATE accounts SET spent = spent + 3000000")
 
     monkeypatch.setattr(spending, "_take", take)
-    with pytest.raises(LedgerUnreachable, match="IntegrityError|ProgrammingError"):
+    with pytest.raises(LedgerUnreachable, match=r"IntegrityError|ProgrammingError"):
         books.reserve(ledger, "all", "ann", [charge("fever")])
     assert left(ledger) == 2
