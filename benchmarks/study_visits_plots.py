@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ SMALLEST = 1e-300
 SIZE = 250
 """Pixels of a panel."""
 HIGHEST_CHANGE = 2.0
+COLOURS_KEPT = 96
 
 
 def draw(tests: Tests, folder: Path, name: str) -> list[str]:
@@ -36,9 +38,9 @@ def draw(tests: Tests, folder: Path, name: str) -> list[str]:
             shown += saved(make(part), folder / f"{name}-{level}-{kind}.png", f"Level `{level}`: {says}")
     drawn = rows.filter((pl.col("level") == "visit") & (pl.col("strategy") == "drawn from the population"))
     if drawn.height:
-        what = "level `visit`, drawn from the population; blue the original, rings the release"
+        what = "level `visit`, drawn from the population; dots the original, rings the release"
         shown += saved(volcano(drawn), folder / f"{name}-volcano.png", f"Effect and -log10 p: {what}")
-        shown += saved(manhattan(drawn), folder / f"{name}-manhattan.png", f"By disease category: {what[6:]}")
+        shown += saved(manhattan(drawn), folder / f"{name}-manhattan.png", f"By disease category: {what}")
     return ["\n### Plots\n", *shown]
 
 
@@ -69,21 +71,26 @@ def logarithm(p: float | None) -> float | None:
 def saved(chart: Any, file: Path, caption: str) -> list[str]:
     """Write a chart; the Markdown that shows it."""
     import vl_convert
+    from PIL import Image
 
     styled = chart.configure(font="sans-serif", background="white").configure_axis(
         labelFontSize=11, titleFontSize=12, titleFontWeight="normal"
     )
-    file.write_bytes(vl_convert.vegalite_to_png(styled.to_json(), scale=1.25))
+    picture = Image.open(BytesIO(vl_convert.vegalite_to_png(styled.to_json(), scale=1.25)))
+    picture.convert("RGB").quantize(COLOURS_KEPT).save(file, optimize=True)
     return [f"\n{caption}.\n", f"![{caption}](visits/{file.name})"]
 
 
-def color() -> Any:
+def color(rows: pl.DataFrame) -> Any:
+    """A colour for each strategy that the rows have."""
     import altair as alt
 
+    there = set(rows["strategy"])
+    used = {name: hue for name, hue in COLORS.items() if name in there}
     return alt.Color(
         "strategy:N",
         title=None,
-        scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
+        scale=alt.Scale(domain=list(used), range=list(used.values())),
         legend=alt.Legend(orient="top", labelFontSize=13, labelLimit=400),
     )
 
@@ -115,7 +122,7 @@ def scatter(rows: pl.DataFrame) -> Any:
         .encode(
             x=alt.X("original:Q", title="-log10 p, original"),
             y=alt.Y("release:Q", title="-log10 p, release"),
-            color=color(),
+            color=color(rows),
         )
         .transform_filter("isValid(datum.original)")
     )
@@ -141,7 +148,7 @@ def changes(rows: pl.DataFrame) -> Any:
         .encode(
             x=alt.X("change:Q", title=f"change of -log10 p (beyond ±{HIGHEST_CHANGE:.0f} there)"),
             y=alt.Y("phecodes:Q", title="phecodes", scale=alt.Scale(type="log")),
-            color=color(),
+            color=color(rows),
         )
     )
     return panels(lines)
@@ -170,7 +177,12 @@ def manhattan(rows: pl.DataFrame) -> Any:
     known = rows.drop_nulls("original")
     order = known.select("place").unique().sort("place").with_row_index("at")
     known = known.join(order, on="place")
-    hue = alt.Color("category:N", title=None, legend=alt.Legend(orient="bottom", columns=5, labelLimit=220))
+    hue = alt.Color(
+        "category:N",
+        title=None,
+        scale=alt.Scale(scheme="category20"),
+        legend=alt.Legend(orient="bottom", columns=5, labelLimit=220),
+    )
     x = alt.X("at:Q", title="phecodes in order", axis=alt.Axis(labels=False, ticks=False))
     layered = alt.layer(
         alt.Chart().mark_circle(size=16).encode(x=x, y=alt.Y("original:Q", title="-log10 p"), color=hue),

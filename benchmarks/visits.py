@@ -1,18 +1,18 @@
 """Visits: what each level keeps of UCI, how long enforcement takes, PheWAS against statsmodels, and large inputs.
 
     python benchmarks/visits.py --data DIR
-    python benchmarks/visits.py --data DIR --patients 1366786 --engines local,spark
+    python benchmarks/visits.py --data DIR --parts large --patients 1366786 --engines local,spark
+    python benchmarks/visits.py --data DIR --parts large --population POPULATION  # made by `leeward synth visits`
 
-DIR holds `uci-diabetes130/`, `pyphewas-synthetic/` and `vocab/`. Times are of this machine, as busy as it is.
+DIR holds `uci-diabetes130/`, `pyphewas-synthetic/` and `vocab/`. Each part writes its section of docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from common import leeward, measured, table, write_section
 from leeward.cohort.readers import read
 from leeward.cohort.subset import restricted
 from leeward.extraction import extract
@@ -33,72 +34,112 @@ K = 5
 UCI = {"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"], "visit": "encounter_id"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "visit": {},
-    "visit, relative": {"key": "relative"},
-    "visit, generalize": {"enforce": "generalize"},
-    "visit, merged visits": {"merge_visits": True},
-    "containment": {"level": "containment", "merge_visits": True},
+    "visit, key: relative": {"key": "relative"},
+    "visit, policy: phecode, rescue": {"policy": "phecode", "rescue": True},
+    "visit, enforce: generalize": {"enforce": "generalize"},
+    "visit, merge_visits": {"merge_visits": True},
+    "containment, merge_visits": {"level": "containment", "merge_visits": True},
     "code": {"level": "code"},
 }
+LEVELS: dict[str, dict[str, Any]] = {
+    "code": {"level": "code"},
+    "containment": {"level": "containment", "merge_visits": True},
+    "visit": {},
+}
 PRIMARY = ("338.2", "340", "1011", "296.22", "530.11", "401", "041", "1009", "495")
+SPARK = {"spark": {"master": "local[2]", "memory": "6g"}}
 
 
 def main() -> None:
-    """Print the figures."""
+    """Measure, and write the sections."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--patients", type=int, help="also a synthetic population of so many patients")
+    parser.add_argument("--parts", default="uci,phewas,large")
+    parser.add_argument("--patients", type=int, help="make a synthetic population of so many patients")
+    parser.add_argument("--population", type=Path, help="take this one, made by `leeward synth visits`")
     parser.add_argument("--engines", default="local", help="engines for the synthetic population")
     options = parser.parse_args()
+    parts = options.parts.split(",")
+    command = "python benchmarks/visits.py --data DIR --parts"
     with tempfile.TemporaryDirectory() as made:
         place = Path(made)
-        uci(options.data, place)
-        planted(options.data)
-        wide()
-        if options.patients:
-            large(options.patients, options.engines.split(","), place)
+        if "uci" in parts:
+            write_section("visits", "Visits: what is kept of UCI", f"{command} uci", uci(options.data, place))
+        if "phewas" in parts:
+            body = "\n\n".join([planted(options.data), strategies(options.data), wide()])
+            write_section("phewas", "PheWAS", f"{command} phewas", body)
+        if "large" in parts and (options.patients or options.population):
+            source = options.population or place / "population"
+            if options.population is None:
+                from leeward.cohort.synthetic.visits import write_visits
+
+                write_visits(source, options.patients, 1)
+            said = f"--patients {options.patients}" if options.patients else "--population POPULATION"
+            write_section(
+                "visits-large",
+                "Visits: a whole population",
+                f"{command} large {said} --engines {options.engines}",
+                large(source, options.engines.split(","), place),
+            )
 
 
-def uci(data: Path, place: Path) -> None:
+def uci(data: Path, place: Path) -> str:
     """Every level, verified; the time of the enforcement alone; an extract against the cohort anonymized alone."""
     everyone = read(data / "uci-diabetes130" / "diabetic_data.csv.gz", columns=UCI, missing=["?"])
+    mapping = f"phecode:{data / 'vocab' / 'phecode_map_v1_2_icd9.csv.gz'}"
+    rows = []
     for name, parameters in VARIANTS.items():
+        given = {key: mapping if value == "phecode" else value for key, value in parameters.items()}
         begun = time.perf_counter()
-        result = protect(everyone, Visits(k=K, **parameters), place / f"uci-{name}", seed=1)
+        result = protect(everyone, Visits(k=K, **given), place / f"uci-{name}", seed=1)
         took = time.perf_counter() - begun
         kept, method = result.measures["retention"], result.measures["method"]
-        pairs = method["pairs"]
-        print(
-            f"UCI, k = {K}, {name}: DC {kept['dc']['released_local']:.1%}, CC {kept['cc']['released_local']:.1%}, "
-            f"pairs exact {pairs['exact'] / pairs['original']:.1%}, in some form "
-            f"{(pairs['exact'] + pairs['merged'] + pairs['above']) / pairs['original']:.1%}, emptied visits "
-            f"{method['emptied_visits'] / method['visits']:.2%}; {len(result.verification.checks)} checks "
-            f"{'passed' if result.verification.passed else 'FAILED'}; {took:.1f} s in all"
+        dc, cc, pairs = kept["dc"], kept["cc"], method["pairs"]
+        some = pairs["exact"] + pairs["merged"] + pairs["above"]
+        rows.append(
+            [
+                name,
+                f"{dc['released_local']:.1%}",
+                f"{cc['released']} of {cc['original']} ({cc['released_local']:.2%})",
+                f"{pairs['exact'] / pairs['original']:.1%}",
+                f"{some / pairs['original']:.1%}",
+                f"{method['emptied_visits'] / method['visits']:.2%}",
+                f"{len(result.verification.checks)} {'passed' if result.verification.passed else 'FAILED'}",
+                f"{took:.1f}",
+            ]
         )
-    enforcement(everyone)
+    head = [
+        "level, options",
+        "DC",
+        "CC",
+        "pairs as they were",
+        "in some form",
+        "emptied visits",
+        "checks",
+        "run, s",
+    ]
+    steps, seconds = enforcement(everyone)
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
     cohort = restricted(everyone, chosen)
     drawn = extract(place / "uci-visit", chosen, place / "drawn", original=cohort, seed=1).measures
     alone = protect(cohort, Visits(k=K), place / "alone", seed=1).measures
     shared = drawn["method"]["shared_by"]
-    print(
-        f"UCI, cohort of 3,000: drawn from the master DC {drawn['retention']['dc']['released_local']:.1%}, anonymized "
-        f"alone {alone['retention']['dc']['released_local']:.1%}; in the extract {shared['few_share']:.1%} of visits "
-        f"have a set of fewer than {K} members"
+    return (
+        f"{len(everyone.visits()):,} patients, {everyone.visits().n_visits:,} visits, k = {K}.\n\n"
+        f"{table(head, rows)}\n\nEnforcement alone, level `visit`: {steps:,} steps in {seconds:.2f} s (best of 3).\n\n"
+        f"A cohort of 3,000, level `visit`: drawn from the master DC {drawn['retention']['dc']['released_local']:.1%}, "
+        f"anonymized alone {alone['retention']['dc']['released_local']:.1%}. In the extract "
+        f"{shared['few_share']:.1%} of visits have a set that fewer than {K} of its members share."
     )
 
 
-def enforcement(everyone: Any) -> None:
-    """The enforcement alone, with compiled kernels."""
+def enforcement(everyone: Any) -> tuple[int, float]:
+    """Steps and seconds of the enforcement alone, with compiled kernels."""
     from leeward.protect.visits import enforce
 
     lens = everyone.visits()
-    frequent = (
-        np.bincount(
-            lens.table().select("patient", "code").unique()["code"].to_numpy(), minlength=len(lens.codes)
-        )
-        >= K
-    )
-    kept = frequent[lens.values]
+    pairs = lens.table().select("patient", "code").unique()["code"].to_numpy()
+    kept = (np.bincount(pairs, minlength=len(lens.codes)) >= K)[lens.values]
     offsets = np.concatenate([[0], np.cumsum(kept)])[lens.offsets].astype(np.int64)
     visits = enforce.VisitSets(lens.patient_offsets, offsets, lens.values[kept])
     times = []
@@ -106,30 +147,34 @@ def enforcement(everyone: Any) -> None:
         begun = time.perf_counter()
         _, steps = enforce.enforce_visits(visits, len(lens.codes), K)
         times.append(time.perf_counter() - begun)
-    print(f"UCI, enforcement: {steps:,} steps in {min(times):.2f} s (best of 3)")
+    return steps, min(times)
 
 
-def planted(data: Path) -> None:
-    """The nine planted primary effects, against statsmodels one by one, and after anonymization."""
+def maps_of(data: Path) -> list[str]:
+    """The phecode maps of ICD-9 and ICD-10."""
+    names = ("phecode_map_v1_2_icd9.csv.gz", "phecode_map_v1_2_icd10_beta.csv")
+    return [str(data / "vocab" / name) for name in names]
+
+
+COVARIATES = ["Sex", "MaxAgeAtVisit"]
+
+
+def planted(data: Path) -> str:
+    """The nine planted primary effects, against statsmodels one by one."""
     import statsmodels.api as sm
 
     folder = data / "pyphewas-synthetic"
     people = pl.read_csv(folder / "group.csv").sort("id")
     events = pl.read_csv(folder / "icds.csv.gz", schema_overrides={"ICD_CODE": pl.String})
-    maps = [
-        str(data / "vocab" / name)
-        for name in ("phecode_map_v1_2_icd9.csv.gz", "phecode_map_v1_2_icd10_beta.csv")
-    ]
-    mapping = phewas.mapping_of(maps, ignored=True)
+    mapping = phewas.mapping_of(maps_of(data), ignored=True)
     numbered = people.select("id").with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
     mentions = (
         events.with_row_index("visit").join(numbered, on="id").select("person", "visit", code="ICD_CODE")
     )
     phenotypes = phenotypes_of(mentions, people.height, mapping, ("icd9", "icd10"))
-    covariates = ["Sex", "MaxAgeAtVisit"]
-    found = phewas.scan(phenotypes, people, ["Dx"], covariates)
+    found = phewas.scan(phenotypes, people, ["Dx"], COVARIATES)
     worst = [0.0, 0.0]
-    design = people.select("Dx", *covariates).to_numpy().astype(float)
+    design = people.select("Dx", *COVARIATES).to_numpy().astype(float)
     for row in found.drop_nulls("beta").iter_rows(named=True):
         p = phenotypes.names.index(row["phecode"])
         who = np.concatenate([phenotypes.cases(p), phenotypes.controls(p)])
@@ -141,70 +186,81 @@ def planted(data: Path) -> None:
         ]
     limit = 0.05 / found["p"].drop_nulls().len()
     hits = found.filter(pl.col("phecode").is_in(PRIMARY) & (pl.col("p") < limit)).height
-    print(
-        f"pyphewas-synthetic: {found['beta'].drop_nulls().len()} of {found.height} phecodes fitted; largest difference "
-        f"from statsmodels: beta {worst[0]:.1e}, p {worst[1]:.1e} (relative); {hits} of {len(PRIMARY)} primary "
-        "effects after Bonferroni"
+    why = found.filter(pl.col("beta").is_null()).group_by("regression").len().sort("regression").rows()
+    left = ", ".join(f"{count} {name}" for name, count in why)
+    return (
+        f"pyphewas-synthetic ({people.height:,} people, {found.height} phecodes, covariates {', '.join(COVARIATES)}): "
+        f"{found['beta'].drop_nulls().len()} phecodes have a regression ({left}: no finite coefficient exists there). "
+        f"Largest difference from statsmodels run one by one: beta {worst[0]:.1e}, p {worst[1]:.1e} (relative). "
+        f"{hits} of {len(PRIMARY)} planted primary effects are found after Bonferroni's correction."
     )
-    strategies(events, people, maps, covariates)
 
 
-def strategies(events: pl.DataFrame, people: pl.DataFrame, maps: list[str], covariates: list[str]) -> None:
+def strategies(data: Path) -> str:
     """Lost and false of a cohort of 3,000: drawn from the whole, from a biobank of some 5,800, and anonymized alone."""
     from dataclasses import replace
 
+    folder = data / "pyphewas-synthetic"
+    people = pl.read_csv(folder / "group.csv").sort("id")
+    events = pl.read_csv(folder / "icds.csv.gz", schema_overrides={"ICD_CODE": pl.String})
     frame = events.with_columns(vocabulary=pl.concat_str(pl.lit("icd"), "ICD_TYPE")).select(
         "vocabulary", patient="id", code="ICD_CODE", visit="AgeAtICD"
     )
     # Two codes of one age are one visit; the data have hardly any.
     columns = {"patient": "patient", "code": "code", "visit": "visit", "vocabulary": "vocabulary"}
     everyone = read(frame.with_columns(pl.col("visit").cast(pl.String)), columns=columns)
-    attributes = people.select("Dx", *covariates, patient="id")
+    attributes = people.select("Dx", *COVARIATES, patient="id")
     options = {
         "predictors": ["Dx"],
-        "covariates": covariates,
-        "map": maps,
+        "covariates": COVARIATES,
+        "map": maps_of(data),
         "ignored": True,
         "test": "logistic",
     }
     wanted = ["retention", {"phewas": options}]
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
-    cohort = replace(
-        restricted(everyone, chosen), patients=attributes.filter(pl.col("patient").is_in(chosen.implode()))
-    )
-    biobank = restricted(
-        everyone, pl.concat([chosen, everyone.visits().patients.sample(4_000, seed=2)]).unique()
-    )
-    payload = ("Dx", *covariates)
+    members = attributes.filter(pl.col("patient").is_in(chosen.implode()))
+    cohort = replace(restricted(everyone, chosen), patients=members)
+    others = everyone.visits().patients.sample(4_000, seed=2)
+    biobank = restricted(everyone, pl.concat([chosen, others]).unique())
+    payload = ("Dx", *COVARIATES)
+    rows = []
     with tempfile.TemporaryDirectory() as made:
-        for level in ("visit", "code"):
-            method: dict[str, Any] = {"level": level, "policy": "none"}
-            folder = Path(made) / level
+        for level, parameters in LEVELS.items():
+            method: dict[str, Any] = {**parameters, "policy": "none"}
+            place = Path(made) / level
+            place.mkdir()
             found = {}
             for name, people_there in (("population", everyone), ("biobank", biobank)):
-                protect(people_there, Visits(k=K, **method), folder / name, seed=1, measures=["retention"])
+                protect(people_there, Visits(k=K, **method), place / name, seed=1, measures=["retention"])
                 given: dict[str, Any] = {
                     "payload": attributes,
                     "original": cohort,
                     "measures": wanted,
                     "seed": 1,
                 }
-                drawn = extract(folder / name, chosen, folder / f"from-{name}", **given)
-                found[f"drawn from the {name}"] = dict(drawn.measures)
+                drawn = extract(place / name, chosen, place / f"from-{name}", **given)
+                found[f"drawn from the {name}"] = drawn.measures
             single = protect(
-                cohort, Visits(k=K, payload=payload, **method), folder / "alone", seed=1, measures=wanted
+                cohort, Visits(k=K, payload=payload, **method), place / "alone", seed=1, measures=wanted
             )
-            found["anonymized alone"] = dict(single.measures)
+            found["anonymized alone"] = single.measures
             for name, figures in found.items():
-                total = figures["phewas"]["totals"]["bonferroni"]
-                print(
-                    f"pyphewas-synthetic, cohort of 3,000 {name}, level {level}: of {total['original']} associations "
-                    f"{total['lost']} lost, {total['false']} false; "
-                    f"DC {figures['retention']['dc']['released_local']:.1%}"
-                )
+                cells = []
+                for rule in phewas.CORRECTIONS:
+                    total = figures["phewas"]["totals"][rule]
+                    cells.append(f"{total['original']} / {total['lost']} / {total['false']}")
+                rows.append([level, name, f"{figures['retention']['dc']['released_local']:.1%}", *cells])
+    head = [
+        "level",
+        "cohort of 3,000",
+        "DC",
+        *(f"{rule}: original / lost / false" for rule in ("p < 0.05", "Bonferroni", "FDR")),
+    ]
+    return f"pyphewas-synthetic, predictor Dx, logistic regression:\n\n{table(head, rows)}"
 
 
-def wide(phecodes: int = 1_800, people: int = 105_000) -> None:
+def wide(phecodes: int = 1_800, people: int = 105_000) -> str:
     """1,800 phecodes x 6 SNPs x 105,000 people, with sex and age in years; and with a covariate that is continuous."""
     draws = np.random.Generator(np.random.Philox(key=1))
     sizes = np.maximum(30, (people * 0.15 / np.arange(1, phecodes + 1) ** 0.7).astype(int))
@@ -214,7 +270,7 @@ def wide(phecodes: int = 1_800, people: int = 105_000) -> None:
     starts = [np.concatenate([[0], np.cumsum([len(e) for e in part])]) for part in (cases, out)]
     names = tuple(f"{place}" for place in range(phecodes))
     phenotypes = Phenotypes(names, people, starts[0], np.concatenate(cases), starts[1], np.concatenate(out))
-    table = pl.DataFrame(
+    columns = pl.DataFrame(
         {f"snp{n}": draws.binomial(2, 0.1 + 0.06 * n, people) for n in range(6)}
     ).with_columns(
         sex=pl.Series(draws.integers(0, 2, people)),
@@ -223,44 +279,58 @@ def wide(phecodes: int = 1_800, people: int = 105_000) -> None:
     )
     snps = [f"snp{n}" for n in range(6)]
     threads = os.cpu_count() or 1
-    phewas.scan(
-        phenotypes, table.select(pl.all().head(people)), snps[:1], ["sex"], min_cases=people, threads=threads
+    phewas.scan(phenotypes, columns, snps[:1], ["sex"], min_cases=people, threads=threads)
+    rows = []
+    for covariates in (["sex", "age"], ["sex", "age", "component"]):
+        begun = time.perf_counter()
+        phewas.scan(phenotypes, columns, snps, covariates, min_cases=25, threads=threads)
+        rows.append([", ".join(covariates), f"{time.perf_counter() - begun:.1f}"])
+    return (
+        f"{phecodes:,} phecodes x {len(snps)} SNPs x {people:,} people, allelic test and logistic regression, "
+        f"{threads} threads (`age` in whole years, `component` continuous: nobody shares a value):\n\n"
+        + table(["covariates", "s"], rows)
     )
-    for covariates, chosen in ((["sex", "age"], snps), (["sex", "age", "component"], snps)):
-        begun = time.perf_counter()
-        phewas.scan(phenotypes, table, chosen, covariates, min_cases=25, threads=threads)
-        took = time.perf_counter() - begun
-        print(
-            f"PheWAS, {phecodes:,} phecodes x {len(chosen)} SNPs x {people:,} people, "
-            f"{', '.join(covariates)}: {took:.1f} s"
-        )
 
 
-def large(patients: int, engines: list[str], place: Path) -> None:
+def large(source: Path, engines: list[str], place: Path) -> str:
     """The whole command on a synthetic population, in a process of its own."""
-    from leeward.cohort.synthetic.visits import write_visits
-
-    rows = write_visits(place / "population", patients, 1)
-    sums = {}
+    rows, sums = [], {}
     for engine in engines:
-        out = place / f"large-{engine}"
-        command = [
-            str(Path(sys.executable).with_name("leeward")),
-            "visits",
-            str(place / "population" / "events.parquet"),
-        ]
-        command += ["--patient", "patient", "--code", "code", "--visit", "visit", "--vocabulary", "icd9"]
-        command += ["--k", str(K), "--seed", "1", "--engine", engine, "-o", str(out)]
-        begun = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        took = time.perf_counter() - begun
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        sums[engine] = (out / "share" / "release.json").read_bytes()
-        print(
-            f"{patients:,} patients, {rows:,} rows, {engine}: {took:.0f} s, {memory:.1f} GiB (largest process so far)"
+        out, spec = place / f"large-{engine}", place / f"{engine}.json"
+        settings = SPARK if engine == "spark" else engine
+        spec.write_text(
+            json.dumps(
+                {
+                    "source": {
+                        "path": str(source.absolute() / "events.parquet"),
+                        "columns": {"patient": "patient", "code": "code", "visit": "visit"},
+                        "vocabulary": "icd9",
+                    },
+                    "method": {"name": "visits", "k": K},
+                    "engine": settings,
+                    "seed": 1,
+                }
+            )
         )
-    if len(sums) > 1:
-        print("the engines' releases are", "equal" if len(set(sums.values())) == 1 else "DIFFERENT")
+        run = measured(leeward("protect", str(spec), "-o", str(out)))
+        files = sorted((out / "share" / "data").iterdir())
+        sums[engine] = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+        rows.append([engine, f"{run.wall:.0f}", f"{run.cpu:.0f}", f"{run.peak / 1024:.1f}"])
+    counts = (
+        pl.scan_parquet(source / "events.parquet")
+        .select(pl.len(), pl.col("patient").n_unique())
+        .collect()
+        .row(0)
+    )
+    same = (
+        "The engines' releases are equal, byte for byte." if len(set(sums.values())) == 1 else "They DIFFER."
+    )
+    return (
+        f"{counts[1]:,} patients, {counts[0]:,} rows, k = {K}, level `visit`, from the file to the verified release "
+        f"with report; `spark` is `{json.dumps(SPARK)}`, its memory that of the Python process.\n\n"
+        f"{table(['engine', 'wall, s', 'processor, s', 'peak, GiB'], rows)}"
+        + (f"\n\n{same}" if len(sums) > 1 else "")
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 MOST_STEPS = 60
-SMALL_STEP = 1e-8
+SMALL_STEP = 1e-10
 """Newton's steps square: after a step so small, and it is taken, the coefficients are exact in double precision."""
 LONGEST_STEP = 4.0
 """A coefficient moves no farther at once (in units of a standardised column): the first steps may overshoot."""
