@@ -72,10 +72,17 @@ class Concept:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Concepts, ascending by id. Raises BadInput where two share an id or one has no name."""
+    """Concepts, ascending by id. Raises BadInput where two share an id or one has no name.
+
+    Attributes
+    ----------
+    phrases : tuple of str
+        Everyday phrases around a word of a term ("nervous system"): no term inside one counts.
+    """
 
     name: str
     concepts: tuple[Concept, ...]
+    phrases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "concepts", tuple(sorted(self.concepts, key=lambda c: c.id)))
@@ -132,10 +139,11 @@ class Lexicon:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over ids, kinds and terms: what a release says of the vocabulary it used."""
+        """SHA-256 over ids, kinds, terms and phrases: what a release says of the vocabulary it used."""
         sha = hashlib.sha256()
         for c in self.concepts:
             sha.update("\t".join((c.id, c.kind, *map(str, c.terms))).encode() + b"\n")
+        sha.update("\t".join(self.phrases).encode())
         return sha.hexdigest()
 
 

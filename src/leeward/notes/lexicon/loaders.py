@@ -47,7 +47,8 @@ def _own() -> Lexicon:
     for file, kind in OWN_FILES.items():
         with resources.as_file(folder.joinpath(f"{file}.tsv")) as path:
             concepts += read_concepts(path, kind)
-    return Lexicon("leeward", tuple(concepts))
+    phrases = folder.joinpath("phrases.txt").read_text("utf-8").splitlines()
+    return Lexicon("leeward", tuple(concepts), tuple(p for p in phrases if p and not p.startswith("#")))
 
 
 def _table(path: Path) -> Lexicon:

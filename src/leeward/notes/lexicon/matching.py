@@ -19,6 +19,9 @@ from leeward.notes.lexicon.words import WORD, Key, fold, keys
 NEAR = 4
 """Words that may stand between an ambiguous term and the health term that speaks for it."""
 
+NO_CONCEPT = -1
+"""Stands for a phrase that is no term."""
+
 _SENTENCE_ENDS = frozenset(".;!?\n")
 
 
@@ -103,6 +106,9 @@ class TermMatcher:
                     spellings = frozenset(_spellings(term.text)) if term.exact else frozenset[str]()
                     rank = 2 * (variant > 0) + (nth > 0)
                     owners.setdefault(key, []).append(_Owner(place, spellings, term.ambiguous, rank))
+        for phrase in lexicon.phrases:
+            for key in keys(phrase):
+                owners.setdefault(key, []).append(_Owner(NO_CONCEPT, frozenset(), False, 0))
         self._numbers: dict[str, int] = {}
         self._automaton: Any = None
         if owners:
@@ -136,10 +142,10 @@ class TermMatcher:
             elif others:
                 doubtful.append((first, last, others))
         chosen = leftmost_longest(plain)
-        if not doubtful:
-            return chosen
-        backed = _backed(words, chosen, doubtful)
-        return leftmost_longest([*plain, *backed]) if backed else chosen
+        if doubtful:
+            backed = _backed(words, [m for m in chosen if m.concept != NO_CONCEPT], doubtful)
+            chosen = leftmost_longest([*plain, *backed]) if backed else chosen
+        return [match for match in chosen if match.concept != NO_CONCEPT]
 
     def _mend(self, folded: Sequence[str], numbers: list[int]) -> None:
         """Give unknown words of six letters or more the number of the one known word that is one edit away."""
