@@ -7,6 +7,11 @@ import click
 from leeward.cli.main import LazyGroup
 
 ACTIONS: dict[str, tuple[str, str]] = {
+    "annotate": (
+        "leeward.cli.notes_annotate:annotate",
+        "Notes to a table of quasi-identifiers and health terms, texts without identities.",
+    ),
+    "decrypt": ("leeward.cli.notes_annotate:decrypt", "Put encrypted identities back, with the key."),
     "train": ("leeward.cli.notes_learn:train", "Train the learned annotators on annotated notes."),
     "evaluate": ("leeward.cli.notes_learn:evaluate", "Measure the annotators against annotated notes."),
 }

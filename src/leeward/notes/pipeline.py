@@ -1,0 +1,168 @@
+"""The whole way of a note: members, ensemble, context, table row, text without identities; as a kernel of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from leeward.errors import BadInput
+from leeward.notes import context, identities, quasi, table
+from leeward.notes.ensemble import resolve
+from leeward.notes.keys import Keys
+from leeward.notes.rules import Rules
+from leeward.notes.rules.dates import lowered
+from leeward.notes.spans import Annotator, Span
+
+MEMBERS = ("rules", "dictionary", "svm", "crf")
+"""Every member of the ensemble that Leeward brings."""
+
+KNOWN = ("date", "birth_date", "age", "sex", "race", "zip", "place")
+"""Metadata of a note, as columns of text."""
+
+INPUT = pa.schema(
+    [("row", pa.int64()), ("patient", pa.string()), *((n, pa.string()) for n in KNOWN), ("text", pa.string())]
+)
+
+OUTPUT = pa.schema(
+    [
+        *table.ROW,
+        ("text", pa.string()),
+        ("starts", pa.list_(pa.int64())),
+        ("ends", pa.list_(pa.int64())),
+        ("kinds", pa.list_(pa.string())),
+        ("categories", pa.list_(pa.string())),
+        ("found", pa.list_(pa.string())),
+    ]
+)
+"""What the kernel gives for a note: its row; the text without identities (null where none was asked for) and, in four
+lists, what stands in it where; and `kind/category` of every span that was found, for counts."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done to each note; small and picklable, so that it can be sent to where the notes are.
+
+    Attributes
+    ----------
+    members
+        Names out of `MEMBERS`.
+    lexicon
+        `leeward`, or a file or folder that `Lexicon.load` reads.
+    text
+        What becomes of the identities in the text; None: no text is given.
+    secret
+        What the keys are made of.
+    """
+
+    members: tuple[str, ...]
+    lexicon: str = "leeward"
+    text: identities.Mode | None = None
+    secret: bytes = field(default=b"", repr=False)
+
+    def __call__(self, group: pa.Table) -> pa.Table:
+        """The kernel: a block of notes (`INPUT`) to rows (`OUTPUT`)."""
+        reader, keys = reader_of(self.members, self.lexicon), Keys.of(self.secret)
+        rows = [self._row(reader, keys, note) for note in group.to_pylist()]
+        return pa.Table.from_pylist(rows, schema=OUTPUT)
+
+    def _row(self, reader: Reader, keys: Keys, note: Mapping[str, Any]) -> dict[str, Any]:
+        text, patient = note["text"], note["patient"]
+        low = lowered(text)
+        spans = reader.read(text, low)
+        told, disagrees = quasi.of_note(text, low, spans, note)
+        row = table.row_of(note["row"], keys.patient(patient), told, disagrees, spans)
+        row["found"] = [f"{span.kind}/{span.category}" for span in spans]
+        if self.text is None:
+            return {**row, "text": None, "starts": [], "ends": [], "kinds": [], "categories": []}
+        new, done = identities.replaced(text, spans, self.text, keys, patient, row["visit_year"] or 2001)
+        return {
+            **row,
+            "text": new,
+            "starts": [each.start for each in done],
+            "ends": [each.end for each in done],
+            "kinds": [each.kind for each in done],
+            "categories": [each.category for each in done],
+        }
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The ensemble with its context. Learned members share one look at a text and the dictionary's hits."""
+
+    members: tuple[Annotator, ...]
+    hits: Annotator | None = None
+    """Whose hits the learned members take as features; None where there are none."""
+
+    def read(self, text: str, low: str | None = None) -> list[Span]:
+        """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
+        else's are not asserted."""
+        answers = self.answers(text)
+        return context.judged(text, lowered(text) if low is None else low, resolve(len(text), answers))
+
+    def answers(self, text: str) -> list[Sequence[Span]]:
+        """What each member says, in the members' order."""
+        looked, hit_spans = None, None
+        answers: list[Sequence[Span]] = []
+        for member in self.members:
+            look_at = getattr(member, "annotate_looked", None)
+            if look_at is None:
+                spans = member.annotate(text)
+                hit_spans = spans if member is self.hits else hit_spans
+            else:
+                if looked is None:
+                    from leeward.notes.learned import look
+
+                    if hit_spans is None and self.hits is not None:
+                        hit_spans = self.hits.annotate(text)
+                    looked = look(text, hit_spans or ())
+                spans = look_at(text, looked)
+            answers.append(spans)
+        return answers
+
+
+def shipped_members() -> tuple[str, ...]:
+    """The members that are there: learned ones only where their models are."""
+    from leeward.notes.learned import shipped
+
+    there = {file.name.split(".")[0] for file in shipped().iterdir()} if shipped().is_dir() else set()
+    return tuple(name for name in MEMBERS if name in ("rules", "dictionary") or name in there)
+
+
+@cache
+def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
+    """The reader with the named members; built once in a process.
+
+    Raises
+    ------
+    BadInput
+        An unknown member, a lexicon that cannot be read, or a model that is not there.
+    """
+    for name in members:
+        if name not in MEMBERS:
+            raise BadInput(f"there is no annotator `{name}`; there are {', '.join(MEMBERS)}.")
+    learned = [name for name in members if name in ("svm", "crf")]
+    built: dict[str, Annotator] = {}
+    if "rules" in members:
+        built["rules"] = Rules()
+    if "dictionary" in members:
+        built["dictionary"] = _dictionary(lexicon)
+    hits: Any = None
+    if learned:
+        from leeward.notes.learned import load
+
+        # The shipped models were trained with the project's own dictionary.
+        hits = _dictionary("leeward")
+        built |= {name: load(name, dictionary=hits) for name in learned}
+    return Reader(tuple(built[name] for name in members), hits)
+
+
+@cache
+def _dictionary(lexicon: str) -> Annotator:
+    from leeward.notes.dictionary import Dictionary
+    from leeward.notes.lexicon import Lexicon
+
+    return Dictionary(Lexicon.load(lexicon))

@@ -1,0 +1,309 @@
+"""Notes from files: a folder of texts, CSV, TSV, Parquet, JSON lines, or FHIR's DocumentReference.
+
+Every way gives one frame: `row` (counted in the whole input from 1), `file`, `note`, `patient`, the metadata of
+`pipeline.KNOWN`, `text`; all but `row` as text. Errors name file and row, never what stands there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from leeward.errors import BadInput
+from leeward.notes.pipeline import KNOWN
+
+LONGEST = 1_000_000
+"""Characters of a note; beyond, it is a file of many notes."""
+
+TEXTS = (".txt", ".text", ".note")
+TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson")
+SHOWN = 5
+"""Row numbers that a message names."""
+
+ALSO = {
+    "sex": ("gender",),
+    "birth_date": ("dob", "birthdate", "date_of_birth"),
+    "zip": ("zip_code", "zipcode", "postal_code"),
+    "place": ("city", "location"),
+    "text": ("note_text", "transcription", "content"),
+    "patient": ("patient_id", "pid", "subject_id", "person_id"),
+    "note": ("note_id", "id", "document_id"),
+    "date": ("visit_date", "note_date", "charttime", "chartdate"),
+    "race": ("ethnicity",),
+}
+"""Other names of columns that are taken where the first is missing."""
+
+COLUMNS = ("note", "patient", "text", *KNOWN)
+
+
+def read(
+    path: str | Path, columns: Mapping[str, str] | None = None, metadata: str | Path | None = None
+) -> pl.DataFrame:
+    """The notes of a path.
+
+    Parameters
+    ----------
+    path
+        A folder of texts (a subfolder is a patient; without subfolders each text is a patient of its own), a table,
+        or FHIR NDJSON (a file or folder).
+    columns
+        `text`, `patient`, `note` or a name of `KNOWN` -> the table's column; otherwise the columns have these names
+        or those in `ALSO`.
+    metadata
+        A table with the column `patient` or `note` and any of `KNOWN`: what registration knows.
+
+    Raises
+    ------
+    BadInput
+        Whatever cannot be read; an empty note, one longer than `LONGEST`, one that holds binary data or two encodings.
+    """
+    given = Path(path)
+    if not given.exists():
+        raise BadInput(f"{given.name}: no such file or folder.")
+    frame = _checked(_read(given, dict(columns or {})), given.name)
+    if metadata is not None:
+        frame = _registered(frame, Path(metadata))
+    return frame.select("row", "file", "note", "patient", *KNOWN, "text")
+
+
+def _read(path: Path, columns: Mapping[str, str]) -> pl.DataFrame:
+    if path.is_dir():
+        texts = sorted(f for f in path.rglob("*") if f.is_file() and f.suffix.lower() in TEXTS)
+        if texts:
+            return _of_texts(path, texts)
+        tables = sorted(f for f in path.iterdir() if f.is_file() and _ending(f) in TABLES)
+        if not tables:
+            raise BadInput(f"{path.name}: the folder has no notes ({', '.join(TEXTS + TABLES)}).")
+        if any(_is_fhir(f) for f in tables):
+            return _of_fhir(path)
+        return pl.concat([_of_table(f, columns) for f in tables])
+    if path.suffix.lower() in TEXTS:
+        return _of_texts(path.parent, [path])
+    if _is_fhir(path):
+        return _of_fhir(path)
+    return _of_table(path, columns)
+
+
+def _of_texts(folder: Path, files: Sequence[Path]) -> pl.DataFrame:
+    rows = []
+    for file in files:
+        owner = file.relative_to(folder).parts[0] if file.parent != folder else file.stem
+        rows.append(
+            {
+                "file": file.name,
+                "note": str(file.relative_to(folder)),
+                "patient": owner,
+                "text": _text_of(file),
+            }
+        )
+    return _framed(rows)
+
+
+def _text_of(file: Path) -> str:
+    raw = file.read_bytes()
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return raw.decode("utf-16")
+        except UnicodeDecodeError:
+            raise BadInput(
+                f"{file.name}: begins as UTF-16 and goes on otherwise; save it as UTF-8."
+            ) from None
+    if b"\0" in raw:
+        raise BadInput(f"{file.name}: is a binary file; notes are plain text in UTF-8.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{file.name}: line {line} is not UTF-8 (another or a mixed encoding); save the file as UTF-8."
+        ) from None
+
+
+def _of_table(file: Path, columns: Mapping[str, str]) -> pl.DataFrame:
+    ending = _ending(file)
+    if ending in (".parquet", ".pq"):
+        table = _parquet(file)
+    elif ending in (".jsonl", ".ndjson"):
+        table = _json_lines(file)
+    elif ending in (".csv", ".tsv", ".tab"):
+        table = _delimited(file)
+    else:
+        raise BadInput(
+            f"{file.name}: not a file of notes; give {', '.join(TEXTS + TABLES)} or a folder of them."
+        )
+    names = {name: _column(file, name, table.columns, columns) for name in COLUMNS}
+    if names["text"] is None:
+        raise BadInput(
+            f"{file.name}: no column 'text' among {', '.join(table.columns)}; name it with --column text=NAME."
+        )
+    number = pl.int_range(1, table.height + 1, dtype=pl.Int64).cast(pl.String)
+    chosen = [
+        pl.col(source).cast(pl.String).alias(name)
+        if source is not None
+        else pl.lit(None, pl.String).alias(name)
+        for name, source in names.items()
+    ]
+    frame = table.select(*chosen, pl.lit(file.name).alias("file"), number.alias("_number"))
+    return frame.with_columns(
+        pl.col("note").fill_null(pl.col("_number")),
+        (pl.col("patient") if names["patient"] else pl.col("_number")).alias("patient"),
+    ).select("file", *COLUMNS)
+
+
+def _column(file: Path, name: str, there: Sequence[str], columns: Mapping[str, str]) -> str | None:
+    if name in columns:
+        if columns[name] not in there:
+            raise BadInput(f"{file.name}: no column '{columns[name]}' among {', '.join(there)}.")
+        return columns[name]
+    folded = {column.lower(): column for column in reversed(there)}
+    return next((folded[each] for each in (name, *ALSO.get(name, ())) if each in folded), None)
+
+
+def _parquet(file: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file)
+    except (pl.exceptions.PolarsError, OSError):
+        raise BadInput(f"{file.name}: is no Parquet file, or a damaged one.") from None
+
+
+def _delimited(file: Path) -> pl.DataFrame:
+    """A CSV or TSV file with every row as wide as its header."""
+    from leeward.cohort.readers.delimited import batches, header
+
+    names = header(file)
+    if len(set(names)) < len(names):
+        raise BadInput(f"{file.name}: two columns have the same name; rename one of them.")
+    frames = [pl.DataFrame(pl.from_arrow(batch)) for batch in batches(file, names)]
+    if not frames:
+        raise BadInput(f"{file.name}: has a header and no notes.")
+    table = pl.concat(frames)
+    return table.with_columns(pl.when(pl.all() != "").then(pl.all()))
+
+
+def _json_lines(file: Path) -> pl.DataFrame:
+    rows = [row for _, row in _json_rows(file)]
+    if not rows:
+        raise BadInput(f"{file.name}: has no notes.")
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    as_text = [{key: None if row.get(key) is None else str(row[key]) for key in keys} for row in rows]
+    return pl.DataFrame(as_text, schema=dict.fromkeys(keys, pl.String))
+
+
+def _json_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    number = 0
+    with file.open("rb") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            number += 1
+            try:
+                row = json.loads(line)
+            except UnicodeDecodeError:
+                raise BadInput(f"{file.name}: row {number} is not UTF-8; save the file as UTF-8.") from None
+            except ValueError:
+                raise BadInput(
+                    f"{file.name}: row {number} is not JSON; one whole object a line is needed."
+                ) from None
+            if not isinstance(row, dict):
+                raise BadInput(f'{file.name}: row {number} is no JSON object; a note is {{"text": …}}.')
+            yield number, row
+
+
+def _is_fhir(file: Path) -> bool:
+    """Whether the first line of a JSON file says that it is a FHIR resource."""
+    name = file.name.lower().removesuffix(".gz")
+    if not name.endswith((".jsonl", ".ndjson")):
+        return False
+    if file.name.lower().endswith(".gz"):
+        return True
+    with file.open("rb") as stream:
+        return b'"resourceType"' in stream.read(4096)
+
+
+def _of_fhir(path: Path) -> pl.DataFrame:
+    """Notes of DocumentReference, with sex, birth date and race of Patient where it is beside them."""
+    from leeward.cohort.readers import read as read_cohort
+
+    cohort = read_cohort(path, format="fhir")
+    if cohort.notes is None or not cohort.notes.height:
+        raise BadInput(f"{path.name}: no DocumentReference with readable text.")
+    notes = cohort.notes.with_columns(pl.all().cast(pl.String), pl.lit(path.name).alias("file"))
+    if cohort.patients is not None:
+        people = cohort.patients.with_columns(pl.all().cast(pl.String))
+        kept = [c for c in ("gender", "birth_date", "race") if c in people.columns]
+        notes = notes.join(people.select("patient", *kept), on="patient", how="left", maintain_order="left")
+        notes = notes.rename({"gender": "sex"} if "gender" in kept else {})
+    return _framed(notes.to_dicts())
+
+
+def _framed(rows: Iterable[Mapping[str, str | None]]) -> pl.DataFrame:
+    names = ("file", *COLUMNS)
+    return pl.DataFrame(
+        [{name: row.get(name) for name in names} for row in rows], schema=dict.fromkeys(names, pl.String)
+    )
+
+
+def _checked(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The frame with row numbers, or what is wrong with its first bad rows."""
+    if not frame.height:
+        raise BadInput(f"{name}: has no notes.")
+    frame = frame.with_row_index("row", offset=1).with_columns(
+        pl.col("row").cast(pl.Int64), (pl.int_range(pl.len()).over("file") + 1).alias("at")
+    )
+    text = pl.col("text")
+    wrong = (
+        (text.is_null() | (text.str.strip_chars() == ""), "has an empty note; remove it or fill it in"),
+        (text.str.contains("\0", literal=True), "holds binary data; notes are plain text"),
+        (
+            text.str.contains("\ufffd", literal=True) | text.str.contains("[\u0080-\u009f]"),
+            "has characters of a broken or mixed encoding; save the source as UTF-8",
+        ),
+        (
+            text.str.len_chars() >= LONGEST,
+            f"has a note of {LONGEST:,} characters or more; split it into its notes",
+        ),
+        (pl.col("patient").is_null(), "has a note without a patient; fill the column in"),
+    )
+    for condition, told in wrong:
+        bad = frame.filter(condition)
+        if bad.height:
+            raise BadInput(f"{_where(bad)} {told}.")
+    return frame
+
+
+def _where(bad: pl.DataFrame) -> str:
+    first = bad.row(0, named=True)
+    rows = bad.filter(pl.col("file") == first["file"])["at"].head(SHOWN).to_list()
+    numbers = ", ".join(map(str, rows)) + (", …" if bad.height > len(rows) else "")
+    label = "row" if bad.height == 1 else "rows"
+    return f"{first['file']}: {label} {numbers}" + (
+        f" ({bad.height:,} in all) each" if bad.height > 1 else ""
+    )
+
+
+def _registered(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
+    """The notes with what a table of registration says of their patients (or of the notes themselves)."""
+    if not file.is_file():
+        raise BadInput(f"--metadata {file.name}: no such file.")
+    ending = _ending(file)
+    table = _parquet(file) if ending in (".parquet", ".pq") else _delimited(file)
+    by = next((c for c in ("note", "patient") if _column(file, c, table.columns, {}) is not None), None)
+    if by is None:
+        raise BadInput(
+            f"--metadata {file.name}: no column 'patient' or 'note' among {', '.join(table.columns)}."
+        )
+    names = {name: _column(file, name, table.columns, {}) for name in (by, *KNOWN)}
+    kept = [name for name in KNOWN if names[name] is not None]
+    facts = table.select(pl.col(str(names[n])).cast(pl.String).alias(n) for n in (by, *kept))
+    if facts[by].n_unique() < facts.height:
+        raise BadInput(f"--metadata {file.name}: a {by} has several rows; one is needed.")
+    joined = frame.join(facts, on=by, how="left", suffix="_known", maintain_order="left")
+    return joined.with_columns(pl.coalesce(f"{n}_known", n).alias(n) for n in kept).select(frame.columns)
+
+
+def _ending(file: Path) -> str:
+    endings = [e.lower() for e in file.suffixes if e.lower() != ".gz"]
+    return endings[-1] if endings else ""

@@ -1,0 +1,79 @@
+"""The review page: notes with their spans coloured, for the custodian's spot check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.notes.spans import Span
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A note as the page shows it: its number in the table, its row of the table, its text and spans."""
+
+    number: int
+    row: Mapping[str, Any]
+    text: str
+    spans: Sequence[Span]
+
+
+def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
+    """The page as HTML, one file that opens offline.
+
+    Parameters
+    ----------
+    total : how many notes there are, of which `notes` are a sample.
+    names : concept id -> preferred name, for the terms of the table.
+    figures : counts of spans by kind and category, for the head of the page.
+    """
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise BadInput("The review page needs Jinja2; install Leeward anew.") from None
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("leeward.notes"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    shown = [
+        {
+            "note": note,
+            "pieces": pieces(note.text, note.spans),
+            "told": told(note.row),
+            "terms": note.row["terms"],
+        }
+        for note in notes
+    ]
+    return environment.get_template("review.html.j2").render(
+        notes=shown, total=total, names=names, figures=figures
+    )
+
+
+def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
+    """The text cut at its spans, in order; between spans the span is None."""
+    cut: list[tuple[str, Span | None]] = []
+    past = 0
+    for span in spans:
+        if span.start > past:
+            cut.append((text[past : span.start], None))
+        cut.append((text[span.start : span.end], span))
+        past = span.end
+    if past < len(text):
+        cut.append((text[past:], None))
+    return cut
+
+
+def told(row: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
+    """Name, value, source and whether sources disagree, of each quasi-identifier that the table has."""
+    when = f"{row['visit_year']}-{row['visit_month']:02d}" if row["visit_month"] else ""
+    values = [("visit", when)] + [(name, row[name]) for name in ("age", "sex", "race", "zip", "place")]
+    return [
+        (name, str(value), row[f"{name}_source"], name in row["disagrees"])
+        for name, value in values
+        if value not in (None, "")
+    ]
