@@ -5,9 +5,12 @@ Nothing here adds noise and nothing here is for a recipient's eyes: `answering` 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,9 +30,13 @@ from leeward.queries.query import (
     month_number,
     quoted,
 )
+from leeward.queries.ranges import Ranges
 from leeward.queries.vocabulary import Terms, Vocabulary, nearest
 
 Unit = Literal["patient", "note"]
+
+LAST_SIGN = "\U0010ffff"
+"""Sorts after every text that continues a beginning."""
 
 KEPT = 4096
 """Bitmaps of terms, nodes and conditions that are kept in memory."""
@@ -62,6 +69,7 @@ class Index:
         for column, value, offset, length in zip(*columns, strict=True):
             self._places[column][value] = (offset, length)
         self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._ranges: dict[str, tuple[Ranges, list[Any]]] = {}
 
     @staticmethod
     def open(path: str | Path) -> Index:
@@ -150,8 +158,9 @@ class Index:
         bins (in the first ones, in the order of `values`), so the counts of two data sets that differ in one patient
         differ by at most `most` in sum; rows beyond are left out too where rows are counted.
         """
+        qid = self.meta.qid(qid).name
         rows = self.matching(query)
-        bins = [rows & self._condition(self._bin(qid, value)) for value in values]
+        bins = [rows & self.bitmap(qid, self._bin(qid, value).low) for value in values]
         if most is None or self.meta.qid(qid).per_patient:
             return np.array([self.size_of(each, unit) for each in bins], np.int64)
         used = np.zeros(self.patients, np.int32)
@@ -174,11 +183,19 @@ class Index:
         """The rows that match; not to be changed. Exact."""
         resolved = self.resolve(query)
         parts = [self._term(name) for name in resolved.terms]
-        parts += [self._condition(predicate) for predicate in resolved.predicates]
+        ranges = []
+        for predicate in resolved.predicates:
+            if predicate.kind == "equals":
+                parts.append(self.bitmap(predicate.qid, predicate.low))
+            else:
+                ranges.append(predicate)
         parts.sort(key=len)
         found = parts[0]
         for other in parts[1:]:
             found = found & other
+        for predicate in ranges:
+            values, first, end = self._places_of(predicate)
+            found = values.within(found, first, end)
         return found
 
     def size_of(self, rows: BitMap, unit: Unit = "patient") -> int:
@@ -216,6 +233,17 @@ class Index:
             last[self.rows - 1] = True
         return np.packbits(last, bitorder="little").view(np.uint64)
 
+    def rows_with(self, column: str, name: str) -> BitMap:
+        """The rows with a canonical name of the vocabulary (`column` empty) or a value; not to be changed. Exact."""
+        return self.bitmap(column, name) if column else self._term(name)
+
+    def stretches(self, patients: int) -> list[tuple[int, int]]:
+        """The rows of so many patients at a time: (first, end)."""
+        if self._patient_of_row is None:
+            return [(low, min(low + patients, self.rows)) for low in range(0, self.rows, patients)]
+        cuts = np.searchsorted(self._patient_of_row, np.arange(0, self.patients, patients)).tolist()
+        return list(pairwise([*cuts, self.rows]))
+
     def bitmap(self, column: str, value: str) -> BitMap:
         """The rows with a term (`column` empty) or a value; empty where no row has it. Not to be changed."""
         place = self._places[column].get(value)
@@ -233,17 +261,23 @@ class Index:
         found = self._kept.get(key)
         return self._union(key, "", self.terms.expand(name, self._places[""])) if found is None else found
 
-    def _condition(self, predicate: Predicate) -> BitMap:
+    def _places_of(self, predicate: Predicate) -> tuple[Ranges, int, int]:
+        """The values of a range or beginning: all of the quasi-identifier's in order, the first meant, the end."""
         qid = self.meta.qid(predicate.qid)
-        held = self._places[qid.name]
-        if predicate.kind == "equals":
-            return self.bitmap(qid.name, predicate.low)
+        known = self._ranges.get(qid.name)
+        if known is None:
+            values = self.values(qid.name)
+            ranges = Ranges(values, partial(self.bitmap, qid.name), self.rows)
+            known = self._ranges[qid.name] = (
+                ranges,
+                list(values) if qid.kind == "text" else [_number(qid, value) for value in values],
+            )
+        ranges, order = known
         if predicate.kind == "prefix":
-            wanted = [value for value in held if value.startswith(predicate.low)]
-        else:
-            low, high = _number(qid, predicate.low), _number(qid, predicate.high)
-            wanted = [value for value in held if low <= _number(qid, value) <= high]
-        return self._union(predicate, qid.name, wanted)
+            first = bisect_left(order, predicate.low)
+            return ranges, first, bisect_left(order, predicate.low + LAST_SIGN, lo=first)
+        low, high = _number(qid, predicate.low), _number(qid, predicate.high)
+        return ranges, bisect_left(order, low), bisect_right(order, high)
 
     def _bin(self, qid: str, value: str) -> Predicate:
         found = self._typed(Predicate(qid, "equals", value.casefold()))
