@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Lexicon
-from leeward.notes.lexicon.tables import read_concepts
+from leeward.notes.lexicon.tables import lines, read_concepts
 
 OWN_FILES = {
     "symptoms": "symptom",
@@ -56,8 +56,25 @@ def _table(path: Path) -> Lexicon:
 
 
 def _formats() -> dict[str, Callable[[Path], Lexicon]]:
-    return {"csv": _table}
+    from leeward.notes.lexicon import obo, omop, snomed, umls
+
+    return {"csv": _table, "omop": omop.load, "obo": obo.load, "umls": umls.load, "snomed": snomed.load}
 
 
 def _guess(path: Path) -> str:
-    return "csv"
+    """The layout by the name of the file, or of the files in the folder; a table is OMOP if it has concept_id."""
+    names = [f.name.lower() for f in path.rglob("*")] if path.is_dir() else [path.name.lower()]
+    for layout, ours in (
+        ("umls", lambda n: n.startswith("mrconso.rrf")),
+        ("snomed", lambda n: n.startswith("sct2_description_")),
+        ("omop", lambda n: n in ("concept.csv", "concept.csv.gz")),
+        ("obo", lambda n: n.endswith((".obo", ".obo.gz"))),
+    ):
+        if any(map(ours, names)):
+            return layout
+    if path.is_dir():
+        raise BadInput(
+            f"{path.name}: this folder holds no vocabulary that is known here; it needs CONCEPT.csv (OMOP), "
+            "MRCONSO.RRF and MRSTY.RRF (UMLS), or sct2_Description_*.txt and sct2_Concept_*.txt (SNOMED CT)."
+        )
+    return "omop" if "concept_id" in next(lines(path), "").lower() else "csv"

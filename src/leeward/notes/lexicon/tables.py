@@ -30,16 +30,16 @@ def lines(path: Path) -> Iterator[str]:
         raise BadInput(f"{path.name}: cannot be read ({problem.strerror or problem}).") from None
 
 
-def rows(path: Path, columns: Sequence[str], *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
+def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Row number and cells of the asked columns, in their order, of a file with a header.
 
-    Tabs part the cells if the header has one, else commas. Names of columns are compared in lower case. Cells
-    are stripped of outer blanks. `quoted` is False for formats in which a quote is just a character.
+    Tabs part the cells if the header has one, and then a quote is just a character, else commas. Names of columns
+    are compared in lower case. Cells are stripped of outer blanks.
     """
     source = lines(path)
     header_line = next(source, "")
     delimiter = "\t" if "\t" in header_line else ","
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     header = [
         h.strip().lower() for h in next(csv.reader([header_line], delimiter=delimiter, quoting=quoting), [])
     ]
@@ -51,7 +51,7 @@ def rows(path: Path, columns: Sequence[str], *, quoted: bool = True) -> Iterator
             f"{path.name}, row 1: no column {missing[0]!r}; the header has {', '.join(map(repr, header[:12]))}."
         )
     places = [header.index(c) for c in columns]
-    reader = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=quoted)
+    reader = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=quoting == csv.QUOTE_MINIMAL)
     row = 2
     try:
         for cells in reader:
@@ -63,7 +63,26 @@ def rows(path: Path, columns: Sequence[str], *, quoted: bool = True) -> Iterator
                 yield row, [cells[p].strip() for p in places]
             row = reader.line_num + 2
     except csv.Error:
-        raise BadInput(f"{path.name}, row {row}: the quotes do not match; correct this row.") from None
+        raise BadInput(f"{path.name}, row {row}: not a row of cells; do the quotes match?") from None
+
+
+def plain_rows(
+    path: Path, delimiter: str, cells: int, columns: dict[str, int]
+) -> Iterator[tuple[int, list[str]]]:
+    """Row number and the cells at the places given by `columns`, of a file without header or quotes whose rows
+    have `cells` cells or more. Raises BadInput naming file and row.
+    """
+    places = list(columns.values())
+    for row, line in enumerate(lines(path), start=1):
+        parts = line.rstrip("\r\n").split(delimiter)
+        if len(parts) >= cells:
+            yield row, [parts[p].strip() for p in places]
+        elif line.strip():
+            missing = [c for c, p in columns.items() if p >= len(parts)] or ["of the last places"]
+            raise BadInput(
+                f"{path.name}, row {row}: {len(parts)} cells where {cells} are needed; "
+                f"the column {missing[0]!r} is missing."
+            )
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
