@@ -110,8 +110,36 @@ def test_separated_groups_have_no_regression_and_few_cases_no_test() -> None:
     separated = Phenotypes(("1",), 20, np.array([0, 10]), cases, np.array([0, 0]), np.zeros(0, np.int64))
     row = phewas.scan(separated, people, ["snp"]).row(0, named=True)
     assert row["beta"] is None and row["p"] is None and row["p_allelic"] < 1e-6
+    assert row["regression"] == "separated"
     few = phewas.scan(separated, people, ["snp"], min_cases=11).row(0, named=True)
-    assert few["p_allelic"] is None and few["cases"] == 10
+    assert few["p_allelic"] is None and few["cases"] == 10 and few["regression"] == "few"
+
+
+@pytest.mark.parametrize("covariate", ["sex", "age"])
+def test_a_covariate_that_separates_or_tells_nothing_is_said(covariate: str) -> None:
+    """All cases are women, or all are above 65: no finite coefficient; a constant column adds nothing."""
+    draws = np.random.Generator(np.random.Philox(key=3))
+    people = pl.DataFrame(
+        {"snp": draws.integers(0, 3, 200), "sex": np.arange(200) // 100, "age": np.linspace(20, 90, 200)}
+    ).with_columns(same=pl.lit(1.0))
+    cases = np.arange(150, 200)
+    phenotypes = Phenotypes(("1",), 200, np.array([0, 50]), cases, np.array([0, 0]), np.zeros(0, np.int64))
+    row = phewas.scan(phenotypes, people, ["snp"], [covariate]).row(0, named=True)
+    assert row["regression"] == "separated" and row["beta"] is None and row["p_allelic"] is not None
+    row = phewas.scan(phenotypes, people, ["snp"], ["same"]).row(0, named=True)
+    assert row["regression"] == "collinear"
+    assert phewas.scan(phenotypes, people, ["snp"]).row(0, named=True)["regression"] == "fitted"
+
+
+def test_the_share_of_the_kernel_is_the_logistic_function() -> None:
+    from scipy.special import expit
+
+    from leeward.measure.phewas_kernels import shares
+
+    scores = np.concatenate([np.linspace(-40, 40, 4001), [-800.0, -700.0, 0.0, 700.0, 800.0]])
+    found, room = np.empty(len(scores)), np.empty((2, len(scores)))
+    shares(scores.copy(), len(scores), room[0], room[1], found)
+    assert found == pytest.approx(expit(scores), rel=1e-14, abs=1e-300)
 
 
 @given(
@@ -178,6 +206,7 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
     assert bonferroni["original"] >= 1 and bonferroni["lost"] == 0
     row = next(row for row in found["tests"] if row["phecode"] == "401.1")
     assert row["p_original"] < 1e-6 and row["p_anonymized"] < 1e-6 and row["effect"] > 0.5
+    assert found["regressions"]["original"]["separated"] == 0 < found["regressions"]["original"]["fitted"]
     page = result.report.read_text()
     assert "Associations lost and false" in page and "snp: volcano plot" in page and page.count("<svg") >= 4
 

@@ -197,6 +197,7 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
         "min_codes": min_codes,
         "min_cases": min_cases,
         "phecodes": {"original": _tested(original, test), "anonymized": _tested(anonymized, test)},
+        "regressions": {"original": _regressions(original), "anonymized": _regressions(anonymized)},
         "comparison": comparison.to_dicts(),
         "totals": phewas.totals(comparison),
         "tests": _listed(original, anonymized, test, mapping),
@@ -248,6 +249,12 @@ def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
 def _tested(results: pl.DataFrame, test: str) -> int:
     column = "p" if test == "logistic" else "p_allelic"
     return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
+
+
+def _regressions(results: pl.DataFrame) -> dict[str, int]:
+    """What became of the regressions (`phewas.OUTCOMES`), over all predictors."""
+    counts = dict(results.group_by("regression").len().rows())
+    return {name: int(counts.get(name, 0)) for name in phewas.OUTCOMES}
 
 
 def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> list[dict[str, Any]]:

@@ -200,6 +200,7 @@ def associations(measures: Figures) -> list[Section]:
         f"{sums['bonferroni']['original']:,} were lost. Lost: significant in the original only. "
         "False: in the release only."
     )
+    intro += without_regression(found)
     table = Table("Associations lost and false", columns, rows)
     plots = [
         plot
@@ -207,6 +208,32 @@ def associations(measures: Figures) -> list[Section]:
         for plot in visits_charts.of_predictor(predictor, found["tests"])
     ]
     return [Section("Associations (PheWAS)", (intro, table)), Section("Associations, plotted", tuple(plots))]
+
+
+def without_regression(found: Figures) -> str:
+    """Why tests have no p, where the test is a regression."""
+    if found["test"] != "logistic":
+        return ""
+    parts = []
+    for where, name in (("the original", "original"), ("the release", "anonymized")):
+        outcomes = found["regressions"][name]
+        reasons = [
+            f"{number(outcomes[reason])} {words}"
+            for reason, words in (
+                (
+                    "separated",
+                    "because a column separates cases from controls, so that no finite coefficient exists",
+                ),
+                ("collinear", "because a column tells nothing new among these people"),
+                ("few", f"because there are fewer than {found['min_cases']} cases or controls"),
+            )
+            if outcomes[reason]
+        ]
+        if reasons:
+            parts.append(
+                f" In {where} regressions are missing: {'; '.join(reasons)}. They have no p and count nowhere."
+            )
+    return "".join(parts)
 
 
 def plain_words(release: Release) -> Section:
