@@ -7,12 +7,24 @@ before a label does no harm.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONGEST = 44
 """Characters before a colon among which a label is looked for."""
 
 _STOPS = "\n\t|;:"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A table of labels, lower case -> meaning."""
+
+    meanings: Mapping[str, str]
+    lasts: frozenset[str] = field(init=False, repr=False)
+    """The last words of all labels: before most colons of a text stands none of them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lasts", frozenset(label.rpartition(" ")[2] for label in self.meanings))
 
 
 @dataclass(frozen=True)
@@ -25,8 +37,8 @@ class Label:
     meaning: str
 
 
-def find(text: str, low: str, table: Mapping[str, str], *, alone: bool = False) -> list[Label]:
-    """The labels of `table` (lower case -> meaning) in a text, ascending.
+def find(text: str, low: str, table: Labels, *, alone: bool = False) -> list[Label]:
+    """The labels of a table in a text, ascending.
 
     `low` is the text in lower case, character by character. What a label labels ends at the next label. With
     `alone`, a line that is nothing but a label counts too.
@@ -58,24 +70,29 @@ def line_end(text: str, start: int, end: int) -> int:
     return stop
 
 
-def _before(text: str, low: str, colon: int, table: Mapping[str, str]) -> tuple[int, str] | None:
+def _before(text: str, low: str, colon: int, table: Labels) -> tuple[int, str] | None:
     """The longest label of the table that ends at `colon`."""
     stop = colon
     while stop > 0 and text[stop - 1] in " #.*":
         stop -= 1
+    last = stop
+    while last > 0 and low[last - 1] not in " ,\n\t|;:":
+        last -= 1
+    if low[last:stop] not in table.lasts:
+        return None
     first = max(0, colon - LONGEST)
     for sign in _STOPS:
         first = max(first, text.rfind(sign, first, stop) + 1)
     start = first
     while start < stop:
         if low[start].isalpha() and (start == 0 or not low[start - 1].isalnum()):
-            meaning = table.get(low[start:stop])
+            meaning = table.meanings.get(low[start:stop])
             if meaning is not None:
                 return start, meaning
-        blank = text.find(" ", start, stop)
-        comma = text.find(",", start, stop)
-        following = min(at for at in (blank, comma, stop) if at >= 0) + 1
-        start = following
+        blank, comma = text.find(" ", start, stop), text.find(",", start, stop)
+        start = (blank if comma < 0 or 0 <= blank < comma else comma) + 1
+        if not start:
+            return None
     return None
 
 
@@ -86,7 +103,7 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _lines(text: str, low: str, table: Mapping[str, str]) -> list[tuple[int, int, str]]:
+def _lines(text: str, low: str, table: Labels) -> list[tuple[int, int, str]]:
     found = []
     start = 0
     while start < len(text):
@@ -94,7 +111,7 @@ def _lines(text: str, low: str, table: Mapping[str, str]) -> list[tuple[int, int
         end = len(text) if end < 0 else end
         if 2 < end - start <= LONGEST:
             line = low[start:end]
-            meaning = table.get(line.strip(" \t\r*#=-_."))
+            meaning = table.meanings.get(line.strip(" \t\r*#=-_."))
             if meaning is not None:
                 found.append((start, min(end + 1, len(text)), meaning))
         start = end + 1

@@ -21,14 +21,15 @@ from leeward.notes.spans import Span
 
 Value = int | str | date
 
+READ = ("age", "sex", "age_sex", "race", "zip", "place")
+"""Fields that hold a quasi-identifier, beside those of dates."""
+
 OLDEST = demographics.OLDEST + 1
 """Ages above 89 stand in the table as 90."""
 
-KNOWN = {
-    label: meaning
-    for label, meaning in FIELDS.items()
-    if meaning not in ("name", "other_id", "device", "fax")
-}
+TABLE = labels.Labels(
+    {label: meaning for label, meaning in FIELDS.items() if meaning in ("visit_date", "other_date", *READ)}
+)
 BIRTH = frozenset({"dob", "d.o.b", "date of birth", "birth date", "birthdate", "born"})
 
 
@@ -52,7 +53,7 @@ def of_note(
     spans : of the ensemble, ascending.
     known : metadata: `date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`, each text or None.
     """
-    fields = labels.find(text, low, KNOWN)
+    fields = labels.find(text, low, TABLE)
     registered = _registered(known)
     written = _written(text, low, spans, fields, registered)
     told: dict[str, Found] = {}

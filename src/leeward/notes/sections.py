@@ -64,6 +64,8 @@ HEADINGS: dict[str, str] = {
 }
 """Heading, lower case, to topic."""
 
+TABLE = labels.Labels(HEADINGS)
+
 
 @dataclass(frozen=True)
 class Section:
@@ -76,7 +78,7 @@ class Section:
 
 def find(text: str, low: str) -> list[Section]:
     """The sections of a text, ascending; before the first heading nothing is said to be anybody's."""
-    found = labels.find(text, low, HEADINGS, alone=True)
+    found = labels.find(text, low, TABLE, alone=True)
     return [Section(label.value, label.end, label.meaning) for label in found]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leeward.notes import labels
 from leeward.notes.ensemble import resolve
 from leeward.notes.rules import capitals, contacts, dates, demographics, names, numbers, places
-from leeward.notes.rules.fields import FIELDS
+from leeward.notes.rules.fields import TABLE
 from leeward.notes.spans import Span
 
 _VISIT = re.compile(
@@ -40,7 +40,7 @@ class Rules:
 
 def _found(text: str) -> Iterator[Span]:
     low = dates.lowered(text)
-    fields = labels.find(text, low, FIELDS)
+    fields = labels.find(text, low, TABLE)
     words = capitals.find(text)
     yield from contacts.find(text, low)
     yield from numbers.find(text, low, fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leeward.notes.labels import Labels
 from leeward.notes.rules.words import words
 
 FIELDS: dict[str, str] = {
@@ -105,6 +106,8 @@ FIELDS: dict[str, str] = {
     if label.strip()
 }
 """Label, lower case, to what it labels."""
+
+TABLE = Labels(FIELDS)
 
 NUMBERS = words("""ssn record_number plan_number account_number licence_number vehicle device other_id""")
 """Meanings whose value is a number or code."""

@@ -256,14 +256,18 @@ def _treated_at(
 def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
     """Cities, counties, states and countries."""
     i = 0
+    # Before none of these words stands a city that only its state tells.
+    states = {k for k, c in enumerate(capitals) if c.word in ABBREVIATIONS or c.low in STATES}
     while i < len(capitals):
         count, certain = _known(text, capitals, i)
-        state = _state_after(text, capitals, i + max(count, 1) - 1)
-        if not count and state is None:
-            state, more = _city_before_state(text, capitals, i)
-            count = more if state is not None else 0
-        elif state is not None and not count:
-            count = 1
+        state = None
+        if states and not states.isdisjoint(range(i + 1, i + 5)):
+            state = _state_after(text, capitals, i + max(count, 1) - 1)
+            if not count and state is None:
+                state, more = _city_before_state(text, capitals, i)
+                count = more if state is not None else 0
+            elif state is not None and not count:
+                count = 1
         if count and capitals[i].low in NO_NAME and not certain:
             i += 1
             continue
@@ -290,28 +294,22 @@ def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
 
 def _known(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
     """How many words from `i` name a known place, and whether they name nothing else."""
-    for count in (3, 2, 1):
-        if i + count > len(capitals) or any(
-            gap(text, capitals[k], capitals[k + 1]) != " " for k in range(i, i + count - 1)
-        ):
-            continue
+    run = 1  # words side by side
+    while run < 4 and i + run < len(capitals) and gap(text, capitals[i + run - 1], capitals[i + run]) == " ":
+        run += 1
+    for count in range(min(run, 3), 0, -1) if capitals[i].low in _FIRSTS else ():
         name = " ".join(c.low for c in capitals[i : i + count])
         dotted = name.replace("st ", "st. ", 1) if name.startswith("st ") else name
         if name in STATES or name in COUNTRIES or dotted in CITIES:
             sure = count > 1 or (name not in GIVEN and name not in WORDS_TOO and name not in AMBIGUOUS)
             return count, sure
-        following = i + count
-        if (
-            count < 3
-            and following < len(capitals)
-            and capitals[following].low in ("county", "township", "parish")
-        ) and (
-            gap(text, capitals[following - 1], capitals[following]) == " " and capitals[i].low not in NO_NAME
-        ):
+    for count in range(1, run):
+        if capitals[i + count].low in ("county", "township", "parish") and capitals[i].low not in NO_NAME:
             return count + 1, True
     return 0, False
 
 
+_FIRSTS = frozenset(name.split()[0].rstrip(".") for name in (*STATES, *COUNTRIES, *CITIES))
 AMBIGUOUS = words(
     """mobile reading buffalo lincoln madison jackson washington houston lawrence salem concord gilbert
     chandler henderson garland irving irvine norfolk aurora augusta camden dover turkey china chile
