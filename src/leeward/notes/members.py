@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from leeward.notes import learned
-from leeward.notes.context import judged
-from leeward.notes.ensemble import resolve
+from leeward.notes.pipeline import Reader
 from leeward.notes.rules import Rules
-from leeward.notes.rules.dates import lowered
-from leeward.notes.spans import Span
+from leeward.notes.spans import Annotator, Span
 
 
 def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Span]]]:
@@ -19,32 +17,12 @@ def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Sp
     Every one is followed by ConText, so that what is asserted can be compared. `models` is a folder that
     `leeward notes train` wrote; the shipped models by default.
     """
-    rules, dictionary = Rules(), learned.own_dictionary()
-    svm, crf = (learned.load(name, models) for name in learned.NAMES)
-
-    def all_of(text: str) -> list[Span]:
-        hits = dictionary.annotate(text)
-        looked = learned.look(text, hits)
-        answers = [
-            rules.annotate(text),
-            hits,
-            svm.annotate_looked(text, looked),
-            crf.annotate_looked(text, looked),
-        ]
-        return resolve(len(text), answers)
-
-    found: dict[str, Callable[[str], Sequence[Span]]] = {
-        "rules": rules.annotate,
-        "dictionary": dictionary.annotate,
-        "svm": svm.annotate,
-        "crf": crf.annotate,
-        "ensemble": all_of,
+    dictionary = learned.own_dictionary()
+    one: dict[str, Annotator] = {
+        "rules": Rules(),
+        "dictionary": dictionary,
+        **{name: learned.load(name, models) for name in learned.NAMES},
     }
-    return {name: _judged(annotate) for name, annotate in found.items()}
-
-
-def _judged(annotate: Callable[[str], Sequence[Span]]) -> Callable[[str], Sequence[Span]]:
-    def with_context(text: str) -> Sequence[Span]:
-        return judged(text, lowered(text), annotate(text))
-
-    return with_context
+    readers = {name: Reader((member,), dictionary) for name, member in one.items()}
+    readers["ensemble"] = Reader(tuple(one.values()), dictionary)
+    return {name: reader.read for name, reader in readers.items()}

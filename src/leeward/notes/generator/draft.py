@@ -35,10 +35,17 @@ class Draft:
         self._length = end
 
     def term(self, text: str, category: str, concept: str, context: str) -> None:
-        """Write a health term, at times mistyped."""
+        """Write a health term, at times mistyped; with a capital at a beginning, and now and then elsewhere."""
+        if text[0].islower() and self.dice.chance(0.8 if self._begins() else 0.12):
+            text = text[0].upper() + text[1:]
         if self.slips and len(text) > 5 and self.dice.chance(self.slips):
             text = mistype(text, self.dice)
         self.mark(text, "HMI", category, concept, context)
+
+    def _begins(self) -> bool:
+        """Whether what is written next begins a line, a sentence or a field."""
+        last = self._pieces[-1].rstrip(" ")[-1:] if self._pieces else "\n"
+        return last in "\n.:?-"
 
     def note(self, name: str, group: str) -> AnnotatedNote:
         """What was written."""

@@ -150,9 +150,9 @@ Images are at {url} (viewed from {ip}).
 """,
     "close": """
 Sincerely, {signed}
-Reported by {signed}, {visit}
+Reported by {signed}, {signing}
 Attending: {doctor}
-Authenticated by {provider} {visit}
+Authenticated by {provider} {signing}
 Copy to: {other_signed}
 Beeper {pager}. {doctor}
 {nurse} {time}
@@ -160,8 +160,8 @@ With kind regards, {doctor}, {facility}
 Physician licence no. {licence}
 """,
     "tissue": """
-Lab no. {accession}. Tissue from the {side} colon, taken {visit} by {doctor}.
-{accession} received {visit} from {facility}.
+Lab no. {accession}. Tissue from the {side} colon, taken {signing} by {doctor}.
+{accession} received {signing} from {facility}.
 Part A, designated {last}: a piece of tan tissue, {size}.
 A jar marked {patient_plain} with number {mrn} contains tissue measuring {size}.
 Histology reveals {disease} without {-disease}.

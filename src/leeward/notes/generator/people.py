@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -111,9 +110,9 @@ def split_of(text: str) -> Split:
 @cache
 def pool(split: Split) -> Pool:
     """The pool of a split. Raises BadInput where Faker is not installed."""
-    male = _names(split, ("first_names_male",))
-    female = _names(split, ("first_names_female",))
-    last = _names(split, ("last_names",))
+    male = _names(split, LISTS[0])
+    female = _names(split, LISTS[1])
+    last = _names(split, LISTS[2])
     cities = tuple(
         (name, state)
         for name, _, state in (place.rpartition(" ") for place in _PLACES.split(";"))
@@ -149,33 +148,35 @@ def _facilities(
     return tuple(dict.fromkeys(made))
 
 
-def _names(split: Split, lists: tuple[str, ...]) -> tuple[str, ...]:
+LISTS = ("first_names_male", "first_names_female", "last_names")
+
+
+@cache
+def _training_names() -> frozenset[str]:
+    """Every name of the training pool, whatever list it stands on: a first name may be another's last name."""
+    shared = {name for locale in SHARED_LOCALES for each in LISTS for name in _listed(locale, each)}
+    own = {name for locale in TRAINING_LOCALES for each in LISTS for name in _listed(locale, each)}
+    return frozenset(own | {name for name in shared if split_of(name) == "training"})
+
+
+def _names(split: Split, which: str) -> tuple[str, ...]:
+    of_training = _training_names()
     found: list[str] = []
-    own = TRAINING_LOCALES if split == "training" else HELD_OUT_LOCALES
-    others: set[str] = set()
-    for locale in (*TRAINING_LOCALES, *SHARED_LOCALES):
-        kept = _listed(locale, lists)
-        others.update(name for name in kept if locale in TRAINING_LOCALES or split_of(name) == "training")
-    for locale in (*SHARED_LOCALES, *own):
-        names = _listed(locale, lists)
-        if locale in SHARED_LOCALES:
-            names = [name for name in names if (name in others) == (split == "training")]
-        elif split == "held-out":
-            names = [name for name in names if name not in others]
+    for locale in (*SHARED_LOCALES, *(TRAINING_LOCALES if split == "training" else HELD_OUT_LOCALES)):
+        names = [name for name in _listed(locale, which) if (name in of_training) == (split == "training")]
         found += names[:400]
     return tuple(found)
 
 
-def _listed(locale: str, lists: Iterable[str]) -> list[str]:
+@cache
+def _listed(locale: str, which: str) -> tuple[str, ...]:
     try:
         provider: Any = importlib.import_module(f"faker.providers.person.{locale}").Provider
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("faker"):
             raise
         raise BadInput("synthetic notes need Faker: install leeward[notes].") from None
-    names: dict[str, None] = {}
-    for name in lists:
-        names.update(dict.fromkeys(getattr(provider, name)))
+    names = dict.fromkeys(getattr(provider, which))
     # A hash puts them into an order that has nothing of the alphabet, so that a list cut short is no corner of it.
     kept = [name for name in names if len(name) > 1 and name[0].isupper()]
-    return sorted(kept, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest())
+    return tuple(sorted(kept, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest()))

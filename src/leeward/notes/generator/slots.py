@@ -192,6 +192,16 @@ def _visit(draft: Draft, scene: Scene, dice: Dice) -> None:
     draft.mark(DATE_STYLES[scene.case.date_style](scene.case.visit), "QID", "date")
 
 
+def _signing(draft: Draft, scene: Scene, dice: Dice) -> None:
+    """The visit's day, but as the date of another act: signing, receiving a specimen."""
+    draft.mark(DATE_STYLES[scene.case.date_style](scene.case.visit), "EID", "date")
+
+
+def _discharge(draft: Draft, scene: Scene, dice: Dice) -> None:
+    day = scene.case.visit + datetime.timedelta(days=1 + dice.below(20))
+    draft.mark(DATE_STYLES[scene.case.date_style](day), "QID", "date")
+
+
 def _other_date(draft: Draft, scene: Scene, dice: Dice) -> None:
     day = scene.case.visit - datetime.timedelta(days=1 + dice.below(2000))
     draft.mark(DATE_STYLES[scene.case.date_style](day), "EID", "date")
@@ -292,32 +302,44 @@ def _case_number(scene: Scene, dice: Dice) -> str:
 
 _ORDINARY = (
     "Access Activity Advance Airway Ambulation Arrival Assist Attention Awake Balance Bath Bed Belongings "
-    "Benefits Bilateral Body Bowel Breakfast Breast Capacity Cardiac Care Cast Catheter Cause Central Change "
-    "Check Chest Choice Clear Clinical Coarse Code Color Comfort Compliance Compression Consent Consider "
-    "Contrast Cooperation Count Course Daily Decision Deep Definite Degree Delivery Dental Depth Diet "
-    "Difficulty Dinner Direct Discussion Disposition Distal Dose Drainage Dressing Duration Early Education "
-    "Effort Elective Elevation Energy Enough Entire Episode Equal Every Examination Except Exercise Expect "
-    "Extension External Eye Face Few Final Finger First Flat Flexion Floor Fluid Focal Food Foot Four Frequent "
-    "Full Function Gait Given Glasses Goal Good Gradual Grip Growth Habits Hand Head Hearing Heart Heat Heavy "
-    "High Hold Home Hopes Hydration Ice Immediate Improvement Incision Increase Initial Injection Inner "
-    "Inspection Intact Intake Intensity Interval Isolated Joint Knee Large Late Lateral Left Length Level "
-    "Light Limb Limited Line Little Liver Local Long Loss Low Lower Lunch Lung Main Many Meals Medial "
-    "Medication Memory Mental Mild Minimal Minor Mobility Moderate Mood Most Motion Motor Mouth Mucosa Muscle "
-    "Nails Narrow Neck Nerve Nevertheless New Next Night Noise Normal Nose Note Numerous Nutrition Occasional "
-    "Office Oral Other Outcome Outer Overall Oxygen Pace Partial Peak Pedal Pelvis Perfusion Peripheral "
-    "Physical Pillow Plain Poor Position Positive Posture Power Prescription Pressure Prevention Previous "
-    "Primary Prior Privacy Procedure Profile Prognosis Progress Proximal Pulses Pupils Quality Quiet Range "
-    "Rate Reaction Recent Recommend Recovery Red Reduced Reflexes Regular Relief Repeat Reports Rest Rhythm "
-    "Right Risk Room Routine Safety Saline Same Scalp Second Secretions Sensation Serum Several Severe "
-    "Shoulder Simple Single Site Sitting Skin Slight Small Soft Some Sounds Speech Spine Stable Standing "
-    "Steady Strength Strong Subjective Sudden Superior Supine Support Surface Sutures Symmetric Systolic "
-    "Teaching Temperature Therapy Thickness Third Three Throat Time Tolerating Tone Tongue Topical Total Touch "
-    "Transfer Transport Treatment Trial Two Typical Unable Underlying Unremarkable Until Upper Urgent Usual "
-    "Valve Vascular Vein Vision Vital Voice Volume Walker Walking Warm Water Weight While Wide Within Work "
-    "Worse Wrist Yearly Yellow Younger Zero"
+    "Benefits Bilateral Body Bowel Breakfast Breast Capacity Cardiac Care Catheter Cause Central Change Check "
+    "Chest Choice Clear Clinical Coarse Code Color Comfort Compliance Compression Consent Consider Contrast "
+    "Cooperation Count Course Daily Decision Deep Definite Degree Delivery Dental Depth Diet Difficulty Dinner "
+    "Direct Discussion Disposition Distal Dose Drainage Dressing Duration Early Education Effort Elective "
+    "Elevation Energy Enough Entire Episode Equal Every Except Exercise Expect Extension External Eye Face Few "
+    "Final Finger First Flat Flexion Floor Fluid Focal Food Foot Four Frequent Full Function Gait Given "
+    "Glasses Goal Good Gradual Grip Growth Habits Hand Head Hearing Heart Heat Heavy High Hold Home Hopes Ice "
+    "Immediate Improvement Incision Increase Initial Injection Inner Inspection Intact Intake Intensity "
+    "Interval Isolated Joint Knee Large Late Lateral Left Length Level Light Limb Limited Line Little Liver "
+    "Local Long Loss Low Lower Lunch Lung Main Many Meals Medial Medication Memory Mental Mild Minimal Minor "
+    "Mobility Moderate Mood Most Motion Motor Mouth Mucosa Muscle Nails Narrow Neck Nerve Nevertheless New "
+    "Next Night Noise Normal Nose Note Numerous Nutrition Occasional Office Oral Other Outcome Outer Overall "
+    "Oxygen Pace Partial Peak Pedal Pelvis Perfusion Peripheral Physical Pillow Plain Poor Position Positive "
+    "Posture Power Prescription Pressure Prevention Previous Primary Prior Privacy Procedure Profile Prognosis "
+    "Progress Proximal Pupils Quality Quiet Range Rate Reaction Recent Recommend Recovery Red Reduced Reflexes "
+    "Regular Relief Repeat Reports Rest Rhythm Right Risk Room Routine Safety Same Scalp Second Secretions "
+    "Sensation Serum Several Severe Shoulder Simple Single Site Sitting Skin Slight Small Soft Some Sounds "
+    "Speech Spine Stable Standing Steady Strength Strong Subjective Sudden Superior Supine Support Surface "
+    "Symmetric Systolic Teaching Therapy Thickness Third Three Throat Time Tolerating Tone Tongue Topical "
+    "Total Touch Transfer Transport Treatment Trial Two Typical Unable Underlying Unremarkable Until Upper "
+    "Urgent Usual Valve Vascular Vein Vision Vital Voice Volume Walking Warm Water Weight While Wide Within "
+    "Work Worse Wrist Yearly Yellow Younger Zero"
 )
 ORDINARY = tuple(_ORDINARY.split())
 """Words that begin a sentence or a heading and name nobody."""
+
+
+EPONYMS = (
+    "Babinski Kernig Brudzinski Murphy McBurney Rovsing Homan Hoffmann Trendelenburg Glasgow Braden Norton "
+    "Karnofsky Gleason Hickman Broca Wells Ranson Mallampati Snellen Ishihara Gram Coombs Papanicolaou "
+    "Valsalva Heimlich Epley Kegel Trousseau Kussmaul Wernicke"
+)
+_EPONYMS = tuple(EPONYMS.split())
+"""People of medicine's past in names of signs, scores and devices: not identities."""
+
+
+def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
+    draft.put(dice.pick(_EPONYMS))
 
 
 def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
@@ -326,6 +348,8 @@ def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
 
 SLOTS: dict[str, Slot] = {
     "Word": _ordinary,
+    "Eponym": _eponym,
+    "year": _plain(lambda scene, dice: str(scene.case.visit.year - dice.below(25))),
     "patient": _full(lambda case: case.patient.person),
     "patient_plain": _full(lambda case: case.patient.person, 3),
     "relative": _full(lambda case: case.patient.relative, 2),
@@ -350,6 +374,8 @@ SLOTS: dict[str, Slot] = {
     "other_city": _quasi("place", lambda scene, dice: dice.pick(scene.pool.cities)[0]),
     "zip": _quasi("zip", lambda scene, dice: scene.case.patient.zip),
     "visit": _visit,
+    "signing": _signing,
+    "discharge": _discharge,
     "date": _other_date,
     "next": _next_date,
     "short_date": _short_date,

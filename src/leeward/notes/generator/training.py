@@ -28,6 +28,14 @@ The {Word} Scale was {n}, {Word} Index {value}.
 A {Word} test will follow in {days} weeks.
 {Word} score {n} of 100; {Word} ratio {value}.
 {Word} {days}/10, {Word} {days}+ on the {side}.
+Positive {Eponym} sign. {Eponym} negative.
+{Eponym} score {n}, {Eponym} scale {days}.
+{Eponym}'s sign was absent on the {side}; {Eponym} maneuver done.
+{Word} improved since {year}. {Word} last done in {year}.
+In {year} and {year} {Word} was normal; none since.
+Temp {temperature}, max {temperature} overnight. Sats {n}%.
+Post-op {Word} on day {days}; follow-up {Word}, re-check {n}-hour {Word}.
+Our {Word} team and the community clinic were informed by email.
 """,
     "identity": """
 Patient Name: {patient}
@@ -76,8 +84,8 @@ Next of kin: {relative} ({other_phone})
 Employer: {employer}
 """,
     "dates_stay": """
-Admission Date: {visit}   Discharge Date: {next}
-Admitted: {visit}  Discharged: {next}
+Admission Date: {visit}   Discharge Date: {discharge}
+Admitted: {visit}  Discharged: {discharge}
 Date of admission: {visit}
 DATE OF ADMISSION: {visit}
 Admit date {visit}
@@ -153,6 +161,8 @@ Possible {?disease} was discussed.
 1. {disease}  2. {disease}  3. {disease}
 Significant for {diseases}.
 {disease}, diagnosed {short_date}.
+{disease} diagnosed in {year}.
+{disease} ({year}), {disease} since {year}.
 History of {disease} and {disease}.
 No history of {-disease} or {-disease}.
 Childhood {<disease}, resolved.
@@ -248,27 +258,27 @@ On {short_date} {he} developed {symptom}; {test} showed {disease}.
 {mister} received {drug} {dose} for {disease}.
 A pacemaker, serial number {device}, was interrogated.
 {test} ruled out {-disease}.
-{He} was transferred to {other_facility} on {next}.
+{He} was transferred to {other_facility}.
 Course was complicated by {disease}.
 No evidence of {-disease}.
 """,
     "sign": """
 {signed}
 Dictated by: {signed}
-Electronically signed by {signed} on {visit}
+Electronically signed by {signed} on {signing}
 Seen by {doctor} on {visit}.
 cc: {other_doctor}, {other_facility}
 {signed}  Pager {pager}
 Signed: {doctor}
-D: {visit} T: {next}
+D: {signing} T: {next}
 {doctor}, {facility}
-Dictated {visit}, transcribed {next} by {stranger}
+Dictated {signing}, transcribed {next} by {stranger}
 License {licence}
 """,
     "specimen": """
-Specimen: {side} breast, biopsy. Received {visit}.
+Specimen: {side} breast, biopsy. Received {signing}.
 Accession No: {accession}
-Specimen #: {accession}  Collected: {visit}
+Specimen #: {accession}  Collected: {signing}
 Case number {accession}, submitted by {doctor}.
 Specimen received from {facility} labelled "{patient_plain}".
 """,
@@ -313,6 +323,8 @@ Pt {short_name} seen at {facility} on {visit}, MRN {mrn}: can {drug} be given wi
 Is {test} needed for {patient_plain} (DOB {dob}), {age} {sex} with {symptom}?
 Treatment of {disease} in a {age} {race} {sex}, {short_name}, from {city}?
 Guidance for {patient_plain}, ID {mrn}, who has {disease} and takes {drug}?
+Can I prescribe {drug} to a {age} {sex} with {disease} diagnosed in {year}?
+{drug} vs. {drug} in {disease}, {short_name}, seen by {doctor} at {facility} on {date}?
 """,
 }
 

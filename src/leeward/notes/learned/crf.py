@@ -28,7 +28,7 @@ class CrfSettings:
 
     c1: float = 0.4
     c2: float = 0.01
-    iterations: int = 60
+    iterations: int = 50
     fewest: int = 3
 
 

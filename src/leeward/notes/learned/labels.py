@@ -4,7 +4,8 @@ Tokens carry a kind and a category, without a mark for a span's first token: two
 sign between them are rare, and a joined span removes both. One label, `other_id`, stands for all numbers that name a
 person in a register: which register it is, the rules read from the words around it, and all of them are removed alike.
 Dates have one label, `QID:date`: whether a date is the visit's, which the table needs, or another, which is an explicit
-identifier, is the rules' to say, and the ensemble lets an EID win. An age is an EID above 89, by its number.
+identifier, is the rules' to say, and the ensemble lets an EID win. A date without a year is an EID, as the table could
+not use it; so is an age above 89, by its number.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.notes.learned.tokens import Tokens
+from leeward.notes.learned.words import class_of
 from leeward.notes.spans import Kind, Span
 
 OUTSIDE = "O"
@@ -92,7 +94,7 @@ def spans_of(
         first = last = position
     if first >= 0:
         spans.append(_span(tokens, first, last, names[labels[first]], source))
-    return spans
+    return [span for span in spans if any(sign.isalnum() for sign in text[span.start : span.end])]
 
 
 def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span:
@@ -107,3 +109,14 @@ def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Spa
     ):
         kind = "EID"
     return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)  # type: ignore[arg-type]  # labels are made from Kind
+
+
+def _is_old(words: list[str]) -> bool:
+    return any(word.isdigit() and int(word) > OLD for word in words)
+
+
+def _has_year(words: list[str]) -> bool:
+    """Whether a date names a year: in four digits, or as the last of three parts."""
+    if any(word.isdigit() and len(word) == 4 and word[:2] in ("19", "20") for word in words):
+        return True
+    return sum(word.isdigit() or class_of(word) == "month" for word in words) >= 3

@@ -20,7 +20,7 @@ from leeward.randomness import Randomness
 from leeward.version import __version__
 
 CARD = "model.json"
-SYNTHETIC_NOTES = 900
+SYNTHETIC_NOTES = 1_000
 """Notes that the shipped models are trained with."""
 
 
