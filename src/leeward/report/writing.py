@@ -20,6 +20,7 @@ SECTIONS: dict[str, str] = {
     "condensation": "leeward.report.condensation:sections",
     "disassociation": "leeward.report.disassociation:sections",
     "k-anonymity": "leeward.report.condensation:sections",
+    "notes": "leeward.report.notes:sections",
     "trajectories": "leeward.report.trajectories:sections",
     "visits": "leeward.report.visits:sections",
 }

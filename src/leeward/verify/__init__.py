@@ -21,6 +21,7 @@ CHECKERS: dict[str, str] = {
     "condensation": "leeward.verify.condensation:check",
     "disassociation": "leeward.verify.disassociation:check",
     "k-anonymity": "leeward.verify.condensation:check",
+    "notes": "leeward.verify.notes:check",
     "trajectories": "leeward.verify.trajectories:check",
     "visits": "leeward.verify.visits:check",
 }

@@ -1,0 +1,85 @@
+"""The report on a released catalogue of itemsets: what is listed, how exact it is, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.release import Release
+from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
+
+SHOWN = 30
+
+Figures = Mapping[str, Any]
+
+
+def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
+    """The sections of the report that are this method's own."""
+    return [glance(release, measures, verification), largest(release), levels(release), plain_words(release)]
+
+
+def glance(release: Release, measures: Figures, verification: Figures) -> Section:
+    """What a board reads first."""
+    checks = verification["checks"]
+    failed = sum(not check["passed"] for check in checks)
+    facts = measures.get("method", {})
+    tiles = [
+        Tile("passed" if not failed else f"{failed} failed", f"{len(checks)} checks of the released files",
+             tone="warn" if failed else "good"),
+        Tile(number(release.table("itemsets.parquet").collect().height), "itemsets listed"),
+        Tile(f"{release.guarantee['epsilon']:g}", "epsilon, for each patient, of the whole catalogue"),
+    ]  # fmt: skip
+    if "remaining" in facts:
+        tiles.append(Tile(f"{facts['remaining']:g}", "epsilon left for further answers"))
+    text = (
+        "Counts of patients for sets of health terms (and of values of quasi-identifiers), each with noise that hides "
+        "any one patient. No record of a patient is released."
+    )
+    return Section("At a glance", (text, Tiles(tuple(tiles))))
+
+
+def largest(release: Release) -> Section:
+    """The itemsets with the largest counts of each size."""
+    table = release.table("itemsets.parquet").collect()
+    rows = tuple((" & ".join(items), f"{count:,.0f}") for items, count in table.head(SHOWN).iter_rows())
+    if not rows:
+        return Section("Itemsets", ("No noisy count reached the threshold of its size.",))
+    return Section("Itemsets", (Table(f"The first {len(rows):,}", ("itemset", "noisy count"), rows),))
+
+
+def levels(release: Release) -> Section:
+    """Candidates, noise and thresholds by size."""
+    rows = tuple(
+        (
+            str(level["size"]),
+            f"{level['candidates']:,}",
+            f"{level['epsilon']:g}",
+            f"{level['scale']:.3g}",
+            f"{level['threshold']:,}",
+            f"{level['listed']:,}",
+        )
+        for level in release.parameters["levels"]
+    )
+    head = ("items", "candidates", "epsilon", "scale of the noise", "threshold", "listed")
+    text = (
+        "A count is off by about the scale of its noise on average; two in a hundred are off by more than four times "
+        "as much."
+    )
+    return Section(
+        "Noise, by size", (text, Table("Each size is paid for and has noise of its own", head, rows))
+    )
+
+
+def plain_words(release: Release) -> Section:
+    """What the figures mean."""
+    bound = release.parameters["contributions"]
+    tried = (
+        "Which itemsets were tried follows from the public vocabulary and from noisy counts alone, so what is missing "
+        "tells no more than what is there."
+    )
+    bounded = (
+        f"A patient is counted in at most {bound:,} itemsets of each size, drawn at random: where patients have more, "
+        "counts are too low on average."
+    )
+    budget = "Whoever asks further questions of the same patients spends from the same budget."
+    return Section("In plain words", (Notes((tried, bounded, budget)),))

@@ -1,0 +1,208 @@
+"""The attacker of a released catalogue of itemsets (`method: notes`), from the files.
+
+Noise cannot be seen in one release, so what is checked is everything that would betray that a count was not private, or
+that more was spent than stated: counts are whole and at or above the public threshold of their size, every itemset's
+parts are listed (candidates come from noisy results), items are of public domains, the levels' ε add up to no more than
+the guarantee's, the stated noise has the stated ε. With the custodian's folder beside it: items are of the public
+vocabulary, and the ledger was charged at least the ε that the guarantee states.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+
+TABLE = "itemsets.parquet"
+ROUNDING = 1e-9
+
+Rows = list[tuple[tuple[str, ...], float]]
+
+
+def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of a catalogue; `source` is not used: the guarantee speaks of the noise, not of the data."""
+    rows, problem = read(share)
+    if problem is not None:
+        return [problem]
+    checks = [Check("layout", True, f"{TABLE} lists {len(rows):,} itemsets with a count each.")]
+    parameters = share.manifest["parameters"]
+    levels = levels_of(parameters)
+    if levels is None:
+        return [*checks, Check("levels", False, "The manifest does not state the levels of the catalogue.")]
+    checks += [
+        itemsets(rows, parameters),
+        counts(rows, levels),
+        parts(rows, values_of(parameters)),
+        order(rows),
+        budget(share, levels),
+        numbers(rows, levels),
+    ]
+    custody = share.folder.parent / "custody"
+    if share.folder.name == "share" and custody.is_dir():
+        checks += [vocabulary(rows, parameters, custody), charge(share, custody)]
+    return checks
+
+
+def read(share: Share) -> tuple[Rows, Check | None]:
+    """The itemsets and their counts, or why they cannot be read."""
+    try:
+        table = pl.read_parquet(share.data(TABLE))
+    except (OSError, pl.exceptions.PolarsError):
+        return [], Check("layout", False, f"{TABLE} is missing or cannot be read.")
+    schema = dict(table.schema)
+    if schema != {"items": pl.List(pl.String), "count": pl.Float64}:
+        return [], Check(
+            "layout", False, f"{TABLE} must have the columns items (texts) and count (float) alone."
+        )
+    nulls = table.null_count().row(0)
+    inside = table["items"].list.eval(pl.element().is_null()).list.any().any()
+    if any(nulls) or inside or table["count"].is_nan().any() or table["count"].is_infinite().any():
+        return [], Check("layout", False, f"{TABLE} has missing cells or counts that are no numbers.")
+    return [(tuple(items), count) for items, count in table.iter_rows()], None
+
+
+def levels_of(parameters: dict[str, Any]) -> dict[int, dict[str, Any]] | None:
+    """The manifest's levels by size; None where they are not stated in full."""
+    stated = parameters.get("levels")
+    wanted = ("size", "candidates", "epsilon", "scale", "threshold", "listed")
+    if not isinstance(stated, list) or not stated:
+        return None
+    for level in stated:
+        if not isinstance(level, dict) or any(not isinstance(level.get(key), int | float) for key in wanted):
+            return None
+    return {int(level["size"]): level for level in stated}
+
+
+def values_of(parameters: dict[str, Any]) -> dict[str, str]:
+    """Item -> its quasi-identifier, by the public domains in the manifest."""
+    domains: dict[str, Any] = parameters.get("domains") or {}
+    return {f"{name}={value}": name for name, values in domains.items() for value in values}
+
+
+def itemsets(rows: Rows, parameters: dict[str, Any]) -> Check:
+    """Every itemset is a set, listed once, with a term and at most one value of each quasi-identifier."""
+    of_qid = values_of(parameters)
+    most = parameters.get("max_size", 0)
+    bad = 0
+    for items, _ in rows:
+        named = [of_qid[item] for item in items if item in of_qid]
+        whole = len(set(items)) == len(items) <= most and len(named) < len(items)
+        bad += not (whole and len(set(named)) == len(named))
+    repeated = len(rows) - len({frozenset(items) for items, _ in rows})
+    return of_count(
+        "itemsets",
+        bad + repeated,
+        "Every itemset is listed once, has a health term and at most one value of each quasi-identifier.",
+        "itemsets are repeated, too large, without a term, or with two values of a quasi-identifier.",
+    )
+
+
+def counts(rows: Rows, levels: dict[int, dict[str, Any]]) -> Check:
+    """Counts are whole numbers, as integer noise leaves them, and reach the public threshold of their size."""
+    bad = sum(
+        len(items) not in levels or count < levels[len(items)]["threshold"] or count != math.floor(count)
+        for items, count in rows
+    )
+    return of_count(
+        "counts",
+        bad,
+        "Every count is whole and at or above the public threshold of its size.",
+        "counts are below the public threshold, or not whole.",
+    )
+
+
+def parts(rows: Rows, of_qid: dict[str, str]) -> Check:
+    """Every part that has a term is listed too: the itemset was a candidate by noisy results alone."""
+    listed = {frozenset(items) for items, _ in rows}
+    bad = 0
+    for items, _ in rows:
+        whole = frozenset(items)
+        smaller = (whole - {item} for item in whole)
+        bad += any(part not in listed for part in smaller if any(item not in of_qid for item in part))
+    return of_count(
+        "parts",
+        bad,
+        "Every itemset's parts are listed, so none was tried because of exact supports.",
+        "itemsets have parts that are not listed: they cannot have been candidates.",
+    )
+
+
+def order(rows: Rows) -> Check:
+    """By size, falling count, text: an order that tells nothing more."""
+    keys = [(len(items), -count, list(items)) for items, count in rows]
+    bad = sum(a > b for a, b in pairwise(keys))
+    return of_count(
+        "order", bad, "The order is by size, count and text.", "rows stand in an order that may tell more."
+    )
+
+
+def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
+    """The levels' ε add up to no more than the guarantee's, and each level's noise is that of its ε."""
+    stated = share.manifest["guarantee"].get("epsilon")
+    contributions = share.manifest["parameters"].get("contributions")
+    if not isinstance(stated, int | float) or not isinstance(contributions, int) or contributions < 1:
+        return Check("budget", False, "The manifest states no epsilon, or no bound of contributions.")
+    total = math.fsum(level["epsilon"] for level in levels.values())
+    weak = sum(
+        level["scale"] * level["epsilon"] < contributions * (1 - ROUNDING) for level in levels.values()
+    )
+    return Check(
+        "budget",
+        total <= stated * (1 + ROUNDING) and stated > 0 and weak == 0,
+        f"{len(levels)} levels spend epsilon {total:g} together; {stated:g} is stated. "
+        + (f"{weak} of them have less noise than that." if weak else "Their noise is that of their epsilon."),
+        {"levels": total, "stated": stated, "weak": weak},
+    )
+
+
+def numbers(rows: Rows, levels: dict[int, dict[str, Any]]) -> Check:
+    """Itemsets of each size as many as stated, never more than there were candidates."""
+    found: dict[int, int] = {}
+    for items, _ in rows:
+        found[len(items)] = found.get(len(items), 0) + 1
+    bad = sum(found.get(size, 0) != level["listed"] for size, level in levels.items())
+    bad += sum(level["listed"] > level["candidates"] for level in levels.values())
+    return of_count(
+        "numbers",
+        bad,
+        "Each size has as many itemsets as stated, of no fewer candidates.",
+        "sizes have another number of itemsets than stated, or more than candidates.",
+    )
+
+
+def vocabulary(rows: Rows, parameters: dict[str, Any], custody: Path) -> Check:
+    """Every item is of the public vocabulary or of a public domain (needs `custody/`)."""
+    try:
+        names = set(pl.read_parquet(custody / "data" / "vocabulary.parquet")["item"].to_list())
+    except (OSError, pl.exceptions.PolarsError):
+        return Check("vocabulary", False, "custody/data/vocabulary.parquet is missing or cannot be read.")
+    public = names | set(values_of(parameters))
+    bad = sum(any(item not in public for item in items) for items, _ in rows)
+    return of_count(
+        "vocabulary",
+        bad,
+        "Every item is of the public vocabulary or of a public domain.",
+        "itemsets have items that are not public.",
+    )
+
+
+def charge(share: Share, custody: Path) -> Check:
+    """The ledger was charged at least the ε that the guarantee states (needs `custody/`)."""
+    stated = share.manifest["guarantee"].get("epsilon")
+    try:
+        charged = json.loads((custody / "charge.json").read_text(encoding="utf-8"))["epsilon"]
+        enough = stated <= charged * (1 + ROUNDING)
+    except (OSError, ValueError, KeyError, TypeError):
+        return Check(
+            "charge", False, "custody/charge.json, which says what was charged, is missing or damaged."
+        )
+    return Check(
+        "charge", enough, f"The ledger was charged epsilon {charged:g}; the guarantee states {stated:g}."
+    )

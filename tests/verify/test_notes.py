@@ -1,0 +1,161 @@
+"""The verifier of catalogues: an honest one passes, each planted violation is caught."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leeward.verify import verify
+
+ITEMSETS: list[tuple[list[str], float]] = [
+    (["fever"], 90.0),
+    (["cough"], 60.0),
+    (["fever", "sex=f"], 50.0),
+    (["cough", "fever"], 41.0),
+]
+PARAMETERS: dict[str, Any] = {
+    "max_size": 2,
+    "contributions": 10,
+    "mechanism": "two-sided geometric noise",
+    "vocabulary": "symptoms",
+    "domains": {"sex": ["f", "m"]},
+    "levels": [
+        {"size": 1, "candidates": 11, "epsilon": 0.5, "scale": 20.0, "threshold": 60, "listed": 2},
+        {"size": 2, "candidates": 5, "epsilon": 0.5, "scale": 20.0, "threshold": 40, "listed": 2},
+    ],
+}
+VOCABULARY = ["cough", "fever", "mumps"]
+
+
+class Made:
+    """A catalogue that a test may spoil before it is written."""
+
+    def __init__(self) -> None:
+        self.itemsets = copy.deepcopy(ITEMSETS)
+        self.parameters = copy.deepcopy(PARAMETERS)
+        self.epsilon: Any = 1.0
+        self.charged: Any = 1.0
+        self.vocabulary = list(VOCABULARY)
+        self.table: pa.Table | None = None
+
+    def write(self, folder: Path) -> Path:
+        data = folder / "share" / "data"
+        data.mkdir(parents=True)
+        (folder / "custody" / "data").mkdir(parents=True)
+        table = self.table or pa.table(
+            {
+                "items": pa.array([items for items, _ in self.itemsets], pa.list_(pa.string())),
+                "count": pa.array([count for _, count in self.itemsets], pa.float64()),
+            }
+        )
+        pq.write_table(table, data / "itemsets.parquet")
+        pq.write_table(
+            pa.table({"item": self.vocabulary}), folder / "custody" / "data" / "vocabulary.parquet"
+        )
+        (folder / "custody" / "charge.json").write_text(
+            json.dumps({"epsilon": self.charged}), encoding="utf-8"
+        )
+        digest = hashlib.sha256((data / "itemsets.parquet").read_bytes()).hexdigest()
+        manifest = {
+            "leeward": "0.1.0",
+            "method": "notes",
+            "parameters": self.parameters,
+            "guarantee": {"name": "differential privacy", "epsilon": self.epsilon, "unit": "patient"},
+            "records": 0,
+            "files": [{"path": "data/itemsets.parquet", "rows": table.num_rows, "sha256": digest}],
+        }
+        (folder / "share" / "release.json").write_text(json.dumps(manifest), encoding="utf-8")
+        return folder
+
+
+def failures(folder: Path) -> list[str]:
+    return [check.name for check in verify(folder).failures]
+
+
+def test_an_honest_catalogue_passes(tmp_path: Path) -> None:
+    folder = Made().write(tmp_path / "out")
+    found = verify(folder)
+    assert found.passed
+    assert {"itemsets", "counts", "parts", "order", "budget", "numbers", "vocabulary", "charge"} <= {
+        check.name for check in found.checks
+    }
+    alone = verify(folder / "share")
+    assert alone.passed
+
+
+def test_an_empty_catalogue_passes(tmp_path: Path) -> None:
+    made = Made()
+    made.itemsets = []
+    for level in made.parameters["levels"]:
+        level["listed"] = 0
+    assert verify(made.write(tmp_path / "out")).passed
+
+
+def add(items: list[str], count: float) -> Callable[[Made], None]:
+    def spoil(made: Made) -> None:
+        made.itemsets.append((items, count))
+        made.itemsets.sort(key=lambda row: (len(row[0]), -row[1], row[0]))
+        level = made.parameters["levels"][len(items) - 1] if len(items) <= 2 else None
+        if level is not None:
+            level["listed"] += 1
+
+    return spoil
+
+
+def level(number: int, **values: Any) -> Callable[[Made], None]:
+    return lambda made: made.parameters["levels"][number].update(values)
+
+
+SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
+    "a count below the public threshold": (add(["mumps"], 59.0), "counts"),
+    "an exact-looking fraction": (add(["mumps"], 60.5), "counts"),
+    "a set without a term": (add(["sex=f"], 99.0), "itemsets"),
+    "two values of a quasi-identifier": (add(["sex=f", "sex=m"], 99.0), "itemsets"),
+    "a set listed twice": (add(["fever", "cough"], 41.0), "itemsets"),
+    "an item twice in a set": (add(["fever", "fever"], 41.0), "itemsets"),
+    "a set larger than stated": (add(["cough", "fever", "sex=f"], 41.0), "itemsets"),
+    "a part that is not listed": (add(["fever", "mumps"], 45.0), "parts"),
+    "a term outside the public vocabulary": (add(["mr brown"], 70.0), "vocabulary"),
+    "an order of its own": (lambda made: made.itemsets.reverse(), "order"),
+    "levels that spend more than stated": (level(1, epsilon=0.7, scale=20.0), "budget"),
+    "less noise than the level's epsilon": (level(0, scale=10.0), "budget"),
+    "no epsilon": (lambda made: setattr(made, "epsilon", None), "budget"),
+    "a number of itemsets that is not theirs": (level(0, listed=3), "numbers"),
+    "more itemsets than candidates": (level(1, candidates=1), "numbers"),
+    "no levels": (lambda made: made.parameters.pop("levels"), "levels"),
+    "a level without its threshold": (lambda made: made.parameters["levels"][0].pop("threshold"), "levels"),
+    "less charged than stated": (lambda made: setattr(made, "charged", 0.5), "charge"),
+    "nothing charged": (lambda made: setattr(made, "charged", None), "charge"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_planted_violation_is_caught(name: str, tmp_path: Path) -> None:
+    spoil, wanted = SPOILT[name]
+    made = Made()
+    spoil(made)
+    assert wanted in failures(made.write(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"items": [["fever"]], "count": [3]}),
+        pa.table({"items": [["fever"]], "count": [3.0], "exact": [3.0]}),
+        pa.table({"items": pa.array([["fever", None]]), "count": [90.0]}),
+        pa.table({"items": [["fever"]], "count": [float("nan")]}),
+        pa.table({"items": [["fever"]], "count": [float("inf")]}),
+    ],
+)
+def test_another_layout_is_caught(table: pa.Table, tmp_path: Path) -> None:
+    made = Made()
+    made.table = table
+    assert "layout" in failures(made.write(tmp_path / "out"))
