@@ -238,14 +238,16 @@ def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, pla
         vocabulary="icd9",
     )
     members = {name: attributes.filter(pl.col(name) == 1)["patient"] for name in ("biobank", "study")}
-    biobank, study = (restricted(everyone, ids) for ids in members.values())
-    study = dataclasses.replace(study, patients=attributes.filter(pl.col("study") == 1))
+    biobank, study = (
+        dataclasses.replace(restricted(everyone, ids), patients=attributes.filter(pl.col(name) == 1))
+        for name, ids in members.items()
+    )
     sizes = (
         f"{attributes.height:,} patients ({everyone.visits().n_visits:,} visits, "
         f"{everyone.require_events().height:,} rows), a biobank of {len(members['biobank']):,} and a study cohort of "
         f"{len(members['study']):,} inside it."
     )
-    associations, counts, tables, by_snp = [], [], [], []
+    associations, counts, tables, by_snp, larger = [], [], [], [], []
     tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for level in levels:
         for name, cohort in (("population", everyone), ("biobank", biobank)):
@@ -264,6 +266,13 @@ def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, pla
         counts += [count_row(level, name, figures) for name, figures in found.items()]
         by_snp += [snp_row(level, name, figures) for name, figures in found.items()]
         tests |= {(level, name): figures["phewas"]["tests"] for name, figures in found.items()}
+        biobanks = {
+            "drawn from the population": drawn(
+                place / f"population-{level}", biobank, mapping, place / f"b-population-{level}", seed
+            ),
+            "anonymized alone": alone(biobank, level, mapping, place / f"b-alone-{level}", seed),
+        }
+        larger += [association_row(level, name, figures) for name, figures in biobanks.items()]
     return [
         f"\n{sizes} Every release passed its verifier.",
         *table("Tables 1 to 3: diagnoses and codes kept", tables, ["level", "data"]),
@@ -272,6 +281,7 @@ def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, pla
             "Table 4: associations of the study cohort (sums over SNPs)", associations, ["level", "strategy"]
         ),
         *table("The same by SNP, p < 0.05: originally / lost / false", by_snp, ["level", "strategy"]),
+        *table("Associations of the whole biobank (sums over SNPs)", larger, ["level", "strategy"]),
         *draw(tests, PAGE.parent / "visits", "synthetic"),
     ]
 
