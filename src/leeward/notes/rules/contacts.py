@@ -29,7 +29,7 @@ _PHONE = re.compile(
 )
 _PHONE_NEAR = re.compile(r"[(+]?\d{2,4}[).\s/-]{1,3}\(?\d{1,4}|\+\d{5}")
 _SAID = re.compile(
-    r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|number|x)"
+    r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|x)"
     r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d\s().-]{2,15}\d)",
 )
 

@@ -119,10 +119,10 @@ def shifted(text: str, days: int, year: int = 2001) -> str | None:
         old = text[written.start + start : written.start + end]
         pieces += [text[past : written.start + start], _as(part, moved, old)]
         past = written.start + end
-    rest = text[past:]
-    if pieces and re.match(r"(?:st|nd|rd|th)\b", rest, re.IGNORECASE):
-        rest = _ordinal(moved.day) + rest[2:]
-    return "".join([*pieces, rest])
+        if part == "d" and text[past : past + 2].lower() in ("st", "nd", "rd", "th"):
+            pieces.append(_ordinal(moved.day))
+            past += 2
+    return "".join([*pieces, text[past:]])
 
 
 def _moved(written: Written, days: int, year: int) -> date:

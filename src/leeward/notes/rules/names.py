@@ -91,7 +91,9 @@ def _joined(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int
     """Overlapping names, and those with one blank or point between them, as one."""
     joined: list[tuple[int, int]] = []
     for start, end in bounds:
-        if joined and (start <= joined[-1][1] or text[joined[-1][1] : start] in (" ", ". ", ".", "-")):
+        between = text[joined[-1][1] : start] if joined else ""
+        reversed_name = between == ", " and text[start:end].split()[0].rstrip(",.").lower() in GIVEN
+        if joined and (start <= joined[-1][1] or between in (" ", ". ", ".", "-") or reversed_name):
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
             joined.append((start, end))
@@ -106,8 +108,8 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
             continue
         if capital.low in TITLES or (capital.low == "st" and text[capital.end : capital.end + 1] == ""):
             name = _from(text, capitals, i + 1, after_title=True)
-            if name and gap(text, capital, name[0]) in (" ", ". ", ".", ".  ", "  "):
-                yield name
+            if name and (begun := _titled(text, capital, name)):
+                yield begun
                 past = i + len(name)
             continue
         if capital.low in NO_NAME and not capital.initial:
@@ -119,6 +121,19 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
         elif name and (credited := _credited(text, capitals, i)):
             yield credited
             past = i + len(credited) - 1
+
+
+def _titled(text: str, title: Capital, name: tuple[Capital, ...]) -> tuple[Capital, ...]:
+    """The name after a title, with particles before it (`Mrs. van der Berg`); empty where it stands too far."""
+    between = gap(text, title, name[0])
+    words = between.strip(" .").split()
+    if "\n" in between or len(between) > 16 or not all(word in PARTICLES for word in words):
+        return ()
+    if not words:
+        return name if len(between) < 4 else ()
+    start = title.end + between.index(words[0])
+    whole = text[start : name[0].end]
+    return (Capital(start, name[0].end, whole, name[0].low), *name[1:])
 
 
 def _from(
@@ -264,7 +279,7 @@ def _repeated(
         c.low
         for name in names
         for c in name
-        if len(c.low) > 2 and c.low not in NO_NAME and c.low not in NAME_TAILS
+        if len(c.low) > 2 and (c.low in SURNAMES_TOO or c.low not in NO_NAME) and c.low not in NAME_TAILS
     }
     if parts:
         for capital in capitals:

@@ -200,7 +200,11 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
             continue
         code, sure = match.group(), bool(joined.group("sure").strip(" ("))
         digits = sum(c.isdigit() for c in code)
-        if word.group() in STRICT and not sure and not (digits >= 5 or (digits >= 3 and code[0].isupper())):
+        if (
+            word.group() in STRICT
+            and not sure
+            and not (digits >= 5 or (digits >= 3 and any(c.isupper() for c in code)))
+        ):
             continue
         if (
             digits < 2

@@ -193,6 +193,12 @@ def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Sp
         for j in range(len(words) - 1, -1, -1):
             if words[j] in TAILS and j > 0:
                 begin = next((b for b in range(j) if words[b] not in GENERIC or words[b] in ("va",)), j)
+                if (
+                    begin > 0
+                    and words[begin - 1] in TAILS
+                    and " of " in text[capitals[first + begin - 1].end :][:8]
+                ):
+                    begin -= 1  # "University of Ohio Medical Center"
                 if begin < j and (words[j] in STRONG_TAILS or j - begin > 1):
                     span = first + begin, first + j + 1
                 break
