@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,7 +97,7 @@ def make(
     lengths = np.diff(offsets)
     owner = np.repeat(np.arange(len(lengths)), lengths)
     code_rank, age_rank = space.code.rank[codes], space.age.rank[ages]
-    order = np.lexsort((code_rank, age_rank, owner))
+    order = _by_age_and_code(owner, age_rank, code_rank)
     codes, ages, code_rank, age_rank = codes[order], ages[order], code_rank[order], age_rank[order]
     entry_of, first, n_distinct, rank, shape, block = _distinct(offsets, code_rank, age_rank, groups)
     by_entry = np.argsort(entry_of, kind="stable")
@@ -136,6 +135,14 @@ def make(
         score=reciprocals(longest, space.unit, k),
         unit=space.unit,
     )
+
+
+def _by_age_and_code(owner: Longs, age_rank: Ints, code_rank: Ints) -> Longs:
+    ages, codes = int(age_rank.max()) + 1, int(code_rank.max()) + 1
+    if (len(owner) + 1) * ages * codes >= 1 << 62:
+        return np.lexsort((code_rank, age_rank, owner))
+    # One number a pair sorts several times faster; equal pairs of a record are alike.
+    return np.argsort((owner * ages + age_rank) * codes + code_rank)
 
 
 def reciprocals(longest: int, unit: int, k: int) -> Longs:
@@ -181,30 +188,23 @@ def _distinct(
     offsets: Longs, code_rank: Ints, age_rank: Ints, groups: Ints | None
 ) -> tuple[Longs, Longs, int, Ints, Ints, Ints]:
     """(entry of each record, first record of each entry, number of entries; rank, shape, block of each entry)."""
-    width = np.int64(int(age_rank.max()) + 1)
-    keys = (code_rank.astype(np.int64) * width + age_rank).astype(">u8")
-    # Big-endian bytes compare like the tuples of pairs, a prefix first.
-    raw = keys.tobytes()
-    bounds = (offsets * 8).tolist()
-    texts = [raw[a:b] for a, b in pairwise(bounds)]
-    kinds = groups.tolist() if groups is not None else None
-    named = texts if kinds is None else list(zip(texts, kinds, strict=True))
-    first_of: dict[object, int] = {}
-    record_entry = np.empty(len(texts), np.int64)
-    firsts: list[int] = []
-    for record, key in enumerate(named):
-        entry = first_of.setdefault(key, len(firsts))
-        if entry == len(firsts):
-            firsts.append(record)
-        record_entry[record] = entry
-    by_rank = sorted(range(len(firsts)), key=lambda entry: (texts[firsts[entry]], firsts[entry]))
-    first = np.array(firsts, np.int64)
-    rank = np.empty(len(first), np.int32)
-    rank[by_rank] = np.arange(len(first), dtype=np.int32)
-    shape_text = [texts[firsts[entry]] for entry in by_rank]
-    shape_ranked = np.cumsum([0] + [a != b for a, b in pairwise(shape_text)])
-    shape = np.empty(len(first), np.int32)
-    shape[by_rank] = shape_ranked
+    order, starts = _in_order(offsets, code_rank.astype(np.int64), age_rank.astype(np.int64))
+    shape_of = np.empty(len(order), np.int64)
+    shape_of[order] = np.cumsum(starts) - 1
+    kinds = np.zeros(len(order), np.int64) if groups is None else groups.astype(np.int64)
+    # Records of an entry side by side, the first of them first.
+    together = np.lexsort((kinds, shape_of))
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (np.diff(shape_of[together]) != 0) | (np.diff(kinds[together]) != 0)
+    first = together[begins]
+    by_rank = np.lexsort((first, shape_of[first]))
+    place_of_rank = np.empty(len(first), np.int64)
+    place_of_rank[by_rank] = np.arange(len(first))
+    record_rank = np.empty(len(order), np.int64)
+    record_rank[together] = place_of_rank[np.cumsum(begins) - 1]
+    first = first[by_rank]
+    rank = np.arange(len(first), dtype=np.int32)
+    shape = shape_of[first].astype(np.int32)
     lengths = np.diff(offsets)[first]
     youngest, oldest = age_rank[offsets[first]], age_rank[offsets[first + 1] - 1]
     similar = (youngest + oldest) // (2 * BLOCK_YEARS) * 2 + (oldest - youngest > WIDE_SPAN)
@@ -213,4 +213,35 @@ def _distinct(
     block = np.concatenate([[0], np.cumsum(changed)]).astype(np.int32)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    return place[record_entry], first[order], len(first), rank[order], shape[order], block
+    return place[record_rank], first[order], len(first), rank[order], shape[order], block
+
+
+def _in_order(offsets: Longs, code_rank: Longs, age_rank: Longs) -> tuple[Longs, NDArray[np.bool_]]:
+    """Records by their tuples of (code, age), a prefix first, equal ones by number; and where each kind begins.
+
+    One position of the tuples after the other, among the records that are not yet told apart.
+    """
+    lengths = np.diff(offsets)
+    width = int(age_rank.max()) + 1
+    keys = code_rank * width + age_rank + 1  # 0: the tuple has ended
+    order = np.arange(len(lengths))
+    starts = np.zeros(len(order), np.bool_)
+    starts[:1] = True
+    places = order.copy()
+    position = 0
+    while len(places):
+        records = order[places]
+        more = lengths[records] > position
+        key = np.where(more, keys[np.minimum(offsets[records] + position, len(keys) - 1)], 0)
+        run = np.cumsum(starts[places])
+        sorted_by = np.lexsort((key, run))
+        order[places] = records[sorted_by]
+        key, more = key[sorted_by], more[sorted_by]
+        starts[places[1:]] |= key[1:] != key[:-1]
+        # Alone in its run, or ended like all of its run: nothing more to tell apart.
+        open_run = np.ones(len(order) + 1, np.bool_)
+        open_run[: len(order)] = starts
+        alone = open_run[places] & open_run[places + 1]
+        places = places[more & ~alone]
+        position += 1
+    return order, starts

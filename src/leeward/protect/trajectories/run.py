@@ -182,8 +182,7 @@ def groups_of(table: pa.Table) -> list[Group]:
 
 def describe_parts(records: Records, space: Space, largest: int) -> Ints:
     """The part of each record."""
-    described = partitioning.features(records.offsets, records.codes, records.ages, space)
-    return partitioning.parts(described, largest)
+    return partitioning.parts(records.offsets, records.codes, records.ages, space, largest)
 
 
 HALVING_SAMPLE = 12_000
