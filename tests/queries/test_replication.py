@@ -1,0 +1,86 @@
+"""The paper's errors and its baseline, on its own five notes (ALGORITHMS §7); and that nothing else uses them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.queries.made import TERMS, five_notes
+from tests.test_rooms import imported, modules
+
+from leeward.queries import mechanism
+from leeward.queries.accounting import micro
+from leeward.queries.build import index_table
+from leeward.queries.itemsets import Itemsets, frequent_itemsets
+from leeward.queries.mechanism import Noise
+from leeward.queries.replication import (
+    MonthItemsets,
+    estimated_by_month,
+    expected_error,
+    relative_error,
+    standard_error,
+    with_month,
+)
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> Itemsets:
+    """Items are months and health terms; minimum support 2."""
+    notes = five_notes().select("note", "patient", "visit_month", "terms")
+    index = index_table(notes, tmp_path_factory.mktemp("five") / "index", terms=TERMS).index
+    return frequent_itemsets(index, 2, qids=["when"], unit="note")
+
+
+def test_26_itemsets_11_with_a_month(five: Itemsets) -> None:
+    assert len(five) == 26
+    found = with_month(five, "when")
+    assert (len(found), found.months) == (11, ("2009-04",))
+    assert sorted(found.counts.tolist()) == [2] * 8 + [3] * 3
+
+
+def test_the_month_estimated_baseline(five: Itemsets) -> None:
+    """P(April) = 3/5: eight itemsets are estimated wrongly by 0.4, three rightly: 8·0.4/11."""
+    assert estimated_by_month(with_month(five, "when"), [3 / 5]) == pytest.approx(0.2909, abs=5e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "expected"), [(0.1, 4.5455), (0.5, 0.9091), (1, 0.4545)])
+def test_expected_laplace_error(five: Itemsets, epsilon: float, expected: float) -> None:
+    counts = with_month(five, "when").counts
+    assert expected_error(counts, Noise("laplace", micro(epsilon), 1)) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("kind", mechanism.KINDS)
+def test_errors_lie_within_standard_errors(five: Itemsets, kind: mechanism.Kind) -> None:
+    """2,000 runs; five standard errors, once in two million."""
+    counts = with_month(five, "when").counts
+    noise = Noise(kind, micro(0.5), 1)
+    runs = 2000
+    found = float(np.mean([relative_error(counts, noise) for _ in range(runs)]))
+    assert abs(found - expected_error(counts, noise)) < 5 * standard_error(counts, noise, runs)
+
+
+def test_relative_standard_error_of_laplace_is_the_published_one() -> None:
+    """√(Σ1/n²)/(Σ1/n)/√R: |Laplace| is exponential, whose deviation is its mean."""
+    counts, noise = np.array([2, 3, 10, 40], np.int64), Noise("laplace", micro(0.5), 1)
+    relative = standard_error(counts, noise, 5) / expected_error(counts, noise)
+    published = math.sqrt(np.sum(1 / counts**2.0)) / np.sum(1 / counts) / math.sqrt(5)
+    assert relative == pytest.approx(float(published), rel=1e-9)
+
+
+def test_the_gate() -> None:
+    found = MonthItemsets(np.array([5, 9]), np.array([10, 10]), np.array([0, 0]), ("01",))
+    assert found.at_least(6).counts.tolist() == [9]
+
+
+def test_nothing_but_the_study_imports_it() -> None:
+    users = [
+        module
+        for module, path in modules()
+        if any(
+            name.startswith("leeward.queries.replication")
+            for _, name in imported(path.read_text("utf-8"), module)
+        )
+    ]
+    assert users == []
+    assert imported("from leeward.queries.replication import with_month", "leeward.portal.app")
