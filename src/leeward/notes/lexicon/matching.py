@@ -1,8 +1,8 @@
 """Find a lexicon's terms in words: Aho-Corasick over whole words, the longest match wins.
 
-The automaton (Aho, Corasick: Efficient string matching, CACM 1975) reads numbered words instead of characters, so
-that a term never begins or ends inside a word, and an offset never shifts. Time grows with the text, not with the
-lexicon.
+The automaton (Aho, Corasick: Efficient string matching, CACM 1975) reads the numbers of words instead of their
+letters, so that a term never begins or ends inside a word, and an offset never shifts. Time grows with the text, not
+with the lexicon.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from leeward.notes.lexicon.words import WORD, Key, fold, keys
 
 NEAR = 4
 """Words that may stand between an ambiguous term and the health term that speaks for it."""
+
+BASE = 24
+"""Digits that number a word; see `_symbols`."""
+
+UNKNOWN = "\0"
+"""Stands for words that no term has."""
 
 NO_CONCEPT = -1
 """Stands for a phrase that is no term."""
@@ -61,7 +67,7 @@ class Words:
         if begin not in self._shouting:
             end = self.text.find("\n", begin)
             line = self.text[begin : end if end >= 0 else len(self.text)]
-            long_words = sum(len(w) >= 5 and w.isalpha() for w in line.split())
+            long_words = sum(len(w.strip(".,;:()")) >= 5 for w in line.split())
             self._shouting[begin] = long_words >= 4 and line.upper() == line
         return self._shouting[begin]
 
@@ -109,32 +115,36 @@ class TermMatcher:
         for phrase in lexicon.phrases:
             for key in keys(phrase):
                 owners.setdefault(key, []).append(_Owner(NO_CONCEPT, frozenset(), False, 0))
-        self._numbers: dict[str, int] = {}
+        self._symbols = _symbols(sorted({word for key in owners for word in key}))
+        self._width = len(next(iter(self._symbols.values()), ""))
         self._automaton: Any = None
         if owners:
-            self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY, ahocorasick.KEY_SEQUENCE)
+            self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY)
             for key, found in owners.items():
-                numbers = tuple(self._numbers.setdefault(word, len(self._numbers) + 1) for word in key)
-                self._automaton.add_word(numbers, _Pattern(len(key), _ranked(found)))
+                self._automaton.add_word(
+                    "".join(self._symbols[w] for w in key), _Pattern(len(key), _ranked(found))
+                )
             self._automaton.make_automaton()
-        self._deletes = _deletes(self._numbers) if typos else {}
+        self._deletes = _deletes(self._symbols) if typos else {}
 
     @property
     def vocabulary(self) -> frozenset[str]:
         """Every folded word that occurs in a term."""
-        return frozenset(self._numbers)
+        return frozenset(self._symbols)
 
     def matches(self, words: Words) -> list[Match]:
         """The terms in a text, ascending, without overlaps: leftmost first, and of those the longest."""
         if self._automaton is None or not words.raw:
             return []
-        get = self._numbers.get
-        numbers = [get(word, 0) for word in words.folded]
+        unknown = UNKNOWN * self._width
+        get = self._symbols.get
+        written = [get(word, unknown) for word in words.folded]
         if self._deletes:
-            self._mend(words.folded, numbers)
+            self._mend(words.folded, written)
         plain: list[Match] = []
         doubtful: list[tuple[int, int, list[int]]] = []
-        for last, pattern in self._automaton.iter(tuple(numbers)):
+        for at, pattern in self._automaton.iter("".join(written)):
+            last = at // self._width
             first = last - pattern.length + 1
             concept, others = _accept(words, first, last, pattern)
             if concept is not None:
@@ -147,19 +157,33 @@ class TermMatcher:
             chosen = leftmost_longest([*plain, *backed]) if backed else chosen
         return [match for match in chosen if match.concept != NO_CONCEPT]
 
-    def _mend(self, folded: Sequence[str], numbers: list[int]) -> None:
-        """Give unknown words of six letters or more the number of the one known word that is one edit away."""
-        for place, number in enumerate(numbers):
-            word = folded[place]
-            if number == 0 and len(word) >= 6 and word.isalpha():
+    def _mend(self, folded: Sequence[str], written: list[str]) -> None:
+        """Let unknown words of six letters or more stand for the one known word that is one edit away."""
+        for place, word in enumerate(folded):
+            if word not in self._symbols and len(word) >= 6 and word.isalpha():
                 near = {
-                    n
+                    w
                     for short in _shortened(word)
-                    for n, w in self._deletes.get(short, ())
+                    for w in self._deletes.get(short, ())
                     if _one_edit(word, w)
                 }
                 if len(near) == 1:
-                    numbers[place] = near.pop()
+                    written[place] = self._symbols[near.pop()]
+
+
+def _symbols(words: Sequence[str]) -> dict[str, str]:
+    """A string for each word, all of one length, such that none begins inside another one.
+
+    The automaton looks through the branches of a node one after the other: with one symbol a word the root would
+    have thousands of them, with digits to the base of `BASE` no node has more than that.
+    """
+    width = 1
+    while BASE**width < len(words):
+        width += 1
+    return {
+        word: "".join(chr(0x100 + BASE * (p > 0) + n // BASE ** (width - 1 - p) % BASE) for p in range(width))
+        for n, word in enumerate(words)
+    }
 
 
 def leftmost_longest(matches: Iterable[Match]) -> list[Match]:
@@ -236,13 +260,13 @@ def _shortened(word: str) -> list[str]:
     return [word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]
 
 
-def _deletes(numbers: dict[str, int]) -> dict[str, list[tuple[int, str]]]:
+def _deletes(words: Iterable[str]) -> dict[str, list[str]]:
     """Known words of six letters or more under each form with at most one letter left out."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    for word, number in numbers.items():
+    found: dict[str, list[str]] = {}
+    for word in words:
         if len(word) >= 6 and word.isalpha():
             for short in set(_shortened(word)):
-                found.setdefault(short, []).append((number, word))
+                found.setdefault(short, []).append(word)
     return found
 
 

@@ -23,7 +23,7 @@ def lines(path: Path) -> Iterator[str]:
             for row, raw in enumerate(file, start=1):
                 yield raw.decode("utf-8-sig" if row == 1 else "utf-8")
     except UnicodeDecodeError:
-        raise BadInput(f"{path.name}, row {row + 1}: not UTF-8 text; save the file as UTF-8.") from None
+        raise BadInput(f"{path.name}, row {row}: not UTF-8 text; save the file as UTF-8.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise BadInput(f"{path.name}: the gzip data are damaged or cut short; copy the file again.") from None
     except OSError as problem:

@@ -64,7 +64,7 @@ def keys(text: str) -> tuple[Key, ...]:
     forms += [re.sub(r"['’]s\b", "s", form) for form in forms if re.search(r"\w['’]s\b", form)]
     found = dict.fromkeys(key for form in forms if (key := text_key(form)))
     for key in list(found):
-        many = plural(key[-1])
+        many = f"{key[-1]}s" if text[-2:].isalpha() and text[-2:].isupper() else plural(key[-1])
         if many:
             found[(*key[:-1], many)] = None
     return tuple(found)
