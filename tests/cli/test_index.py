@@ -1,0 +1,233 @@
+"""`leeward index` and `leeward itemsets`: from files to counts and a catalogue; refusals leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.cli.conftest import Run
+from tests.oracles import counts as oracle
+
+from leeward.queries.index import Index
+from leeward.queries.query import parse
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    rows = [
+        {**row, "patient": f"canary{row['note']}", "note": f"canary-note{row['note']}"}
+        for row in oracle.FIVE_NOTES
+    ]
+    path = tmp_path / "notes.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def symptoms(tmp_path: Path) -> Path:
+    terms = sorted({term for row in oracle.FIVE_NOTES for term in row["terms"]})
+    path = tmp_path / "symptoms.txt"
+    path.write_text("# symptoms\n" + "\n".join(terms) + "\ncough;tussis\n", encoding="utf-8")
+    return path
+
+
+def counted(folder: Path, terms: str, **conditions: str) -> int:
+    return Index.open(folder).count(parse(terms, conditions))
+
+
+def test_the_five_notes_from_the_command_line(
+    leeward: Run, notes: Path, symptoms: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "index"
+    done = leeward("index", notes, "--terms", symptoms, "--epsilon-total", "5", "-o", out, "--json")
+    assert done.status == 0, done.err
+    told = done.json()
+    assert (told["rows"], told["patients"], told["row"], told["vocabulary_public"]) == (5, 5, "note", True)
+    assert counted(out, "sore throat & fever", when="2009-04..2009-06", zip="1230*") == 5
+    assert counted(out, "tussis") == 0
+    answer = leeward("query", out, "sore throat & fever", "--zip", "1230*", "--epsilon", "0.5", "--json")
+    assert answer.status == 0, answer.err
+    assert {"answer", "epsilon", "interval", "unit", "remaining"} <= set(answer.json())
+    assert answer.json()["remaining"] == 4.5
+    everything = done.out + done.err + answer.out + answer.err
+    assert "canary" not in everything
+    assert b"canary" not in b"".join(path.read_bytes() for path in out.iterdir())
+
+
+def test_the_lexicon_is_recognised(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    done = leeward("index", notes, "--epsilon-total", "5", "-o", out)
+    assert done.status == 0, done.err
+    assert "Leeward's health terms" in done.out
+    assert counted(out, "sore throat & pyrexia") == 5
+
+
+def test_a_cohort_with_icd_codes(leeward: Run, events: Path, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    done = leeward(
+        "index", events, "--patient", "pid", "--code", "icd", "--vocabulary", "icd9", "--epsilon-total", "2",
+        "-o", out, "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert done.json()["vocabulary"] == "icd9" and done.json()["row"] == "patient"
+    assert counted(out, "401") == counted(out, "4019") == counted(out, "401.9 & 250") == 60
+    assert counted(out, "401.1") == 0, "a code of the classification that nobody has is answered"
+    assert counted(out, "390-459") == 60, "a section or chapter counts all below it"
+    unknown = leeward("query", out, "999.9 & nonsense", "--epsilon", "0.1")
+    assert unknown.status == 2 and "has no term 'nonsense'" in unknown.err
+    assert b"canary" not in b"".join(path.read_bytes() for path in out.iterdir())
+
+
+def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:
+    rows = [{"pid": p, "icd": "401.9", "sex": "FM"[p % 2], "day": f"2020-0{p % 3 + 1}-15"} for p in range(30)]
+    path = tmp_path / "events.csv"
+    pl.DataFrame(rows).write_csv(path)
+    out = tmp_path / "index"
+    done = leeward(
+        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
+        "--domain", "sex=F,M", "--domain", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", out,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert counted(out, "401.9", sex="F", when="2020-02") == 5
+    histogram = leeward("query", out, "401.9", "--by", "sex", "--epsilon", "1", "--json")
+    assert histogram.status == 0, histogram.err
+    assert set(histogram.json()["answer"]) == {"f", "m"}
+    spark = leeward(
+        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
+        "--domain", "sex=F,M", "--domain", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", tmp_path / "again",
+        "--json",
+    )  # fmt: skip
+    assert spark.json()["data_set"] == Index.open(out).meta.id, "the same data are the same data set"
+
+
+def test_a_child_spends_its_parents_budget(leeward: Run, notes: Path, symptoms: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    common = ("--terms", symptoms, "--epsilon-total", "1", "--ledger", url)
+    assert leeward("index", notes, *common, "-o", tmp_path / "parent").status == 0
+    child = tmp_path / "child.parquet"
+    pl.read_parquet(notes).head(3).write_parquet(child)
+    done = leeward("index", child, *common, "--parent", tmp_path / "parent", "-o", tmp_path / "child")
+    assert done.status == 0, done.err
+    asked = leeward("query", tmp_path / "child", "fever", "--epsilon", "0.75", "--ledger", url, "--json")
+    assert asked.status == 0, asked.err
+    refused = leeward("query", tmp_path / "parent", "fever", "--epsilon", "0.5", "--ledger", url)
+    assert refused.status == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--epsilon-total", "0"), "must be a number above 0"),
+        (("--epsilon-total", "nan"), "must be a number above 0"),
+        (("--epsilon-total", "1", "--terms", "nothing"), "no such vocabulary"),
+        (("--epsilon-total", "1", "--qid", "weight"), "no column 'weight'"),
+        (("--epsilon-total", "1", "--domain", "sex"), "--domain is written"),
+        (("--epsilon-total", "1", "--domain", "weight=1..2"), "no quasi-identifier"),
+        (("--epsilon-total", "1", "--domain", "age=x..y"), "first and last value"),
+        (("--epsilon-total", "1", "--row", "visit"), "for cohorts"),
+        (("--epsilon-total", "1", "--accounting", "zcdp"), "`delta`"),
+        (("--epsilon-total", "1", "--parent", "0123"), "parent"),
+        (("--epsilon-total", "1", "--ledger", "nonsense://x"), "database"),
+    ],
+)
+def test_refusals_leave_nothing_behind(
+    leeward: Run, notes: Path, tmp_path: Path, flags: tuple[str, ...], message: str
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    done = leeward("index", notes, *flags, "-o", tmp_path / "index")
+    assert done.status == 2
+    assert message in done.err and "canary" not in done.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_index_is_never_overwritten(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    done = leeward("index", notes, "--epsilon-total", "1", "-o", tmp_path / "index")
+    assert done.status == 2 and "never overwritten" in done.err
+    assert list((tmp_path / "index").iterdir()) == []
+
+
+# -- itemsets ----
+
+
+@pytest.fixture
+def many(leeward: Run, symptoms: Path, tmp_path: Path) -> Path:
+    """A table of 300 patients, who all have sore throat and fever, half of them women."""
+    rows: list[dict[str, Any]] = [
+        {"note": f"n{p}", "patient": f"canary{p}", "sex": "FM"[p % 2], "terms": ["sore throat", "fever"]}
+        for p in range(300)
+    ]
+    path = tmp_path / "many.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    out = tmp_path / "many"
+    done = leeward(
+        "index", path, "--terms", symptoms, "--domain", "sex=F,M", "--epsilon-total", "5", "-o", out
+    )
+    assert done.status == 0, done.err
+    return out
+
+
+def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path: Path) -> None:
+    out = tmp_path / "catalogue"
+    flags = (
+        "--epsilon",
+        "2",
+        "--contributions",
+        "3",
+        "--qid",
+        "sex",
+        "--threshold",
+        "60",
+        "--format",
+        "parquet,csv",
+    )
+    done = leeward("itemsets", many, *flags, "-o", out)
+    assert done.status == 0, done.err
+    assert leeward("verify", out).status == 0
+    manifest = json.loads((out / "share" / "release.json").read_text(encoding="utf-8"))
+    assert manifest["method"] == "notes" and manifest["guarantee"]["epsilon"] == 2.0
+    assert manifest["guarantee"]["unit"] == "patient" and manifest["parameters"]["contributions"] == 3
+    table = pl.read_parquet(out / "share" / "data" / "itemsets.parquet")
+    found = {tuple(items): count for items, count in table.iter_rows()}
+    assert found[("fever",)] == pytest.approx(300, abs=60)
+    assert found[("fever", "sore throat")] > 60
+    assert (out / "share" / "data" / "itemsets.csv").is_file()
+    assert "canary" not in done.out + done.err
+    assert b"canary" not in b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
+    page = (out / "custody" / "report.html").read_text(encoding="utf-8")
+    assert "itemsets listed" in page
+    again = leeward("itemsets", many, *flags[:-2], "--json")
+    assert again.json()["remaining"] == 3.0, "paid once"
+    assert {tuple(e["items"]): e["count"] for e in again.json()["itemsets"]} == found
+    assert "costs nothing" in again.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (("--epsilon", "0"), 2, "above 0"),
+        (("--epsilon", "1", "--qid", "zip"), 2, "no quasi-identifier"),
+        (("--epsilon", "50"), 3, "budget"),
+        (("--epsilon", "1", "--ledger", "sqlite:////nowhere/ledger.db"), 2, "ledger"),
+    ],
+)
+def test_a_catalogue_that_is_refused(
+    leeward: Run, many: Path, tmp_path: Path, flags: tuple[str, ...], status: int, message: str
+) -> None:
+    done = leeward("itemsets", many, *flags, "-o", tmp_path / "out")
+    assert (done.status, message in done.err) == (status, True), done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_catalogue_needs_a_public_vocabulary(leeward: Run, events: Path, tmp_path: Path) -> None:
+    codes = tmp_path / "codes.csv"
+    codes.write_text("pid,icd\n1,x\n2,y\n", encoding="utf-8")
+    done = leeward(
+        "index", codes, "--patient", "pid", "--code", "icd", "--epsilon-total", "5", "-o", tmp_path / "i"
+    )
+    assert done.status == 0 and "no public vocabulary was named" in done.out
+    refused = leeward("itemsets", tmp_path / "i", "--epsilon", "1")
+    assert refused.status == 2 and "found in the data" in refused.err

@@ -1,0 +1,109 @@
+"""The same index, byte for byte, on every engine, for every cut into stretches and every order of the events."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.spark_fixture import spark_engine
+
+from leeward.cohort import Cohort
+from leeward.engine import make
+from leeward.errors import BadInput
+from leeward.queries.build import index_cohort, index_events
+from leeward.queries.query import parse
+from leeward.queries.vocabulary import Terms
+from leeward.randomness import Randomness
+
+if TYPE_CHECKING:
+    from leeward.engine.spark import SparkEngine
+
+__all__ = ["spark_engine"]
+
+CODES = tuple(f"c{i:02d}" for i in range(30))
+TERMS = Terms(CODES, parents={code: f"group {code[1]}" for code in CODES}, name="codes")
+
+
+def events_of(patients: int, text: bool, seed: int = 4) -> pl.DataFrame:
+    random = np.random.Generator(np.random.Philox(seed))
+    rows = patients * 6
+    who = random.integers(0, patients, rows)
+    return pl.DataFrame(
+        {
+            "patient": [f"P{w:05d}" for w in who.tolist()] if text else who,
+            "visit": random.integers(0, 5, rows),
+            "date": [date(2020, 1, 1) + timedelta(days=int(d)) for d in random.integers(0, 400, rows)],
+            "code": [CODES[int(c)] for c in (random.random(rows) ** 2 * len(CODES)).astype(int)],
+            "sex": ["fm"[w % 2] for w in who.tolist()],
+        }
+    )
+
+
+def cohort_of(events: pl.DataFrame) -> Cohort:
+    people = events.select("patient", "sex").unique().sort("patient")
+    codes = pl.Enum(sorted(events["code"].unique()))
+    return Cohort(events=events.drop("sex").with_columns(pl.col("code").cast(codes)), patients=people)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("row", ["visit", "patient"])
+def test_the_local_engine_in_stretches_equals_the_whole(tmp_path: Path, row: str, text: bool) -> None:
+    events = events_of(200, text)
+    index_cohort(cohort_of(events), tmp_path / "whole", terms=TERMS, row=row)
+    expected = contents(tmp_path / "whole")
+    for number, at_once in enumerate((500, 64, 1)):
+        folder = tmp_path / f"cut{number}"
+        index_events(
+            events.sample(fraction=1, shuffle=True, seed=number),
+            folder,
+            make("local", threads=2),
+            terms=TERMS,
+            attributes=["sex"],
+            row=row,
+            patients_a_stretch=at_once,
+        )
+        assert contents(folder) == expected
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_spark_gives_the_same_bytes(tmp_path: Path, spark_engine: SparkEngine, text: bool) -> None:
+    events = events_of(400, text)
+    local = index_cohort(cohort_of(events), tmp_path / "local", terms=TERMS).index
+    events.write_parquet(tmp_path / "events.parquet")
+    spark = index_events(
+        tmp_path / "events.parquet",
+        tmp_path / "spark",
+        spark_engine,
+        terms=TERMS,
+        attributes=["sex"],
+        patients_a_stretch=150,
+    ).index
+    assert contents(tmp_path / "spark") == contents(tmp_path / "local")
+    query = parse("group 0 & c01", when="2020-03..2020-09", sex="f")
+    assert spark.count(query) == local.count(query) > 0
+
+
+def test_bounded_contributions_do_not_depend_on_the_cut(tmp_path: Path) -> None:
+    events = events_of(100, False)
+    common: dict[str, Any] = {"terms": TERMS, "max_rows_per_patient": 2, "randomness": Randomness.of(3)}
+    index_events(events, tmp_path / "one", make("local"), **common)
+    index_events(events, tmp_path / "two", make("local"), patients_a_stretch=7, **common)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_what_is_no_event_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="patient and code"):
+        index_events(pl.DataFrame({"patient": [1]}), tmp_path / "x", make("local"), terms=TERMS)
+    nothing = pl.DataFrame(
+        {"patient": [None], "code": ["c01"]}, schema={"patient": pl.Int64, "code": pl.String}
+    )
+    with pytest.raises(BadInput, match="no event"):
+        index_events(nothing, tmp_path / "x", make("local"), terms=TERMS)
