@@ -81,7 +81,11 @@ def extract(
         pending.put_json("custody/verification.json", verification.to_json())
         known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
         figures: dict[str, Any] = {
-            "source": {**known["source"], "name": f"{Path(master).name} (master)", "patients": len(records)},
+            "source": {
+                "name": f"{Path(master).name} (master)",
+                "vocabulary": known["source"].get("vocabulary"),
+                "patients": len(records),
+            },
             "notices": [{"kind": "method", "message": n, "count": strangers, "rows": []} for n in notices],
             "method": {**anonymized.custody, "population": drawing.population_counts(whole.release, known)},
         }

@@ -142,9 +142,9 @@ def retention(measures: Figures) -> Section | None:
         return None
     labels = (
         ("original", "original"),
-        ("released", "released, generalized codes included"),
-        ("ungeneralized", "released as single codes"),
-        ("suppression_only", "had rare codes been suppressed and nothing else done"),
+        ("released, generalized codes included", "released"),
+        ("released as single codes", "ungeneralized"),
+        ("had rare codes been suppressed and nothing else done", "suppression_only"),
     )
     parts: list[Any] = []
     for key, title in (
@@ -152,16 +152,16 @@ def retention(measures: Figures) -> Section | None:
         ("cc", "Code count (CC)"),
     ):
         figures = kept[key]
-        rows = tuple(
-            (
-                label,
-                number(figures[name]),
-                percent(figures.get(f"{name}_population"), 2),
-                percent(1.0 if name == "original" else figures[f"{name}_local"], 2),
-            )
-            for name, label in labels
-        )
-        parts.append(Table(title, ("", "count", "of the population's", "of these patients'"), rows))
+        extract = "original_population" in figures
+        rows = []
+        for label, name in labels:
+            cells = [label, number(figures[name])]
+            if extract:
+                cells.append(percent(figures[f"{name}_population"], 2))
+            cells.append(percent(1.0 if name == "original" else figures[f"{name}_local"], 2))
+            rows.append(tuple(cells))
+        columns = ("", "count", *(("of the population's",) if extract else ()), "of these patients'")
+        parts.append(Table(title, columns, tuple(rows)))
     pairs = measures.get("method", {}).get("pairs")
     if pairs:
         total = max(1, pairs["original"])
@@ -239,6 +239,16 @@ def without_regression(found: Figures) -> str:
 def plain_words(release: Release) -> Section:
     """What one may say about this release to a patient or a board."""
     merged = "per patient" if release.parameters.get("merge_visits") else "per visit"
+    k, population = release.guarantee["k"], release.parameters.get("population")
+    if release.parameters["level"] == "code":
+        left = "Whoever knows two codes of a person may find that person: only single codes are shared."
+    elif population is None:
+        left = f"Whoever knows one visit of a person completely is left with at least {k} persons."
+    else:
+        left = (
+            f"Whoever knows one visit of a person completely is left with at least {k} persons of the "
+            f"{population:,} it was drawn from; whoever also knows that the person is in this cohort, with fewer."
+        )
     return Section(
         "In plain words",
         (
@@ -246,10 +256,7 @@ def plain_words(release: Release) -> Section:
                 (
                     f"The release lists sets of codes {merged}, without dates, order or identifiers.",
                     "A code that is shown was recorded in that visit; codes were left out or widened, none was added.",
-                    "Whoever knows one visit of a person completely is left with at least "
-                    f"{release.guarantee['k']} persons."
-                    if release.parameters["level"] != "code"
-                    else "Whoever knows two codes of a person may find that person: only single codes are shared.",
+                    left,
                 )
             ),
         ),

@@ -5,7 +5,7 @@ Because every cohort shows a patient as the master does, two cohorts tell no mor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from leeward.errors import BadInput
 from leeward.protect.visits.tables import VISITS
-from leeward.protect.visits.wording import readme_of
+from leeward.protect.visits.wording import OPEN_PAYLOAD, readme_of
 from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -141,7 +141,7 @@ def extract(
             name=f"{guarantee['name']}, in a population of {master.release.records:,}",
             k=int(guarantee["k"]),
             attacker=str(guarantee["attacker"]),
-            not_protected=(figures.known_member, *map(str, guarantee["not_protected"])),
+            not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
         ),
         records=len(order),
         tables=tuple(shared),
@@ -157,6 +157,14 @@ def extract(
         notices=notices,
         seeded=randomness.seeded,
     )
+
+
+def _open_doors(figures: Figures, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
+    """What the extract does not protect against: membership known first, then the master's, then its own payload."""
+    found = [figures.known_member, *map(str, of_master)]
+    if payload and OPEN_PAYLOAD not in found:
+        found.append(OPEN_PAYLOAD)
+    return tuple(found)
 
 
 def _visits(master: VisitLists, order: Longs, randomness: Randomness) -> VisitLists:

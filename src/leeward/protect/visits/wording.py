@@ -61,9 +61,9 @@ ATTACKERS = {
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
-    "The payload columns: they are released as they are.",
     "Several releases of the same people compared with one another, unless they were drawn from one master.",
 )
+OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
 )
@@ -87,6 +87,8 @@ NODES = (
 def guarantee_of(method: Visits) -> Guarantee:
     """What holds at the method's level, exactly."""
     open_doors = NOT_AT_LEVEL_CODE + NOT_PROTECTED if method.level == "code" else NOT_PROTECTED
+    if method.payload:
+        open_doors = (*open_doors, OPEN_PAYLOAD)
     return Guarantee(
         name=NAMES[method.level],
         k=method.k,
