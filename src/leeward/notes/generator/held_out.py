@@ -45,7 +45,7 @@ Postal code {zip}
     "when": """
 Admit: {visit}
 Seen in the emergency department on {visit}
-Exam date: {visit}
+Seen and examined {visit}
 Date of consultation: {visit}
 Visit on {visit}
 Service date {visit}
@@ -118,11 +118,11 @@ Home meds include {drugs}.
 Stopped {<drug} years ago.
 """,
     "signs": """
-Pressure {pressure}, pulse {pulse}, afebrile at {temperature}.
+Pressure {pressure}, {=pulse} {pulse}, {=temperature} {temperature}.
 {He} looked well. Chest clear, abdomen benign.
 There is no {-symptom}.
-On examination there was {symptom}.
-Cranial nerves intact. Romberg negative.
+Today there was {symptom}.
+Cranial nerves intact. Gait steady.
 """,
     "studies": """
 {test} came back at {value}.
@@ -131,7 +131,7 @@ Cranial nerves intact. Romberg negative.
 {test} did not show {-disease}.
 Order {accession}: {test}.
 We will send {test} to {other_facility}, fax {fax}.
-Troponin {value}, lactate {value}.
+{=Troponin} {value}, {=lactate} {value}.
 """,
     "opinion": """
 In summary {mister} has {disease}; I suggest {drug} {dose} {often}.
@@ -164,9 +164,9 @@ Lab no. {accession}. Tissue from the {side} colon, taken {signing} by {doctor}.
 {accession} received {signing} from {facility}.
 Part A, designated {last}: a piece of tan tissue, {size}.
 A jar marked {patient_plain} with number {mrn} contains tissue measuring {size}.
-Histology reveals {disease} without {-disease}.
+Under the microscope {disease} without {-disease}.
 The findings fit {disease}.
-Previous biopsy {accession} ({date}) was reviewed with {other_doctor}.
+Previous {=biopsy} {accession} ({date}) was reviewed with {other_doctor}.
 Suspicious for {?disease}.
 """,
     "ward": """
@@ -176,7 +176,7 @@ Handover from {nurse} {time}. Patient {last} calm.
 {relative} (son) visited, call back on {other_phone}.
 {time}: {test} collected by {nurse}.
 {first} refused breakfast, says {he} has {symptom}.
-Infusion pump no. {device} replaced at {time}.
+Pump no. {device} replaced at {time}.
 {time}: comfortable, free of {-symptom}.
 """,
     "images": """
@@ -202,7 +202,7 @@ _PAST = ("Prior illnesses", "Problem List", "PAST HISTORY")
 _KIN = ("Family Hx", "Familial history", "FAMILY MEDICAL HISTORY")
 _LIVING = ("Social Hx", "Personal history", "Lifestyle")
 _DRUGS = ("Home Medications", "Drug list", "CURRENT DRUGS")
-_SIGNS = ("Examination", "O/E", "PHYSICAL FINDINGS")
+_SIGNS = ("At the bedside", "O/E", "PHYSICAL FINDINGS")
 _STUDIES = ("Investigations", "TESTS", "Work-up")
 _OPINION = ("Recommendations", "OPINION", "Summary", "Conclusion")
 
@@ -233,7 +233,7 @@ KINDS: dict[str, tuple[Step, ...]] = {
     ),
     "pathology report": (
         ("header", (), 2, 5, 1.0, "\n"),
-        ("tissue", ("Material", "REPORT", "Histology"), 3, 5, 1.0, " "),
+        ("tissue", ("Material", "REPORT", "Slides"), 3, 5, 1.0, " "),
         ("opinion", _OPINION, 1, 1, 0.5, " "),
         ("close", (), 1, 2, 1.0, "\n"),
     ),

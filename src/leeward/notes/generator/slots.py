@@ -63,6 +63,22 @@ def health_slot(name: str) -> Slot | None:
     return several if many else one
 
 
+def literal_slot(name: str) -> Slot | None:
+    """The slot of `=pulse`: a health term that belongs to the template, where the lexicon has it."""
+    if not name.startswith("="):
+        return None
+    text = name[1:]
+
+    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
+        found = scene.terms.named(text)
+        if found is None:
+            draft.put(text)
+        else:
+            draft.mark(text, "HMI", found[1], found[0])
+
+    return slot
+
+
 def _name_forms(who: Person) -> tuple[str, ...]:
     return (
         f"{who.first} {who.last}",
@@ -339,15 +355,29 @@ _EPONYMS = tuple(EPONYMS.split())
 
 
 def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(_EPONYMS))
+    draft.put(dice.pick(scene.terms.without(_EPONYMS)))
+
+
+_VERB_LIST = (
+    "asked walked slept vomited fell cried returned arrived agreed declined tolerated needed wanted smiled "
+    "used missed coughed drank ate stopped started improved worsened remained felt took tried moved turned "
+    "waited joined changed accepted finished signed understood continued complained explained followed kept "
+    "liked made met opened went"
+)
+_VERBS = tuple(_VERB_LIST.split())
+
+
+def _verb(draft: Draft, scene: Scene, dice: Dice) -> None:
+    draft.put(dice.pick(_VERBS))
 
 
 def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(ORDINARY))
+    draft.put(dice.pick(scene.terms.without(ORDINARY)))
 
 
 SLOTS: dict[str, Slot] = {
     "Word": _ordinary,
+    "verb": _verb,
     "Eponym": _eponym,
     "year": _plain(lambda scene, dice: str(scene.case.visit.year - dice.below(25))),
     "patient": _full(lambda case: case.patient.person),

@@ -12,7 +12,7 @@ from leeward.notes.generator import held_out, training
 from leeward.notes.generator.dice import Dice
 from leeward.notes.generator.draft import Draft
 from leeward.notes.generator.people import Split
-from leeward.notes.generator.slots import SLOTS, Scene, Slot, health_slot
+from leeward.notes.generator.slots import SLOTS, Scene, Slot, health_slot, literal_slot
 
 SLOT = re.compile(r"\{([^}]+)\}")
 
@@ -91,7 +91,7 @@ def _cut(line: str) -> Line:
     made: list[Text | Slot] = []
     for place, piece in enumerate(pieces):
         if place % 2:
-            made.append(health_slot(piece) or SLOTS[piece])
+            made.append(health_slot(piece) or literal_slot(piece) or SLOTS[piece])
         elif piece:
             terse = piece
             for long, short in TERSE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from leeward.errors import BadInput
@@ -36,6 +37,7 @@ class Terms:
 
     concepts: dict[str, tuple[tuple[str, tuple[str, ...]], ...]]
     cumulated: dict[str, tuple[float, ...]]
+    lexicon: Lexicon
 
     @classmethod
     def of(cls, lexicon: Lexicon) -> Terms:
@@ -58,7 +60,30 @@ class Terms:
                 sorted(concepts, key=lambda one: (rank.get(one[0], len(rank)), _hash(one[0])))
             )
             cumulated[category] = _cumulated(sum(one[0] in rank for one in concepts), len(concepts))
-        return cls(ordered, cumulated)
+        return cls(ordered, cumulated, lexicon)
+
+    def named(self, text: str) -> tuple[str, str] | None:
+        """Id and category of the concept that a term stands for."""
+        if text not in self._named:
+            found = self.lexicon.find(text)
+            self._named[text] = (
+                (found.id, found.kind) if found is not None and found.kind in CATEGORIES else None
+            )
+        return self._named[text]
+
+    def without(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some ordinary words that are no health terms in the lexicon."""
+        if words not in self._plain:
+            self._plain[words] = tuple(word for word in words if self.lexicon.find(word) is None)
+        return self._plain[words]
+
+    @cached_property
+    def _plain(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return {}
+
+    @cached_property
+    def _named(self) -> dict[str, tuple[str, str] | None]:
+        return {}
 
     def draw(self, category: str, dice: Dice) -> tuple[str, str]:
         """A concept's id and one way to write it."""

@@ -33,7 +33,7 @@ Positive {Eponym} sign. {Eponym} negative.
 {Eponym}'s sign was absent on the {side}; {Eponym} maneuver done.
 {Word} improved since {year}. {Word} last done in {year}.
 In {year} and {year} {Word} was normal; none since.
-Temp {temperature}, max {temperature} overnight. Sats {n}%.
+{=temp} {temperature}, max {temperature} overnight. Level {n}%.
 Post-op {Word} on day {days}; follow-up {Word}, re-check {n}-hour {Word}.
 Our {Word} team and the community clinic were informed by email.
 """,
@@ -53,6 +53,10 @@ Date of Birth: {dob}
 DOB: {dob}    Sex: {sex_letter}
 Age: {years}   Sex: {sex_word}
 Gender: {sex_word}
+Age/Gender: {years}/{sex_letter}
+Age and sex: {years} {sex_letter}
+{years} y.o. {sex_letter}
+Pt: {last}, {first} ({sex_letter}, {years})
 Sex: {sex_letter}
 Race: {race}
 Ethnicity: {race}
@@ -109,6 +113,7 @@ Patient is a {age} {sex} seen for {symptom}. {He} lives in {place}.
 {age} {sex} with PMH of {diseases} c/o {symptoms} x {days} days.
 {He} is a {age} {sex} transferred from {other_facility} for management of {disease}.
 Pt is a {age} {sex} w/ {symptoms}.
+{years}{sex_letter} with {symptom}. {years} {sex_letter}, {disease}.
 This {age} {sex} was referred by {other_doctor} for {symptom}.
 {first} is a {age} {sex} brought in by {his} mother for {symptoms}.
 Feeling {symptoms}. Visited on {visit}.
@@ -137,6 +142,15 @@ There is concern for {?disease}.
 {last}'s {symptom} has not come back.
 {first} feels better, says {relative}.
 {stranger} saw {first} for {symptom}.
+{first} {verb}. {last} {verb} and {verb}.
+{Word} {verb} again; {first} {verb} since.
+{mister} {verb} on the ward. {first} {verb} at {time}.
+We {verb} {first}. They {verb} {relative} and {stranger}.
+{first}'s {Word} is fine. {last}'s {test} is back.
+{symptom} persisted. {disease} {verb}. {first} {verb}.
+The note of {stranger} says that {first} {verb}.
+Called {first} at {phone}; {relative} {verb}.
+{test} may be needed. {drug} may be tried. {first} may go home.
 We asked {first} about {symptom}; {first} recalls {symptom}.
 Message for {patient_plain}: take {drug}.
 Please tell {first} that {test} is normal.
@@ -183,11 +197,11 @@ Maternal aunt with {~disease}.
 """,
     "social": """
 Lives with {his} wife {relative} in {place}.
-Works at {employer}. Non-smoker.
-Retired teacher. Drinks socially.
+Works at {employer}. No pets.
+Retired teacher. Two children.
 Married, lives at {street}.
 Denies tobacco, alcohol or drugs.
-Quit smoking {n} years ago. Former employee of {employer}.
+Former employee of {employer}, retired {n} years ago.
 {He} lives in {city} with {his} son {relative}.
 Contact: {relative}, {other_phone}.
 {He} drives a truck, plate {plate}.
@@ -203,22 +217,21 @@ Continue {drug} {dose} {often}.
 """,
     "allergies": """
 {-drug}.
-No known drug allergies.
 NKDA.
-{-drug} (hives).
-Allergic to {-drug}.
+{-drug} (reaction unknown).
+Intolerant of {-drug}.
 """,
     "exam": """
-BP {pressure}, HR {pulse}, temp {temperature}.
-Vitals: T {temperature} P {pulse} BP {pressure} RR 16.
+{=BP} {pressure}, {=HR} {pulse}, {=temp} {temperature}.
+{=Vitals}: T {temperature} P {pulse} {=BP} {pressure} {=RR} 16.
 Lungs clear. Heart regular. Abdomen soft.
 General: {age} {sex} in no acute distress.
 No {-symptom}. No {-symptom}.
-Exam shows {symptom}.
-Neuro: alert and oriented. Glasgow Coma Scale 15.
-Foley catheter in place. Weight {pulse} kg.
+He shows {symptom}.
+Neuro: alert and oriented. {=Glasgow Coma Scale} 15.
+Both ears clean. Height {pulse} inches.
 Extremities without {-symptom}.
-Murphy sign negative. Babinski downgoing.
+Neck supple. Babinski downgoing.
 """,
     "results": """
 {test} was unremarkable.
@@ -228,7 +241,7 @@ Murphy sign negative. Babinski downgoing.
 {test} was negative for {-disease}.
 {test} performed at {other_facility} on {short_date}.
 {test} pending. Accession {accession}.
-WBC {value}, Hgb {value}.
+{=WBC} {value}, {=Hgb} {value}.
 Results of {test} faxed to {fax}.
 """,
     "plan": """
@@ -256,7 +269,7 @@ The {symptom} improved on hospital day {days}.
 On {short_date} {he} developed {symptom}; {test} showed {disease}.
 {He} remained free of {-symptom}.
 {mister} received {drug} {dose} for {disease}.
-A pacemaker, serial number {device}, was interrogated.
+A monitor, serial number {device}, was given.
 {test} ruled out {-disease}.
 {He} was transferred to {other_facility}.
 Course was complicated by {disease}.
@@ -276,7 +289,7 @@ Dictated {signing}, transcribed {next} by {stranger}
 License {licence}
 """,
     "specimen": """
-Specimen: {side} breast, biopsy. Received {signing}.
+Specimen: {side} breast, {=biopsy}. Received {signing}.
 Accession No: {accession}
 Specimen #: {accession}  Collected: {signing}
 Case number {accession}, submitted by {doctor}.
@@ -304,7 +317,7 @@ Slides reviewed with {other_doctor}, who concurs.
 {time} {mister} ambulated in hall. No {-symptom}.
 Received pt from {nurse} at {time}.
 {time} Family at bedside: wife {relative}, tel {other_phone}.
-Vitals {pressure}, {pulse}, {temperature} F at {time}.
+{=Vitals} {pressure}, {pulse}, {temperature} F at {time}.
 IV pump {device} alarmed at {time}.
 Report given to {nurse} at {time}.
 Pt reports {symptom}, medicated with {drug}.
@@ -315,7 +328,7 @@ Pt. {last} asleep, {Word} at bedside.
 {first} asks for {drug}.
 {time} {first} c/o {symptom}, {last} repositioned.
 {time} {test} drawn and sent.
-Wound care by {nurse}. No {-symptom}.
+Linen changed by {nurse}. No {-symptom}.
 """,
     "question": """
 What dose of {drug} is right for a {age} {sex} with {disease}?
@@ -337,9 +350,9 @@ _PMH = ("Past Medical History", "PMH", "PAST MEDICAL HISTORY", "Medical history"
 _FH = ("Family History", "FH", "FAMILY HISTORY", "FHX", "FHx")
 _SH = ("Social History", "SH", "SOCIAL HISTORY", "SHX")
 _MEDS = ("Medications", "MEDICATIONS", "Current Medications", "Meds", "Discharge Medications")
-_ALL = ("Allergies", "ALLERGIES", "Allergy")
-_PE = ("Physical Exam", "PHYSICAL EXAMINATION", "Exam", "Objective", "PE")
-_LAB = ("Labs", "Laboratory Data", "RESULTS", "Diagnostic Studies", "Data")
+_ALL = ("Allergies", "ALLERGIES", "Drug allergies")
+_PE = ("Objective", "PE", "OBJECTIVE DATA", "General")
+_LAB = ("RESULTS", "Data of the day", "Diagnostic Studies", "Data")
 _AP = ("Assessment and Plan", "A/P", "ASSESSMENT AND PLAN", "Assessment", "Impression", "Plan")
 
 KINDS: dict[str, tuple[Step, ...]] = {

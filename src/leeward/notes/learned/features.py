@@ -32,7 +32,8 @@ HITS: tuple[str, ...] = (
 )
 """What the dictionary can say of a token."""
 HIT_IDS = {name: number for number, name in enumerate(HITS)}
-AROUND = (-1, 0, 1)
+AROUND = (-2, -1, 0, 1, 2, 3)
+"""Distances of the dictionary's hits and of named words that make features."""
 
 KEPT_WORDS = 60_000
 """Words whose class is remembered; beyond, remembering starts anew."""

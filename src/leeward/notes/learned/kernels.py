@@ -105,6 +105,7 @@ def add_context(
     pairs: NDArray[np.float32],
     first: NDArray[np.int64],
     second: NDArray[np.int64],
+    around: NDArray[np.int64],
     hits: NDArray[np.uint8],
     hit_weights: NDArray[np.float32],
     again: NDArray[np.bool_],
@@ -113,7 +114,7 @@ def add_context(
     """Add what neighbouring classes, dictionary hits and named words say.
 
     `pairs[template, class, class, label]` with the distances `first[template]` and `second[template]`;
-    `hit_weights[distance + 1, hit, label]`, `again_weights[distance + 1, flag, label]` for distances −1, 0, 1.
+    `hit_weights[place, hit, label]`, `again_weights[place, flag, label]` for the distances `around[place]`.
     Class 0 and hit 0 stand beyond the text.
     """
     n, labels = scores.shape
@@ -125,8 +126,8 @@ def add_context(
             two = classes[k] if 0 <= k < n else 0
             for label in range(labels):
                 scores[i, label] += pairs[template, one, two, label]
-        for distance in range(3):
-            j = i + distance - 1
+        for distance in range(len(around)):
+            j = i + around[distance]
             inside = 0 <= j < n
             hit = hits[j] if inside else 0
             flag = 1 if inside and again[j] else 0

@@ -104,15 +104,14 @@ def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Spa
     while last > first and tokens.words[last] in ",;:-/('\"":
         last -= 1
     kind, _, category = label.partition(":")
-    if category == "age" and any(
-        word.isdigit() and int(word) > OLD for word in tokens.words[first : last + 1]
-    ):
+    words = tokens.words[first : last + 1]
+    if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
         kind = "EID"
     return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)  # type: ignore[arg-type]  # labels are made from Kind
 
 
 def _is_old(words: list[str]) -> bool:
-    return any(word.isdigit() and int(word) > OLD for word in words)
+    return any(word.isdecimal() and int(word) > OLD for word in words)
 
 
 def _has_year(words: list[str]) -> bool:

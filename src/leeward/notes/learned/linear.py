@@ -115,6 +115,7 @@ class LinearAnnotator:
             self._pairs,
             first,
             second,
+            np.array(AROUND, dtype=np.int64),
             looked.hits,
             self._hits,
             looked.again,

@@ -1,0 +1,244 @@
+"""The learned annotators: their tables against the libraries they come from, and what they learn from little."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.notes.small_lexicon import SMALL
+
+from leeward.errors import BadInput
+from leeward.notes.dictionary import Dictionary
+from leeward.notes.evaluation import evaluate
+from leeward.notes.generator import NotePlan, synthetic_notes
+from leeward.notes.learned import crf, load, shipped, svm
+from leeward.notes.learned.features import WordNumbers, attributes, look
+from leeward.notes.learned.labels import LABELS, labels_of, spans_of
+from leeward.notes.learned.linear import LinearAnnotator
+from leeward.notes.learned.tokens import tokens_of
+from leeward.notes.learned.training import CARD, train
+from leeward.notes.learned.words import class_of, shape_of
+from leeward.notes.spans import AnnotatedNote, Span
+
+DICTIONARY = Dictionary(SMALL)
+
+
+def corpus(number: int, split: Any = "training") -> list[AnnotatedNote]:
+    return [note.annotated for note in synthetic_notes(NotePlan(number, number, split, 11), SMALL)]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("models") / "small"
+    train(corpus(60), DICTIONARY, out, 1, corpus={"name": "test"})
+    return out
+
+
+@pytest.fixture(scope="module")
+def both(trained: Path) -> list[LinearAnnotator]:
+    return [crf.load(trained, DICTIONARY), svm.load(trained, DICTIONARY)]
+
+
+@given(st.text(max_size=60))
+def test_every_sign_that_is_no_blank_is_in_one_token(text: str) -> None:
+    tokens = tokens_of(text)
+    covered = [0] * len(text)
+    for word, start, end in zip(tokens.words, tokens.starts.tolist(), tokens.ends.tolist(), strict=True):
+        assert text[start:end] == word
+        for place in range(start, end):
+            covered[place] += 1
+    assert covered == [int(not sign.isspace() or sign == "\n") for sign in text]
+
+
+def test_tokens_by_hand() -> None:
+    words = tokens_of("Mr. O'Neil, 88yo:\n(555) 123-4567").words
+    assert words == [
+        "Mr",
+        ".",
+        "O",
+        "'",
+        "Neil",
+        ",",
+        "88",
+        "yo",
+        ":",
+        "\n",
+        "(",
+        "555",
+        ")",
+        "123",
+        "-",
+        "4567",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected", "shape"),
+    [
+        ("Dr", "title", "Xx"),
+        ("Brown", "capital", "Xxx"),
+        ("BROWN", "upper", "XX"),
+        ("J", "initial", "X"),
+        ("1998", "year", "dddd"),
+        ("12345", "d5", "ddddd"),
+        ("MA", "state", "XX"),
+        ("or", "stop", "xx"),
+        ("April", "month", "Xxx"),
+        ("", "edge", ""),
+        ("\n", "line", "<line>"),
+        ("¶", "sign", "¶"),
+    ],
+)
+def test_classes_and_shapes_of_words(word: str, expected: str, shape: str) -> None:
+    assert (class_of(word), shape_of(word)) == (expected, shape)
+
+
+def test_labels_and_spans_by_hand() -> None:
+    text = "Mr. Ann Lee, (aged 95) seen 4/5/2009 and 4/6.\nPoe"
+    spans = (
+        Span(4, 11, "EID", "name"),
+        Span(19, 21, "EID", "age"),
+        Span(28, 36, "QID", "date"),
+        Span(41, 44, "EID", "date"),
+        Span(46, 49, "EID", "name"),
+    )
+    tokens = tokens_of(text)
+    labels = labels_of(tokens, spans)
+    assert [label for label in labels if label != "O"] == [
+        "EID:name",
+        "EID:name",
+        "QID:age",
+        *["QID:date"] * 8,
+        "EID:name",
+    ]
+    numbers = np.array([LABELS.index(label) for label in labels])
+    again = spans_of(text, tokens, numbers, LABELS, "svm")
+    # An age above 89 and a date without its year are explicit identifiers again.
+    assert [(s.start, s.end, s.kind, s.category) for s in again] == [
+        (s.start, s.end, s.kind, s.category) for s in spans
+    ]
+
+
+def test_signs_alone_are_no_span() -> None:
+    tokens = tokens_of("a ) b")
+    assert spans_of("a ) b", tokens, np.array([0, 1, 0]), LABELS, "svm") == []
+
+
+def test_the_context_of_tokens_by_hand() -> None:
+    text = "PLAN\nName: Ann Roe\nmother of Roe, Dr. Poe"
+    looked = look(text, ())
+    words = looked.tokens.words
+    key = {word: words[k] if k >= 0 else "" for word, k in zip(words, looked.key.tolist(), strict=True)}
+    assert key["Ann"] == "Name" and key["mother"] == ""
+    head = {word: words[k] if k >= 0 else "" for word, k in zip(words, looked.head.tolist(), strict=True)}
+    assert head["Name"] == "PLAN" and head["Ann"] == "Name" and head["Poe"] == "Name"
+    again = {word for word, flag in zip(words, looked.again.tolist(), strict=True) if flag}
+    assert again == {"Ann", "Roe", "Poe"}  # after the field of a name or a title, here or elsewhere
+
+
+def test_the_field_decodes_as_crfsuite_does(trained: Path, both: list[LinearAnnotator]) -> None:
+    import pycrfsuite
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(trained / crf.FILE))
+    for note in corpus(25, "held-out"):
+        looked = look(note.text, DICTIONARY.annotate(note.text))
+        ours = [both[0].labels[number] for number in both[0].label_numbers(looked).tolist()]
+        assert ours == tagger.tag(pycrfsuite.ItemSequence(attributes(looked)))
+    tagger.close()
+
+
+def test_the_machine_scores_as_its_weights_say(trained: Path, both: list[LinearAnnotator]) -> None:
+    with np.load(trained / svm.FILE, allow_pickle=False) as stored:
+        weights = np.zeros(int(stored["columns"][0]) * len(stored["labels"]))
+        weights[np.cumsum(stored["steps"].astype(np.int64))] = stored["weights"]
+        intercept = stored["intercept"]
+    table = weights.reshape(-1, len(intercept))
+    for note in corpus(10, "held-out"):
+        looked = look(note.text, DICTIONARY.annotate(note.text))
+        slow = [intercept + sum(table[svm.column(feature)] for feature in row) for row in attributes(looked)]
+        assert np.allclose(both[1].scores(looked), slow, atol=1e-3)
+
+
+def test_sixty_notes_teach_most_identities(both: list[LinearAnnotator]) -> None:
+    held_out = corpus(60, "held-out")
+    for model in both:
+        result = evaluate(model.name, held_out, model.annotate)
+        assert result.spans["protected"].recall > 0.75, model.name
+        assert result.spans["protected"].precision > 0.75, model.name
+        assert {span.source for note in held_out for span in model.annotate(note.text)} == {model.name}
+
+
+def test_the_same_seed_gives_the_same_files(trained: Path, tmp_path: Path) -> None:
+    train(corpus(60), DICTIONARY, tmp_path / "again", 1, corpus={"name": "test"})
+    for name in (crf.FILE, svm.FILE, CARD):
+        assert (trained / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def test_what_was_read_before_changes_nothing(trained: Path) -> None:
+    notes = corpus(30, "held-out")
+    fresh = [svm.load(trained, DICTIONARY).annotate(note.text) for note in notes[:5]]
+    small = svm.load(trained, DICTIONARY)
+    small._numbers = WordNumbers(300)  # forgets all after a few notes
+    small._known = small._numbers.words
+    for note in notes:
+        small.annotate(note.text)
+    assert [small.annotate(note.text) for note in notes[:5]] == fresh
+
+
+def test_threads_share_a_model(both: list[LinearAnnotator]) -> None:
+    texts = [note.text for note in corpus(40, "held-out")]
+    for model in both:
+        alone = [model.annotate(text) for text in texts]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(model.annotate, texts * 3)) == alone * 3
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\n\n\n", "é", "…", "a" * 5000, "Dr. " * 3000])
+def test_odd_texts(both: list[LinearAnnotator], text: str) -> None:
+    for model in both:
+        assert all(0 <= span.start < span.end <= len(text) for span in model.annotate(text))
+
+
+def test_missing_and_broken_models_are_named(tmp_path: Path) -> None:
+    for module in (crf, svm):
+        with pytest.raises(BadInput, match="no such file; train a model"):
+            module.load(tmp_path)
+    (tmp_path / crf.FILE).write_bytes(b"text")
+    with pytest.raises(BadInput, match="is no CRFsuite model"):
+        crf.load(tmp_path)
+    (tmp_path / svm.FILE).write_bytes(b"text")
+    with pytest.raises(BadInput, match="is no model of `leeward notes train`"):
+        svm.load(tmp_path)
+    with pytest.raises(BadInput, match="no learned annotator 'lstm'; there are svm and crf"):
+        load("lstm")
+
+
+def test_training_refuses_what_it_cannot_learn_from(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no span with a category that the models learn"):
+        train([AnnotatedNote("one", "nothing here")], DICTIONARY, tmp_path / "out", 1, corpus={})
+    (tmp_path / "there").mkdir()
+    with pytest.raises(BadInput, match="exists already"):
+        train(corpus(2), DICTIONARY, tmp_path / "there", 1, corpus={})
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_the_shipped_models_are_small_and_say_where_they_come_from() -> None:
+    for name in (crf.FILE, svm.FILE):
+        assert 50_000 < (shipped() / name).stat().st_size < 1_000_000
+    card = json.loads((shipped() / CARD).read_text(encoding="utf-8"))
+    assert card["corpus"] == {"name": "synthetic", "notes": card["notes"], "seed": 1}
+    assert (shipped() / "README.md").is_file()
+
+
+@pytest.mark.parametrize("name", ["svm", "crf"])
+def test_the_shipped_models_know_mr_brown(name: str) -> None:
+    text = "Mr. Brown's daughter is 9 year old. Visited on 4/13/2009. Having runny nose and fever."
+    found = {(text[s.start : s.end], s.kind) for s in load(name).annotate(text)}
+    assert {("Brown", "EID"), ("4/13/2009", "QID"), ("fever", "HMI")} <= found
