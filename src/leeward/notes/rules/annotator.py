@@ -13,15 +13,16 @@ from leeward.notes.rules.fields import TABLE
 from leeward.notes.spans import Span
 
 _VISIT = re.compile(
-    r"\b(?:visit(?:ed|s)?|seen|saw|admit(?:ted|s)?|admission|discharged?|presented|presents?|presenting|evaluated|examined|"
+    r"(?<!last )(?<!previous )(?<!previously )(?<!prior )\b(?:visit(?:ed|s)?|seen|saw|admit(?:ted|s)?|admission|"
+    r"discharged?|presented|presents?|presenting|evaluated(?! by)|examined(?! by)|"
     r"arrived|came in|came to|consulted|consultation|encounter|date of service|dos|appointment|today|hospitali[sz]ed|"
-    r"follow(?:ed)?[- ]up|check-?up|attended|transferred|assessed|here on|reviewed on|session|brought in)\b"
+    r"check-?up|attended|transferred|assessed|here on|reviewed on|session|brought in)\b"
 )
 _OTHER = re.compile(
     r"\b(?:born|birth|dob|died|death|deceased|expired|surgery|operation|underwent|performed|biops\w+|x-?rays?|mri|ct|scan|"
     r"diagnosed|dx|vaccin\w+|immuni[sz]\w+|lmp|menstrual|since|married|dictated|transcribed|signed|scheduled|started|"
     r"prescribed|next|until|return|due|injury|accident|fell|onset|began|last|labs?|labou?ratory|drawn|results?|dated|"
-    r"mother|father|sister|brother|history)\b"
+    r"follow(?:ed)?[- ]?up|f/u|mother|father|sister|brother|history)\b"
 )
 
 _SENTENCE = re.compile(r"[.;!?]\s+(?=[A-Z\d])")

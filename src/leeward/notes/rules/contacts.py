@@ -27,10 +27,10 @@ _PHONE = re.compile(
     r"(?![\d-])(?:\s*(?:x|ext\.?|extension)\s?\d{1,6})?",
     re.IGNORECASE,
 )
-_PHONE_NEAR = re.compile(r"[(+]?\d{2,4}[).\s/-]{1,3}\(?\d{1,4}|\+\d{5}")
+_PHONE_NEAR = re.compile(r"[(+]?\d{1,4}[).\s/-]{1,3}\(?\d{1,4}|\+\d{5}")
 _SAID = re.compile(
     r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|x)"
-    r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d\s().-]{2,15}\d)",
+    r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d ().-]{2,15}\d)",
 )
 
 
@@ -79,6 +79,9 @@ def _phones(text: str, low: str) -> Iterator[Span]:
         if start < past or (start and (text[start - 1].isalnum() or text[start - 1] in "/.-")):
             continue
         match = _PHONE.match(text, start)
+        if match is None and text[start] == "(":  # "(170-960-1530)"
+            start += 1
+            match = _PHONE.match(text, start)
         if match and _plausible(match.group()):
             past = match.end()
             yield Span(start, past, "EID", _kind(low, start), source="rules")

@@ -42,7 +42,7 @@ SHORT = re.compile(
     r"|scale|systolic|murmur|in\b|on\b|with\b))"
 )
 BEFORE_SHORT = re.compile(
-    r"(?:\b(?:on|since|until|till|through|thru|from|dated|by|for|of|before|after|date|seen|visit)|[-–:]|\bto)\s*$",
+    r"(?:\b(?:on|in|since|until|till|through|thru|from|dated|by|for|of|before|after|date|seen|visit)|[-–:]|\bto)\s*$",
     re.IGNORECASE,
 )
 

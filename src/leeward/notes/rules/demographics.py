@@ -66,6 +66,7 @@ AGED = re.compile(
     r"|mg|ml|cm|mm|/|-\d|\.\d|days|weeks|months))"
 )
 COMPACT = re.compile(r"(?<![\w.,/-])(?P<number>\d{1,2}|1[01]\d)\s?(?:/|-)?\s?(?P<sex>[MF])(?![\w/'’-])")
+PAIR = re.compile(r"\((?P<sex>[MF])\s?[,/]\s?(?P<number>\d{1,3})\)")
 DECADE = re.compile(r"\b(?:in (?:his|her|their) (?:early |mid |mid-|late )?)(?P<number>\d0)['’]?s\b")
 # What stands after the age of a person: the sex, perhaps behind race and other words.
 _AFTER_AGE = re.compile(
@@ -209,12 +210,13 @@ def _ages(text: str, low: str) -> Iterator[Span]:
         *AGED.finditer(low),
         *DECADE.finditer(low),
         *COMPACT.finditer(text),
+        *PAIR.finditer(text),
     ]
     for match in found:
         start, end = match.span()
         if match.re in (AGED, DECADE):
             start, end = match.span("number")
-        if match.re is COMPACT:
+        if match.re in (COMPACT, PAIR):
             start, end = match.span("number")
         elif start and low[start - 1] in ".0123456789" and match.re is AGE:
             continue
@@ -232,7 +234,7 @@ def _ages(text: str, low: str) -> Iterator[Span]:
         ):
             own = False  # the age at an event, not now
         yield Span(start, end, kind, "age", source="rules", asserted=own)
-        if match.re is COMPACT:
+        if match.re in (COMPACT, PAIR):
             yield Span(*match.span("sex"), "QID", "sex", source="rules", asserted=own)
         elif match.re in (AGE, SPELLED) and (sex := _AFTER_AGE.match(low, end)):
             word = sex.group("sex")

@@ -32,8 +32,8 @@ TWO_LETTER_STATES = frozenset({"pa", "ma", "md", "dc", "or", "do", "od", "ms"})
 
 _AGE_AFTER = re.compile(
     r",?\s*(?:(?:is|was)\s+)?(?:an?\s+|the\s+)?\(?(?:age[d]?\s+)?\d{1,3}[\s-]*(?:(?:y|yr|yrs|year|years"
-    r"|month|months|mo|week"
-    r"|weeks|day|days)\b|y/?o|m/?o|,|\)|[mf]\b)",
+    r"|month|months|mo"
+    r"|week|weeks|day|days)\b|y/?o|m/?o|[mf]\b)|(?:,\s*|\s*\()(?:aged?\s+)?\d{1,3}[,)]",
     re.IGNORECASE,
 )
 _IDENTIFIED = re.compile(
@@ -47,6 +47,28 @@ _ACTS = re.compile(
     r"|notes|noted|agrees|agreed|understands|continues|called|also|arrived|tolerated|says|said|did|does|would|takes"
     r"|took|needs|can|cannot|currently|works|worked|and (?:her|his|i))\b"
 )
+# What only a person does: whatever begins a sentence before it is a name.
+_PERSON_ACTS = re.compile(
+    r"\s+(?:c/o|denies|denied|reports|reported|states|stated|complains|complained|recalls|asks|asked"
+    r"|requests|requested|"
+    r"repositioned|ambulated|ambulates|verbali[sz]e[sd]|refuse[sd]|slept|up (?:in|to) (?:the )?chair"
+    r"|resting|sleeping|"
+    r"up ad lib|agrees|agreed|understands|understood|describes|admits|mentions|mentioned|remains|wants|says|"
+    r"said|thinks|feels|felt|drank|ate|walked|voided|was (?:seen|brought|admitted|discharged|told|asked"
+    r"|given|started))\b"
+)
+_TOLD = words(
+    "asked tell told tells inform informed informs notified contacted reassured encouraged thank phoned texted"
+)
+_SIGNED = words(
+    """transcribed dictated typed signed seen evaluated examined reviewed entered witnessed written prepared
+    verified performed followed referred brought interviewed assisted attended cosigned accompanied"""
+)
+_SPOKEN = words("discussed spoke spoken talked conferred met consulted")
+_TOWNS_BEGIN = words(
+    "san santa santo los las el la st saint fort port new lake mount mt north south east west cape"
+)
+
 _EPONYM = re.compile(
     r"(?:['’]s?)?[ -](?:sign|test|clamp|syndrome|disease|maneuver|manoeuvre|catheter|tube|retractor"
     r"|incision|position|"
@@ -77,7 +99,7 @@ def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Labe
     """Spans of names; one for each run of words."""
     certain = [*_in_fields(text, low, capitals, fields), *_closing(text, low, capitals)]
     certain += list(_among(text, low, capitals))
-    certain += [(capital,) for capital in _repeated(text, capitals, certain)]
+    certain += [(capital,) for capital in _repeated(text, low, capitals, certain)]
     bounds = {(name[0].start, name[-1].end) for name in certain if name}
     bounds |= set(_without_capitals(text, low, fields))
     if "/" in text or ":" in text:
@@ -174,12 +196,21 @@ def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tupl
     words = before(low, first.start)
     previous = words[-1] if words else ""
     tail = low[last.end : last.end + 40]
-    if _EPONYM.match(tail):
+    if _EPONYM.match(tail) or _is_town(text, capitals, i, name):
         return False
     if previous in CALLED or (previous == "is" and "name" in words[-4:]):
         return True
     if len(name) > 1 and all(n.initial for n in name):
         return False
+    plain = len(first.word) > 2 and not first.word.isupper() and first.low not in RELATIVES
+    if plain and (previous in _TOLD or words[-2:] == ["according", "to"]):
+        return True
+    if plain and previous == "by" and not _SIGNED.isdisjoint(words):
+        return True
+    if plain and previous in ("with", "/", "to") and not _SPOKEN.isdisjoint(words[-3:]):
+        return True
+    if plain and _begins(text, first.start) and _PERSON_ACTS.match(tail):
+        return True
     known = given and not (first.low in WORDS_TOO and len(name) == 1)
     relative = previous in RELATIVES or (previous in (",", "(") and len(words) > 1 and words[-2] in RELATIVES)
     if relative and first.low not in RELATIVES and (known or len(name) > 1 or len(first.word) > 3):
@@ -220,6 +251,17 @@ def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tupl
     if given and _comma_first(text, capitals, i):
         return True
     return known and (not first.word.isupper() or bool(_ACTS.match(tail)))
+
+
+def _is_town(text: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:
+    """Whether the words are a town's, or its second word (San Antonio)."""
+    if " ".join(n.low for n in name) in CITIES and len(name) > 1:
+        return True
+    return (
+        i > 0
+        and capitals[i - 1].low in _TOWNS_BEGIN
+        and gap(text, capitals[i - 1], capitals[i]) in (" ", ". ")
+    )
 
 
 def _begins(text: str, start: int) -> bool:
@@ -272,7 +314,7 @@ def _is_credential(capital: Capital) -> bool:
 
 
 def _repeated(
-    text: str, capitals: Sequence[Capital], names: Sequence[tuple[Capital, ...]]
+    text: str, low: str, capitals: Sequence[Capital], names: Sequence[tuple[Capital, ...]]
 ) -> Iterator[Capital]:
     """The same words elsewhere in the note: whoever was named once is named without a title later."""
     parts = {
@@ -281,9 +323,14 @@ def _repeated(
         for c in name
         if len(c.low) > 2 and (c.low in SURNAMES_TOO or c.low not in NO_NAME) and c.low not in NAME_TAILS
     }
-    if parts:
-        for capital in capitals:
-            if capital.low in parts and not _EPONYM.match(text, capital.end):
+    for i, capital in enumerate(capitals) if parts else ():
+        if capital.low in parts and not _EPONYM.match(text, capital.end):
+            in_town = capital.low in CITIES and before(low, capital.start, 8)[-1:] in (
+                ["in"],
+                ["from"],
+                ["near"],
+            )
+            if not in_town and not _is_town(text, capitals, i, (capital,)):
                 yield capital
 
 

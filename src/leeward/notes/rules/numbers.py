@@ -109,6 +109,8 @@ WORDS = {
     "military": "other_id",
     "job": "other_id",
     "dictation": "other_id",
+    "labelled": "other_id",
+    "labeled": "other_id",
     "identifier": "other_id",
     "identification": "other_id",
     "id": "other_id",
@@ -140,6 +142,7 @@ _CODE = re.compile(
     r"[A-Za-z]{0,6}[-_/.]?(?:[A-Za-z]{0,4}[-_]?)?\d[A-Za-z\d]*(?:[-_/. ]?[A-Za-z]{0,4}\d[A-Za-z\d]*"
     r"|[-_/][A-Za-z\d]+)*"
 )
+_SPACED = re.compile(r"[A-Z]{1,4} \d{4,}")
 _TOKEN = re.compile(r"[A-Za-z\d][\w/-]*")
 _UNIT = re.compile(
     r"\s*(?:mg|mcg|ml|cm|mm|kg|g\b|units?|iu|%|bpm|mmhg|/\d|years?|yrs?|days?|weeks?|months?|hours?|hrs?|minutes?|"
@@ -150,6 +153,8 @@ _LONG = re.compile(r"\d{6,}")
 _PATTERN = re.compile(
     r"[A-Z]{1,4}[-:]?\d{2}[-:]\d{3,7}\b|[A-Z]{2,5}[-#]?\d{5,12}\b|[A-Z]{1,3}\d{6,12}\b|\d{2,4}-\d{4,8}\b"
 )
+_GROUPS = re.compile(r"\d{2,4}(?:-(?:[A-Z]|\d{2,6})){1,3}-\d{2,6}(?![\w-])")
+_DATED = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d")
 _VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-NPR-Z\d]{17}\b")
 _HASH = re.compile(r"#\s?(\d{4,})")
 _IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
@@ -185,7 +190,7 @@ def _in_fields(text: str, fields: Sequence[Label]) -> Iterator[Span]:
             at = field.value
             while at < end and text[at] in "# (":
                 at += 1
-            match = _CODE.match(text, at, end) or _TOKEN.match(text, at, end)
+            match = _SPACED.match(text, at, end) or _CODE.match(text, at, end) or _TOKEN.match(text, at, end)
             if match and (any(c.isdigit() for c in match.group()) or field.meaning in ("biometric", "photo")):
                 yield Span(*match.span(), "EID", field.meaning, source="rules")
 
@@ -241,6 +246,11 @@ def _by_form(text: str) -> Iterator[Span]:
             and (text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-")
         ):
             yield Span(*match.span(), "EID", "other_id", source="rules")
+    for match in _GROUPS.finditer(text):
+        start = match.start()
+        alone = start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")
+        if alone and sum(c.isdigit() for c in match.group()) >= 7 and not _DATED.fullmatch(match.group()):
+            yield Span(start, match.end(), "EID", "other_id", source="rules")
     for match in _VIN.finditer(text):
         yield Span(*match.span(), "EID", "vehicle", source="rules")
     if "#" in text:

@@ -37,7 +37,8 @@ ZIP = re.compile(r"\d{5}(?:-\d{4})?(?![\d-])")
 UNIT = re.compile(r"\b(?:Apt|Apartment|Suite|Ste)\.?\s*#?\s*[A-Z]?\d+[A-Z]?\b")
 
 TAILS = words(
-    """hospital hospitals hosp ctr med clinic clinics infirmary hospice hospices university college school
+    """presbyterian methodist baptist lutheran pediatrics orthopedics imaging dental home practice care living
+    hospital hospitals hosp ctr med clinic clinics infirmary hospice hospices university college school
     elementary academy pharmacy laboratories laboratory labs institute sanatorium sanitarium church
     parish temple synagogue nursing rehab rehabilitation healthcare health center centre medical
     memorial manor corporation corp inc llc company factory prison jail penitentiary shelter library
@@ -45,9 +46,9 @@ TAILS = words(
     terrace"""
 )
 STRONG_TAILS = words(
-    """hospital hospitals hosp ctr clinic clinics infirmary hospice university college school elementary
-    academy pharmacy laboratories institute church memorial manor corporation corp inc llc healthcare
-    center centre"""
+    """presbyterian methodist baptist lutheran pediatrics hospital hospitals hosp ctr clinic clinics infirmary
+    hospice university college school elementary academy pharmacy laboratories institute church memorial
+    manor corporation corp inc llc healthcare center centre"""
 )
 GENERIC = (
     NO_NAME
@@ -78,7 +79,7 @@ _LIVES = re.compile(
     r"(?:\b(?:lives?|living|lived|resid(?:es|ed|ing|ent)|born|grew up|raised|native|moved|travel(?:ed|led|s"
     r"|ing)?|trip|"
     r"visit(?:ed|ing)?|vacation(?:ed|ing)?|flew|returned|returning|arrived|relocated|hails|originally|comes|came|"
-    r"immigrated|emigrated|located|house|home|based|family)(?: \w+){0,2} (?:in|from|of|to|near|outside)"
+    r"immigrated|emigrated|located|house|home|based)(?: \w+){0,2} (?:in|from|of|to|near|outside)"
     r"|city of|town of"
     r"|outside of|suburb of|state of|county of)(?: the| downtown| rural| nearby)? $"
 )
@@ -307,6 +308,10 @@ def _known(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
         name = " ".join(c.low for c in capitals[i : i + count])
         dotted = name.replace("st ", "st. ", 1) if name.startswith("st ") else name
         if name in STATES or name in COUNTRIES or dotted in CITIES:
+            if text[capitals[i + count - 1].end :].startswith(
+                (" Coma", " coma", " score", " Outcome", " Scale")
+            ):
+                return 0, False  # Glasgow Coma Scale
             sure = count > 1 or (name not in GIVEN and name not in WORDS_TOO and name not in AMBIGUOUS)
             return count, sure
     for count in range(1, run):
@@ -333,9 +338,18 @@ def _placed(low: str, start: int) -> bool:
 
 def _state_after(text: str, capitals: Sequence[Capital], i: int) -> int | None:
     """The index of a state's name or abbreviation after a comma."""
-    if i + 1 >= len(capitals) or not re.fullmatch(r",\s+", gap(text, capitals[i], capitals[i + 1])):
+    if i + 1 >= len(capitals):
         return None
     state = capitals[i + 1]
+    between = gap(text, capitals[i], state)
+    if (
+        between == " "
+        and state.word in ABBREVIATIONS
+        and re.match(r" \d{5}\b", text[state.end : state.end + 7])
+    ):
+        return i + 1  # "Bakersfield CA 91048"
+    if not re.fullmatch(r",\s+", between):
+        return None
     if state.word in ABBREVIATIONS and capitals[i].low not in NO_NAME:
         followed = text[state.end : state.end + 1]
         zipped = re.match(r",?\s+\d{5}\b", text[state.end : state.end + 9])

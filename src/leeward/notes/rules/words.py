@@ -246,7 +246,9 @@ WORDS_TOO = words(
 )
 
 NO_NAME = words(
-    """what which how why could should would do does did can may must might please ensure consider given
+    """staff native american african hispanic latino latina asian caucasian indian pacific islander alaska
+    scale index score form team therapy radiology rehab dietary speech occupational vital signs what
+    which how why could should would do does did can may must might please ensure consider given
     recommended treatment guidelines management options stage grade type vitamin hepatitis influenza
     covid covid-19 hiv aids copd chf cad ckd dm htn uti gerd afib mrsa std dvt pe tb als ms adhd ptsd a
     about abdomen abdominal about acute admission admit admitted after age ago alert all allergies
