@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.protect.condensation.tables import PLAN, lung
 
 from leeward.cohort import Cohort
@@ -99,6 +100,20 @@ def test_verbatim_copies_are_caught(cohort: Cohort, tmp_path: Path) -> None:
     original = cohort.patients
     rewrite(out, lambda frame: original.sample(fraction=1.0, shuffle=True, seed=1))
     assert "no_verbatim_copies" in failures(checked(out, cohort))
+
+
+def test_copies_are_counted_among_empty_and_equal_rows() -> None:
+    from leeward.verify.condensation import numbered, standing
+
+    frame = pl.DataFrame(
+        {"a": [1, 1, None, 2], "none": pl.Series([None] * 4, dtype=pl.String), "t": ["x"] * 4}
+    )
+    rare = numbered(frame).group_by("row").len()
+    assert sorted(rare["len"]) == [1, 1, 2]
+    assert standing(rare, frame) == 4
+    assert standing(rare, frame.filter(pl.col("a") == 1)) == 2
+    assert standing(rare, frame.filter(pl.col("a").is_null())) == 1
+    assert standing(rare, frame.with_columns(t=pl.lit("y"))) == 0
 
 
 def leaves_its_group(frame: pl.DataFrame) -> pl.DataFrame:

@@ -169,23 +169,28 @@ def design_of(
     known = {each.name: each for each in columns}
     event = event_rows(frame, model)
     inside = event if model.kind != "cox" else np.ones(frame.height, bool)
-    names: list[str] = []
-    parts: list[Floats] = []
-    for name in model.covariates:
-        column = known[name]
-        values = encoded(frame[name], column, "table")
-        if column.is_categorical:
-            missing = np.isnan(values)
-            for level in range(1, len(column.levels)):
-                names.append(f"{name}={column.levels[level]}")
-                parts.append(np.where(missing, np.nan, (values == level).astype(float)))
-        else:
-            names.append(name)
-            parts.append(values)
+    covariates = [known[name] for name in model.covariates]
+    names = [name for column in covariates for name in coefficients_of(column)]
+    matrix = np.empty((frame.height, len(names)))
+    place = 0
+    for column in covariates:
+        values = encoded(frame[column.name], column, "table")
+        missing = np.isnan(values)
+        for level in range(1, len(column.levels)) if column.is_categorical else (None,):
+            matrix[:, place] = values if level is None else np.where(missing, np.nan, values == level)
+            place += 1
     outcome = outcome_of(model, frame, columns, cut)
-    matrix = np.column_stack(parts) if parts else np.empty((frame.height, 0))
     whole = inside & ~np.isnan(matrix).any(axis=1) & ~np.isnan(outcome)
-    return Design(tuple(names), matrix[whole], outcome[whole], event[whole] if model.kind == "cox" else None)
+    if not whole.all():
+        matrix, outcome, event = matrix[whole], outcome[whole], event[whole]
+    return Design(tuple(names), matrix, outcome, event if model.kind == "cox" else None)
+
+
+def coefficients_of(column: Column) -> list[str]:
+    """What a covariate's coefficients are called: its name, or its levels after the first."""
+    if not column.is_categorical:
+        return [column.name]
+    return [f"{column.name}={level}" for level in column.levels[1:]]
 
 
 def outcome_of(

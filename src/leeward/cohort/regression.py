@@ -49,7 +49,7 @@ def fit(kind: str, design: Design) -> Fit:
     estimable = np.array(_independent(design.matrix), bool)
     if not estimable.any():
         return none
-    matrix = design.matrix[:, estimable]
+    matrix = design.matrix if estimable.all() else design.matrix[:, estimable]
     fitters = {"linear": _linear, "logistic": _logistic, "cox": _cox}
     with warnings.catch_warnings():
         warnings.simplefilter(

@@ -39,12 +39,14 @@ SEED = 20140110
 CORRELATED = 30
 """Columns (numbers and dummies) of a correlation matrix, at most."""
 
+BLOCK = 1 << 18
+"""Rows that are summed at a time."""
+
 PAIRED = 100_000
 """Rows that conditional privacy is estimated from: of a larger table as many groups as have about so many."""
 
 Longs = NDArray[np.int64]
 Singles = NDArray[np.float32]
-_EMPTY = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,8 @@ def correlations(both: Both) -> dict[str, Any]:
     """Pearson correlations of numbers and dummies before and after (the first level of each column left out)."""
     names, before, after, first = dummies(both)
     shown = [place for place in range(len(names)) if not first[place]][:CORRELATED]
-    names, before, after = [names[place] for place in shown], before[:, shown], after[:, shown]
-    matrices = [_correlation(each) for each in (before, after)]
+    names = [names[place] for place in shown]
+    matrices = [_correlation(each, shown) for each in (before, after)]
     gap = np.abs(matrices[0] - matrices[1])[np.triu_indices(len(names), 1)]
     return {
         "columns": names,
@@ -194,11 +196,17 @@ def correlations(both: Both) -> dict[str, Any]:
     }
 
 
-def _correlation(values: Singles | Floats) -> Floats:
-    values = values.astype(np.float64)
-    spread = values.std(axis=0)
-    scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    found: Floats = scaled.T @ scaled / len(values)
+def _correlation(values: Singles, columns: list[int]) -> Floats:
+    """Of some columns; sums run over blocks of rows, so that a large table is not copied."""
+    blocks = range(0, len(values), BLOCK)
+    mean = sum(values[start : start + BLOCK, columns].sum(axis=0, dtype=np.float64) for start in blocks)
+    mean /= len(values)
+    products = np.zeros((len(columns), len(columns)))
+    for start in blocks:
+        moved = values[start : start + BLOCK, columns] - mean
+        products += moved.T @ moved
+    spread = np.sqrt(np.diagonal(products))
+    found: Floats = products / np.outer(*(2 * [np.where(spread > 0, spread, 1.0)]))
     return found
 
 
@@ -214,27 +222,28 @@ def dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
 
 
 def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
-    names: list[str] = []
-    first: list[bool] = []
-    parts: list[tuple[Singles, Singles]] = []
-    for each in both.table.columns:
-        column, before, after = both.columns(each.name)
-        if np.isnan(before).all():
-            continue
-        if column.is_categorical:
-            for number, level in enumerate(column.levels):
-                names.append(f"{column.name}={level}")
-                first.append(number == 0 and len(column.levels) > 1)
-                parts.append(_scaled((before == number).astype(float), (after == number).astype(float)))
-        else:
-            names.append(column.name)
-            first.append(False)
-            parts.append(_scaled(before, after))
-    both_sides = [np.empty((len(parts[0][side]), len(parts)), np.float32) for side in (0, 1)]
-    for place in range(len(parts)):  # a column at a time: large tables do not stand in memory twice
-        both_sides[0][:, place], both_sides[1][:, place] = parts[place]
-        parts[place] = (_EMPTY, _EMPTY)
-    return names, both_sides[0], both_sides[1], first
+    columns = [each for each in both.table.columns if each.missing < len(both.table)]
+    names = [
+        name
+        for each in columns
+        for name in (
+            [f"{each.name}={level}" for level in each.levels] if each.is_categorical else [each.name]
+        )
+    ]
+    first = [
+        each.is_categorical and place == 0 and len(each.levels) > 1
+        for each in columns
+        for place in range(len(each.levels) if each.is_categorical else 1)
+    ]
+    sides = tuple(np.empty((rows, len(names)), np.float32) for rows in (len(both.table), both.made.height))
+    place = 0
+    for each in columns:  # a column at a time: large tables do not stand in memory twice
+        column, *values = both.columns(each.name)
+        for number in range(len(column.levels)) if column.is_categorical else (None,):
+            before, after = values if number is None else [(v == number).astype(float) for v in values]
+            sides[0][:, place], sides[1][:, place] = _scaled(before, after)
+            place += 1
+    return names, sides[0], sides[1], first
 
 
 def _scaled(before: Floats, after: Floats) -> tuple[Singles, Singles]:

@@ -22,6 +22,9 @@ BOOTSTRAP = 20
 MOST_ROWS = 50_000
 """Above this many rows models are fitted once before and once after: no repetitions, no bootstrap."""
 
+TOGETHER = 1_000_000
+"""Above this many rows models are fitted one after another: a fit holds several copies of its columns."""
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -104,7 +107,7 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
     """The model fitted to each frame."""
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2 if len(table) <= TOGETHER else 1) as pool:
         return list(
             pool.map(lambda each: fit(model.kind, design_of(model, each, table.columns, cut)), frames)
         )

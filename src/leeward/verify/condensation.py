@@ -303,12 +303,11 @@ def copies(
     groups, what comes back when each column of each group is shuffled by itself.
     """
     k = share.guarantee("k")
-    names = original.columns
-    rare = original.group_by(names).len().filter(pl.col("len") < k)
+    rare = numbered(original).group_by("row").len().filter(pl.col("len") < k)
     total = int(rare["len"].sum())
     if not total:
         return Check("no_verbatim_copies", True, "Every row of the source is shared by k rows or more.")
-    copied = standing(rare, table)
+    copied = standing(rare, table.select(original.columns).cast(dict(original.schema)))
     chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
     if groups is not None and highest(groups["row"]) <= original.height:
         chance = max(chance, standing(rare, shuffled(original, groups)) / total)
@@ -323,10 +322,14 @@ def copies(
     )
 
 
+def numbered(table: pl.DataFrame) -> pl.DataFrame:
+    """Rows by 64-bit hashes, in a column `row`: equal rows are equal, others differ but for chance of no account."""
+    return table.hash_rows(seed=1).alias("row").to_frame()
+
+
 def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
-    """How many of the rows counted in `rare` (columns and `len`) stand in `table`."""
-    names = table.columns
-    return int(rare.join(table.unique(), on=names, how="semi", nulls_equal=True)["len"].sum())
+    """How many of the rows counted in `rare` (columns `row` and `len`) stand in `table`."""
+    return int(rare.join(numbered(table).unique(), on="row", how="semi")["len"].sum())
 
 
 def shuffled(original: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
