@@ -1,6 +1,7 @@
 """Count queries: building the index, exact counts, itemsets, the same index through Spark.
 
-    python benchmarks/queries.py            # docs/benchmarks.md
+    python benchmarks/queries.py                         # a million notes
+    python benchmarks/queries.py --spark 20000000        # codes of twenty million patients
 
 Made-up notes: a million of a quarter of a million patients, seven terms a note out of 2,000 with frequencies like
 words', four quasi-identifiers.
@@ -22,7 +23,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
-from leeward.queries.build import index_table
+from leeward.queries.build import index_events, index_table
 from leeward.queries.index import Index
 from leeward.queries.itemsets import frequent_itemsets
 from leeward.queries.query import Query, parse
@@ -107,13 +108,67 @@ def milliseconds(seconds: list[float], share: float) -> str:
     return f"{1000 * seconds[min(int(share * len(seconds)), len(seconds) - 1)]:.2f} ms"
 
 
+def through_spark(patients: int, file: Path | None) -> None:
+    """The index of `patients` patients' codes through Spark; of a twentieth of them also without, byte by byte."""
+    from leeward.cli.bringing import classification_codes
+    from leeward.cohort.synthetic import write_codes
+    from leeward.engine import make
+
+    terms = classification_codes("icd9")
+    engine = make({"spark": {"memory": "6g"}})
+    rows: list[list[object]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = (patients // 20, patients)
+        for size in sizes:
+            source = file if file is not None and size == patients else Path(folder) / f"codes{size}.parquet"
+            if not source.is_file():
+                write_codes(source, size, seed=1)
+            begin = time.perf_counter()
+            index = index_events(source, Path(folder) / f"spark{size}", engine, terms=terms).index
+            seconds = time.perf_counter() - begin
+            mega = sum(path.stat().st_size for path in index.path.iterdir()) / 2**20
+            events = pl.scan_parquet(source).select(pl.len()).collect().item()
+            begin = time.perf_counter()
+            held = index.count(parse("390-459 & 240-279"))
+            answer = (
+                f"{held:,} patients with 390-459 & 240-279 in {1000 * (time.perf_counter() - begin):.1f} ms"
+            )
+            rows.append([f"{size:,}", f"{events:,}", f"{seconds:.0f} s", f"{mega:.0f} MB", answer])
+            if size == sizes[0]:
+                begin = time.perf_counter()
+                index_events(source, Path(folder) / "local", make("local"), terms=terms)
+                local = time.perf_counter() - begin
+                ours, theirs = (
+                    {path.name: path.read_bytes() for path in (Path(folder) / name).iterdir()}
+                    for name in ("local", f"spark{size}")
+                )
+                if ours != theirs:
+                    raise SystemExit("Spark and the local engine wrote different indexes")
+                same = f"{local:.0f} s on the local engine: the same bytes"
+                rows.append(["", "", same, "", ""])
+    engine.close()
+    head = ["Patients", "Recorded codes", "Index through Spark", "On disk", "An exact count, first time"]
+    text = table(head, rows)
+    command = f"python benchmarks/queries.py --spark {patients}"
+    write_section("queries-spark", "Count queries: the index through Spark", command, text)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--notes", type=int, default=1_000_000)
     options.add_argument("--print", action="store_true", help="Print instead of writing docs/benchmarks.md.")
+    options.add_argument(
+        "--spark", type=int, metavar="PATIENTS", help="Only this: an index of codes through Spark."
+    )
+    options.add_argument(
+        "--file", type=Path, help="With --spark: made before, by `leeward synth codes --seed 1`."
+    )
     chosen = options.parse_args()
+    if chosen.spark:
+        through_spark(chosen.spark, chosen.file)
+        return
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
         made = notes(chosen.notes)

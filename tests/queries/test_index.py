@@ -382,7 +382,7 @@ def test_equivalent_queries_have_one_form(tmp_path: Path) -> None:
     assert form("fever", when="2009") == form("fever", when="2008-06..2010") == form("fever", when="2009-*")
     assert form("throat and nose & cough") == form("cough")
     with pytest.raises(BadInput, match="not among its permissible values"):
-        form("fever", sex="female")
+        form("fever", sex="woman")
     assert index.domain("sex") == ("f", "m")
     assert index.domain("when") == tuple(f"2009-{m:02d}" for m in range(1, 13))
     assert index.domain("zip") is None
@@ -439,3 +439,11 @@ def test_months_in_every_usual_spelling(tmp_path: Path) -> None:
         assert index.resolve(parse("fever", when="2009-04")).predicates == (
             Predicate("when", "equals", "2009-04"),
         )
+
+
+def test_both_spellings_of_a_sex_are_understood_where_the_domain_says_which(tmp_path: Path) -> None:
+    table = pl.DataFrame({"patient": [1, 2], "sex": ["female", "male"], "terms": [["fever"], ["fever"]]})
+    domains = {"sex": ("female", "male")}
+    index = index_table(table, tmp_path / "index", terms=SYMPTOMS, domains=domains).index
+    assert index.resolve(parse("fever", sex="F")) == index.resolve(parse("fever", sex="female"))
+    assert index.count(parse("fever", sex="F")) == 1

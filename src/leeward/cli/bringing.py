@@ -119,3 +119,18 @@ def domains_of(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         else:
             found[folded(name)] = tuple(dict.fromkeys(folded(part) for part in value.split(",")))
     return found
+
+
+def domains_of_notes(columns: Sequence[str], left_out: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The public domains of a table by `leeward notes annotate`, which writes these values and no others.
+
+    Such a table is known by its columns that say where a value came from; other tables have no domains of themselves.
+    """
+    from leeward.notes.rules.demographics import RACES
+
+    known = {"sex": ("female", "male"), "age": ("0", "90"), "race": tuple(race.lower() for race in RACES)}
+    return {
+        name: domain
+        for name, domain in known.items()
+        if name in columns and f"{name}_source" in columns and name not in left_out
+    }

@@ -112,7 +112,7 @@ def beside(out: Path) -> Iterator[Path]:
 
 def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
     """The index in `folder`, of a table of notes or of a cohort."""
-    from leeward.cli.bringing import domains_of, vocabulary_of
+    from leeward.cli.bringing import domains_of, domains_of_notes, vocabulary_of
     from leeward.queries.build import index_cohort, index_events, index_table
     from leeward.randomness import Randomness
     from leeward.workflow import read_source, watched
@@ -132,6 +132,7 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
             terms = vocabulary_of(named) if named else vocabulary_of_table(table)
             say("Indexing")
             left_out = [] if not flags["qid"] else unwanted(table.columns, flags["qid"])
+            common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
             return index_table(table, folder, terms=terms, leave_out=left_out, **common)
         cohort = read_source(with_attributes(source, flags["qid"]))
         known = named or cohort.vocabulary
@@ -168,7 +169,7 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
 
     path = Path(str(source.path))
     if path.is_dir():
-        path = next((path / sub / name for sub in ("", "custody/data", "data") for name in TABLES
+        path = next((path / sub / name for sub in ("", "custody", "custody/data", "data") for name in TABLES
                      if (path / sub / name).is_file()), path)  # fmt: skip
     if not path.is_file() or path.suffix != ".parquet":
         return None

@@ -35,6 +35,8 @@ from leeward.queries.vocabulary import Terms, Vocabulary, nearest
 
 Unit = Literal["patient", "note"]
 
+SEXES = {"f": "female", "female": "f", "m": "male", "male": "m"}
+"""Two spellings of a value: where the public domain has the one, the other is understood."""
 LAST_SIGN = "\U0010ffff"
 """Sorts after every text that continues a beginning."""
 
@@ -339,6 +341,9 @@ def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate | None:
     if qid.domain is None:
         return predicate
     if predicate.kind == "equals":
+        other = SEXES.get(predicate.low)
+        if predicate.low not in qid.domain and other in qid.domain:
+            return replace(predicate, low=other)
         if predicate.low not in qid.domain:
             near = nearest(predicate.low, qid.domain)
             hint = f" Nearest: {', '.join(near)}." if near else ""

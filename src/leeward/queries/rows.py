@@ -24,7 +24,7 @@ from leeward.queries.vocabulary import Vocabulary
 
 Ints = NDArray[np.int64]
 
-NOTE_COLUMNS = ("note", "patient", "terms")
+NOTE_COLUMNS = ("note", "row", "patient", "terms")
 """Columns of a table of notes that are no quasi-identifier."""
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
           "november", "december")  # fmt: skip
