@@ -1,16 +1,18 @@
 """Condensation at size: the whole command at 430,000 and 5,000,000 rows × 13, halving and k-means, growth in n, m, K.
 
-    python benchmarks/condensation.py [--largest 5000000] [--skip-lloyd]
+    python benchmarks/condensation.py [--parts commands,groupings,growth] [--largest 5000000]
 
 Tables are made up (`leeward synth registry`, lung, seed 1). `whole command` is `leeward condense` from the Parquet file
-to the verified, measured and reported release. Processor seconds are those of the process; on a machine that others use
-they say more than seconds by the clock. Figs. 5, 7 and 8 of Gal et al. 2014 are the growth tables. Writes its section
-of docs/benchmarks.md.
+to the verified, measured and reported release; with a plan, a Cox, a linear and a logistic model are fitted before and
+after. Processor seconds are those of the process; on a machine that others use they say more than seconds by the clock.
+The growth tables are Figs. 5–8 of Gal et al. 2014, and are drawn into docs/studies/condensation/. Each part writes its
+own section of docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -27,14 +29,21 @@ from leeward.cohort.readers import read
 from leeward.cohort.synthetic.registry import registry, write_registry
 from leeward.engine import make
 from leeward.protect.condensation import Condensation
-from leeward.protect.condensation.grouping import Grouping, group
+from leeward.protect.condensation._grouping_kernels import balance
+from leeward.protect.condensation.grouping import Grouping, clusters, group
 from leeward.protect.condensation.run import condense
 from leeward.protect.tables import KAnonymity
 from leeward.randomness import Randomness
+from study_condensation_figures import lines as draw_lines
 
 K = 100
 ROWS = 430_000
-ALGORITHMS = ("balanced", "improved", "condensation", "tfrp")
+COMPARED = ("balanced", "improved", "condensation", "tfrp", "k-anonymity")
+OUTCOME = "time: SurvInterval, event: VitalStat, event_value: 0"
+COVARIATES = "DiagAge, Gender, Race, Appalachia, Stage, TobaccoUse, PrimaryPayor"
+PLAN = "plan:\n" + "\n".join(
+    f"  - {kind}: {{{OUTCOME}, covariates: [{COVARIATES}]}}" for kind in ("cox", "linear", "logistic")
+)
 
 
 def cpu(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -59,33 +68,35 @@ def method(algorithm: str = "balanced", k: int = K, variables: int = 13, **more:
     return Condensation(k=k, algorithm=algorithm, repetitions=0, **outcome, **more)  # type: ignore[arg-type]
 
 
-def commands(rows: list[int]) -> str:
-    """The whole command at each size."""
+def commands(largest: int) -> str:
+    """The whole command at each size, without and with a plan."""
     lines = []
-    for n in rows:
-        with tempfile.TemporaryDirectory() as folder:
-            source, out = Path(folder) / "registry.parquet", Path(folder) / "out"
+    outcomes = {
+        "strata and time": ["--strata", "VitalStat", "--time", "SurvInterval"],
+        "plan of three models": ["--plan", "plan.yaml"],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / "plan.yaml").write_text(PLAN, encoding="utf-8")
+        for n in (ROWS, largest):
+            source = here / f"registry-{n}.parquet"
             write_registry(source, n, "lung", 13, seed=1)
-            flags = [
-                "--k",
-                str(K),
-                "--strata",
-                "VitalStat",
-                "--time",
-                "SurvInterval",
-                "--seed",
-                "1",
-                "-o",
-                str(out),
-            ]
-            run = measured(leeward("condense", str(source), *flags))
-            lines.append([f"{n:,} × 13", f"{run.wall:.1f}", f"{run.cpu:.1f}", f"{run.peak / 1024:.2f}"])
-            print("whole command", *lines[-1], flush=True)
+            for name, flags in outcomes.items():
+                given = [str(here / flag) if flag == "plan.yaml" else flag for flag in flags]
+                out = here / "out"
+                run = measured(
+                    leeward("condense", str(source), "--k", str(K), *given, "--seed", "1", "-o", str(out))
+                )
+                shutil.rmtree(out)
+                lines.append(
+                    [f"{n:,} × 13, {name}", f"{run.wall:.1f}", f"{run.cpu:.1f}", f"{run.peak / 1000:.2f}"]
+                )
+                print("whole command", *lines[-1], flush=True)
     return table(["table", "seconds", "CPU seconds", "peak GB"], lines)
 
 
-def groupings(*, lloyd: bool) -> str:
-    """Halving against the paper's k-means on the same points, both whole strata of the 430,000 rows."""
+def groupings() -> str:
+    """Halving against the paper's k-means and Lloyd's iterations alone, on both whole strata of the 430,000 rows."""
     cohort = cohort_of(ROWS)
     prepared, kernel = method().ready(cohort.table(), Randomness.of(1))
     points = [
@@ -94,17 +105,32 @@ def groupings(*, lloyd: bool) -> str:
     ]
     group(points[0][:1_000], K, "halving", np.random.default_rng(1))  # compiled before the clock starts
     lines = []
-    for how in ("halving", *(("kmeans",) if lloyd else ())):
+    for how in ("halving", "kmeans"):
         seconds, found = cpu(
             lambda how=how: [group(each, K, how, np.random.default_rng(1)) for each in points]
         )
         lines.append(grouping_line(how, seconds, found))
         print("grouping", *lines[-1], flush=True)
+    seconds, squares = cpu(lambda: sum(lloyd(each) for each in points))
+    lines.append(
+        ["Lloyd alone (scikit-learn, 10 iterations)", f"{seconds:.1f}", f"{squares:,.0f}", *4 * ["–"]]
+    )
+    print("grouping", *lines[-1], flush=True)
     width = points[0].shape[1]
     return f"Points have {width} columns (numbers and dummies).\n\n" + table(
         ["grouping", "CPU seconds", "within-group squares", "after moving", "rows moved", "least", "most"],
         lines,
     )
+
+
+def lloyd(points: Any) -> float:
+    """Within-cluster sum of squares after ten of Lloyd's iterations."""
+    from sklearn.cluster import KMeans
+
+    found = KMeans(
+        len(points) // K, init="random", n_init=1, max_iter=10, algorithm="lloyd", random_state=1
+    ).fit(points)
+    return float(found.inertia_)
 
 
 def grouping_line(how: str, seconds: float, found: list[Grouping]) -> list[str]:
@@ -120,14 +146,56 @@ def grouping_line(how: str, seconds: float, found: list[Grouping]) -> list[str]:
     ]
 
 
-def growth(name: str, values: list[int], one: Callable[[int, str], float | None]) -> str:
-    """Processor seconds of each algorithm along one parameter."""
-    lines = []
+def growth(name: str, figure: str, values: list[int], one: Callable[[int, str], float | None]) -> str:
+    """Processor seconds of each algorithm along one parameter, as a table and a picture."""
+    lines, drawn = [], []
     for value in values:
-        found = [one(value, algorithm) for algorithm in (*ALGORITHMS, "k-anonymity")]
+        found = [one(value, algorithm) for algorithm in COMPARED]
         lines.append([f"{value:,}", *("–" if seconds is None else f"{seconds:.2f}" for seconds in found)])
+        drawn += [
+            {"at": value, "method": algorithm, "seconds": seconds}
+            for algorithm, seconds in zip(COMPARED, found, strict=True)
+            if seconds is not None
+        ]
         print(name, *lines[-1], flush=True)
-    return table([name, *ALGORITHMS, "k-anonymity"], lines)
+    draw_lines(figure, drawn, f"processor seconds against {name}", name)
+    return table([name, *COMPARED], lines)
+
+
+def moving(values: list[int], times: int = 10) -> str:
+    """The paper's Fig. 6: what of `improved` is clustering and what is moving rows, mean and deviation of `times`."""
+    prepared, kernel = method("improved").ready(cohort_of(17_421).table(), Randomness.of(1))
+    points = [
+        kernel.layout.points({name: each[prepared.stratum == s] for name, each in prepared.values.items()})
+        for s in range(len(prepared.strata))
+    ]
+    lines, drawn = [], []
+    for k in values:
+        runs = np.array([clustered_and_moved(points, k, seed) for seed in range(times)])
+        mean, spread = runs.mean(axis=0), runs.std(axis=0)
+        lines.append([f"{k:,}", *(f"{mean[i]:.3f} ± {spread[i]:.3f}" for i in (0, 1)), f"{mean[2]:,.0f}"])
+        drawn += [
+            {"at": k, "method": step, "seconds": max(float(mean[i]), 1e-4)}
+            for i, step in enumerate(("clustering", "moving rows"))
+        ]
+        print("moving", *lines[-1], flush=True)
+    draw_lines("fig6", drawn, "processor seconds of clustering and of moving rows", "K")
+    return table(["K", "clustering", "moving rows", "rows moved"], lines)
+
+
+def clustered_and_moved(points: list[Any], k: int, seed: int) -> tuple[float, float, int]:
+    """Processor seconds of steps 2a and 2c of the paper's algorithm, and how many rows moved."""
+    clustering = moved_in = 0.0
+    rows = 0
+    for each in points:
+        seconds, (labels, centres) = cpu(lambda each=each: clusters(each, k, np.random.default_rng(seed)))
+        clustering += seconds
+        seconds, moved = cpu(
+            lambda each=each, labels=labels, centres=centres: balance(each, labels, centres, k)
+        )
+        moved_in += seconds
+        rows += moved
+    return clustering, moved_in, rows
 
 
 def protect_seconds(cohort: Cohort, algorithm: str, k: int = K, variables: int = 13) -> float:
@@ -159,32 +227,42 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--largest", type=int, default=5_000_000)
-    parser.add_argument(
-        "--skip-lloyd", action="store_true", help="leave out k-means at 430,000 rows (minutes)"
-    )
+    parser.add_argument("--parts", default="commands,groupings,growth")
     given = parser.parse_args()
-    small = cohort_of(17_421)
-    for algorithm in ALGORITHMS:
+    for algorithm in COMPARED:
         protect_seconds(cohort_of(1_000), algorithm)  # compiled and loaded before the clock starts
-    parts = ["### Whole command", commands([n for n in (ROWS, given.largest) if n])]
-    parts += ["### Halving and k-means", groupings(lloyd=not given.skip_lloyd)]
-    parts += [
-        "### Growth (CPU seconds of `protect`)",
-        growth("K", [10, 20, 50, 100, 200, 500], lambda k, name: protect_seconds(small, name, k)),
-        growth("m", [2, 4, 8, 13], lambda m, name: protect_seconds(cohort_of(17_421, m), name, K, m)),
-        growth(
-            "n",
-            [10_000, 50_000, 100_000, ROWS],
-            # The quadratic ones, and Lloyd's iterations, stop at 100,000 rows.
-            lambda n, name: (
-                None
-                if n > 100_000 and name not in ("balanced", "k-anonymity")
-                else protect_seconds(cohort_of(n), name)
+    parts: dict[str, Callable[[], str]] = {
+        "commands": lambda: commands(given.largest),
+        "groupings": lambda: groupings() + "\n\n### Cells\n\n" + partitioning(),
+        "growth": grown,
+    }
+    for name in given.parts.split(","):
+        title = {"commands": "whole command", "groupings": "halving and k-means", "growth": "growth"}[name]
+        command = f"python benchmarks/condensation.py --parts {name}"
+        write_section(f"condensation-{name}", f"Condensation: {title}", command, parts[name]())
+
+
+def grown() -> str:
+    """Growth in K, m and n."""
+    small = cohort_of(17_421)
+    by_k = [10, 20, 50, 100, 200, 500]
+    return "\n\n".join(
+        [
+            "CPU seconds of `protect`; 17,421 rows × 13 and K = 100 where they do not vary.",
+            growth("K", "fig5", by_k, lambda k, name: protect_seconds(small, name, k)),
+            "Of `improved`, ten runs each (Fig. 6):",
+            moving(by_k),
+            growth(
+                "m", "fig7", [2, 4, 8, 13], lambda m, name: protect_seconds(cohort_of(17_421, m), name, K, m)
             ),
-        ),
-    ]
-    parts += ["### Cells", partitioning()]
-    write_section("condensation", "Condensation", "python benchmarks/condensation.py", "\n\n".join(parts))
+            growth(
+                "n",
+                "fig8",
+                [10_000, 50_000, 100_000, ROWS],
+                lambda n, name: protect_seconds(cohort_of(n), name),
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def drawn(name: str, chart: Any, title: str) -> str:
         chart.properties(background="white", padding=8)
         .configure(font="system-ui, Segoe UI, Helvetica, Arial, sans-serif")
         .configure_view(stroke=None)
-        .configure_legend(orient="top", labelFontSize=12)
+        .configure_legend(orient="top", labelFontSize=12, columnPadding=20, labelLimit=400)
     )
     (FOLDER / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(styled.to_json()), encoding="utf-8")
     return f"![{title}](condensation/{name}.svg)"

@@ -61,26 +61,35 @@ def halving(points: Points, k: int) -> Grouping:
 
 def kmeans(points: Points, k: int, generator: np.random.Generator) -> Grouping:
     """The paper's steps 2a–2c: ⌊n/k⌋ clusters by Lloyd's k-means, then points moved into clusters below k."""
+    labels, centres = clusters(points, k, generator)
+    before = float(kernels.sum_of_squares(points, labels, len(centres)).sum())
+    moved = kernels.balance(points, labels, centres, k)
+    grouped = _of_labels(points, labels, len(centres))
+    return Grouping(grouped.order, grouped.offsets, int(moved), before, grouped.after)
+
+
+def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Longs, NDArray[np.float64]]:
+    """⌊n/k⌋ clusters by k-means, whatever their sizes: labels int64[rows], centres float64[clusters, columns]."""
     import warnings
 
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    clusters = len(points) // k
     state = int(generator.integers(0, 2**31 - 1))
     # One thread: sums in an order that does not depend on the machine.
     with threadpool_limits(1), warnings.catch_warnings():
-        # Fewer different rows than clusters: empty clusters are filled below.
+        # Fewer different rows than clusters: empty clusters are filled afterwards.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = KMeans(
-            clusters, init="random", n_init=1, max_iter=ITERATIONS, algorithm="lloyd", random_state=state
+            len(points) // k,
+            init="random",
+            n_init=1,
+            max_iter=ITERATIONS,
+            algorithm="lloyd",
+            random_state=state,
         ).fit(points)
-    labels = found.labels_.astype(np.int64)
-    before = float(kernels.sum_of_squares(points, labels, clusters).sum())
-    moved = kernels.balance(points, labels, found.cluster_centers_.astype(np.float64), k)
-    grouped = _of_labels(points, labels, clusters)
-    return Grouping(grouped.order, grouped.offsets, int(moved), before, grouped.after)
+    return found.labels_.astype(np.int64), found.cluster_centers_.astype(np.float64)
 
 
 def _of_labels(points: Points, labels: Longs, groups: int) -> Grouping:
