@@ -83,6 +83,9 @@ BEFORE_PLACES = frozenset(
         "downtown",
     ]
 )
+NO_FIRST_NAMES = frozenset(["april", "august", "grant", "hope", "june", "mark", "may", "will"])
+"""First names that begin sentences or stand in dates: beside a surname that is a word too they name nobody."""
+
 MAX_NAME = 5
 """Words that a name may have, initials counted."""
 
@@ -144,10 +147,14 @@ class Dictionary:
         found = []
         past = 0
         for place in capital:
-            if place < past or words.folded[place] not in self._listed:
+            if place < past or not (words.folded[place] in self._listed or len(words.raw[place]) == 1):
                 continue
-            first, last = place, self._end_of_name(words, place)
+            first, last = _initials_before(words, place, past), self._end_of_name(words, place)
             titled = _titled(words, first)
+            if len(words.raw[place]) == 1:
+                if not titled:
+                    continue
+                last = max(last, _last_initial(words, place))
             if titled or self._counts(words, first, last):
                 found.append((int(titled), first, last))
                 past = last + 1
@@ -219,8 +226,10 @@ class Dictionary:
         run = [i for i in range(first, last + 1) if len(words.raw[i]) > 1]
         plain = [i for i in run if words.folded[i] not in self._ordinary]
         if len(run) > 1:
-            return bool(plain) or _has_degree(words, last)
-        return (bool(plain) and not words.raw[first].isupper()) or _has_degree(words, last)
+            given, family = words.folded[run[0]], words.folded[run[-1]]
+            fits = given in self._names.first and given not in NO_FIRST_NAMES and family in self._names.last
+            return bool(plain) or _has_degree(words, last) or (fits and words.raw[run[0]].istitle())
+        return (bool(plain) and not words.raw[run[0]].isupper()) or _has_degree(words, last)
 
     def _find_places(self, words: Words, capital: list[int]) -> list[tuple[int, int]]:
         found = []
@@ -257,6 +266,30 @@ class Dictionary:
             if at > last + 1 and words.raw[at][0].isupper() and tuple(words.folded[at:end]) == key:
                 return end - 1
         return last
+
+
+def _is_initial(words: Words, place: int) -> bool:
+    return len(words.raw[place]) == 1 and words.raw[place].isupper()
+
+
+def _initials_before(words: Words, place: int, past: int) -> int:
+    """The first of the initials, each with a full stop, that stand before a surname; the surname if there is none."""
+    first = place
+    while first - 2 >= past and words.raw[first - 1] == "." and _is_initial(words, first - 2):
+        if "\n" in words.gap(first - 1) or words.gap(first - 2):
+            break
+        first -= 2
+    return first
+
+
+def _last_initial(words: Words, place: int) -> int:
+    """The last of the initials that begin here: of "L. C." the second."""
+    last = place
+    while last + 2 < len(words.raw) and words.raw[last + 1] == "." and _is_initial(words, last + 2):
+        if words.gap(last + 1) not in ("", " ") or words.raw[last + 2] == "I":
+            break  # a new sentence, rather
+        last += 2
+    return last
 
 
 def _titled(words: Words, first: int) -> bool:
