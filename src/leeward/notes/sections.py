@@ -6,6 +6,7 @@ end a section of the patient's own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +20,8 @@ what is yet to come; `own` and `past` are the patient's."""
 HEADINGS: dict[str, str] = {
     heading.strip(): topic
     for topic, headings in {
-        "own": """history of present illness,hpi,present illness,history,hx,chief complaint,cc,complaint,
+        "own": """objective data,subjective data,data of the day,ancillary studies,ancillary data,diagnostic data,
+            history of present illness,hpi,present illness,history,hx,chief complaint,cc,complaint,
             reason for visit,
             reason for admission,reason for consultation,reason for referral,presenting complaint,subjective,s,o,
             objective,interval history,hospital course,course in hospital,brief hospital course,course,
@@ -67,6 +69,9 @@ HEADINGS: dict[str, str] = {
 TABLE = labels.Labels(HEADINGS)
 
 
+_BLANK = re.compile(r"(?<=\S)[^\S\n]*\n[^\S\n]*\n")
+
+
 @dataclass(frozen=True)
 class Section:
     """Characters `start` to `end` (exclusive) of a note tell of `topic`; the heading is not among them."""
@@ -79,7 +84,16 @@ class Section:
 def find(text: str, low: str) -> list[Section]:
     """The sections of a text, ascending; before the first heading nothing is said to be anybody's."""
     found = labels.find(text, low, TABLE, alone=True)
-    return [Section(label.value, label.end, label.meaning) for label in found]
+    return [Section(label.value, _end(text, label), label.meaning) for label in found]
+
+
+def _end(text: str, label: labels.Label) -> int:
+    """Where a section ends: family history and allergies with their paragraph, since what follows may stand under a
+    heading that the table does not know."""
+    if label.meaning not in ("family", "allergies"):
+        return label.end
+    blank = _BLANK.search(text, label.value, label.end)
+    return blank.end() if blank else label.end
 
 
 def topic_at(sections: Sequence[Section], starts: Sequence[int], place: int) -> str:
