@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.notes.learned.tokens import Tokens
+from leeward.notes.learned.tokens import Tokens, tokens_of
 from leeward.notes.learned.words import class_of
 from leeward.notes.spans import Kind, Span
 
@@ -94,7 +94,15 @@ def spans_of(
         first = last = position
     if first >= 0:
         spans.append(_span(tokens, first, last, names[labels[first]], source))
-    return [span for span in spans if any(sign.isalnum() for sign in text[span.start : span.end])]
+    return [span for span in spans if _holds(span, text)]
+
+
+def _holds(span: Span, text: str) -> bool:
+    """Whether a span is more than signs, and a date more than one number."""
+    words = tokens_of(text[span.start : span.end]).words
+    if span.category == "date":
+        return _parts_of_a_date(words) > 1
+    return any(word.isalnum() for word in words)
 
 
 def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span:
@@ -118,4 +126,8 @@ def _has_year(words: list[str]) -> bool:
     """Whether a date names a year: in four digits, or as the last of three parts."""
     if any(word.isdigit() and len(word) == 4 and word[:2] in ("19", "20") for word in words):
         return True
-    return sum(word.isdigit() or class_of(word) == "month" for word in words) >= 3
+    return _parts_of_a_date(words) > 2
+
+
+def _parts_of_a_date(words: list[str]) -> int:
+    return sum(word.isdigit() or class_of(word) == "month" for word in words)
