@@ -50,6 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
     "itemsets": ("leeward.cli.itemsets:itemsets", "The catalogue of frequent health terms, with noise, paid once."),
     "query": ("leeward.cli.query:query", "Count patients in an index, with noise that a budget pays for."),
+    "budget": ("leeward.cli.budget:budget", "What may be spent on an index, by whom, and what was."),
     "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, its accounts, its answers."),
     "notes": ("leeward.cli.notes:notes", "Clinical notes to a table; identities found and taken out."),
 }

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from leeward.queries.ledger.auditing import Audit, Check, audit
-from leeward.queries.ledger.budgets import DataSet, Terms, allot, known, named, register, terms_of
+from leeward.queries.ledger.budgets import (
+    Allotment,
+    DataSet,
+    Terms,
+    allot,
+    allotments,
+    known,
+    named,
+    register,
+    terms_of,
+)
+from leeward.queries.ledger.moving import move
 from leeward.queries.ledger.opening import EMBEDDED, Ledger, LedgerUnreachable, make_ledger, open_ledger
 from leeward.queries.ledger.spending import BudgetSpent, Charge, Left, Paid, found, left, reserve, store
 
 __all__ = [
     "EMBEDDED",
+    "Allotment",
     "Audit",
     "BudgetSpent",
     "Charge",
@@ -20,11 +32,13 @@ __all__ = [
     "Paid",
     "Terms",
     "allot",
+    "allotments",
     "audit",
     "found",
     "known",
     "left",
     "make_ledger",
+    "move",
     "named",
     "open_ledger",
     "register",

@@ -8,9 +8,16 @@ from typing import Final
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.queries.accounting import Accounting, Budget
+from leeward.queries.accounting import Accounting, Budget, affordable
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.families import family_of, family_terms, known_family, lock, user_account
+from leeward.queries.ledger.families import (
+    family_of,
+    family_terms,
+    known_family,
+    lock,
+    moved_away,
+    user_account,
+)
 from leeward.queries.ledger.opening import Ledger, reading, writing
 
 LONGEST_NAME: Final = 100
@@ -145,10 +152,42 @@ def allot(ledger: Ledger, data_set: str, user: str, epsilon: int) -> None:
         chain.append(connection, family, entries, head, [body])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Allotment:
+    """What one user may spend, in micro-ε of one answer."""
+
+    user: str
+    most: int
+    left: int
+
+
+def allotments(ledger: Ledger, data_set: str) -> list[Allotment]:
+    """The users that have an allotment, by name."""
+    accounts = tables.accounts.c
+    with reading(ledger) as connection:
+        family = family_of(connection, ledger, data_set)
+        accounting = family_terms(connection, family).accounting
+        rows = connection.execute(
+            sa.select(tables.accounts).where(accounts.family == family).order_by(accounts.account)
+        ).all()
+    start = user_account(family, "")
+    return [
+        Allotment(
+            user=row.account.removeprefix(start),
+            most=affordable(row.most, accounting),
+            left=affordable(row.most - row.spent, accounting),
+        )
+        for row in rows
+        if row.account.startswith(start)
+    ]
+
+
 def terms_of(ledger: Ledger, data_set: str) -> Terms:
     """The terms on which a data set is answered; LedgerUnreachable for one that the ledger does not know."""
     with reading(ledger) as connection:
         row = family_terms(connection, family_of(connection, ledger, data_set))
+        if row.moved is not None:
+            raise moved_away(ledger)
         asked = sa.select(tables.data_sets.c.threshold).where(tables.data_sets.c.data_set == data_set)
         threshold = connection.execute(asked).scalar()
     return Terms(

@@ -22,7 +22,8 @@ def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
     if family is None:
         raise LedgerUnreachable(
             f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
-            "An index is answered from the ledger that `leeward index` opened for it."
+            "An index is answered from the ledger that `leeward index` opened for it; "
+            "`leeward budget INDEX --move-to URL` moves its budget."
         )
     return family
 
@@ -53,11 +54,16 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> tuple[int, s
         .returning(families.entries, families.head)
     ).first()
     if row is None:
-        raise LedgerUnreachable(
-            f"{ledger.place}: the budget has moved to another ledger. No answer was given. Name it with --ledger URL."
-        )
+        raise moved_away(ledger)
     return row.entries, row.head
 
 
 def user_account(family: str, user: str) -> str:
     return f"user:{family}:{user}"
+
+
+def moved_away(ledger: Ledger) -> LedgerUnreachable:
+    """The refusal of a ledger whose family is elsewhere."""
+    return LedgerUnreachable(
+        f"{ledger.place}: the budget has moved to another ledger. No answer was given. Name it with --ledger URL."
+    )

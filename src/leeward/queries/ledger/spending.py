@@ -194,17 +194,17 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
     return kept
 
 
-def left(ledger: Ledger, data_set: str, user: str) -> Left:
-    """What is left for everybody and for a user."""
+def left(ledger: Ledger, data_set: str, user: str | None) -> Left:
+    """What is left for everybody and for a user (None: somebody without an allotment)."""
     with reading(ledger) as connection:
         return _left(connection, family_of(connection, ledger, data_set), data_set, user)
 
 
-def _left(connection: sa.Connection, family: str, data_set: str, user: str) -> Left:
+def _left(connection: sa.Connection, family: str, data_set: str, user: str | None) -> Left:
     terms = family_terms(connection, family)
     accounts = tables.accounts.c
     ids = [f"data:{each}" for each in line_of(connection, data_set)]
-    allotment = user_account(family, user)
+    allotment = "" if user is None else user_account(family, user)
     rows = connection.execute(
         sa.select(accounts.account, accounts.most, accounts.spent).where(
             accounts.account.in_([*ids, allotment])

@@ -1,0 +1,86 @@
+"""Move a family of data sets from an index's own ledger to a database: what was spent goes along, nothing refills.
+
+The old ledger is closed first and says where the family went; then everything is copied in one transaction. Dying in
+between leaves a closed ledger, and the same move again finishes it: until it has arrived nothing can be spent in the
+new place, so the copy is whole. Once it has arrived it is never made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput
+from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.families import family_of, known_family, lock
+from leeward.queries.ledger.opening import Ledger, LedgerUnreachable, reading, writing
+
+OF_A_FAMILY = (tables.data_sets, tables.accounts, tables.answers, tables.log)
+
+
+def move(old: Ledger, new: Ledger, data_set: str) -> None:
+    """Move the family of `data_set` from `old` to `new`, whose schema must be there. BadInput if it went elsewhere."""
+    family = _closed(old, new, data_set)
+    with reading(old, snapshot=True) as connection:
+        row = connection.execute(sa.select(tables.families).where(tables.families.c.family == family)).one()
+        copies = {
+            table.name: [dict(each) for each in connection.execute(_of(table, family)).mappings()]
+            for table in OF_A_FAMILY
+        }
+    with writing(new) as connection:
+        there = known_family(connection, data_set) is not None
+        if not there and row.arrived:
+            raise LedgerUnreachable(
+                f"{new.place}: the budget had arrived here and is gone. It is not made again from an old copy, which "
+                "does not know what was spent since; restore the database."
+            )
+        if not there:
+            values = dict(row._mapping) | {"moved": None, "arrived": True}
+            connection.execute(tables.families.insert().values(**values))
+            copies["data_sets"] = _parents_first(copies["data_sets"])
+            for table in OF_A_FAMILY:
+                for each in copies[table.name]:
+                    connection.execute(table.insert().values(**each))
+    with writing(old) as connection:
+        connection.execute(
+            tables.families.update().where(tables.families.c.family == family).values(arrived=True)
+        )
+
+
+def _closed(old: Ledger, new: Ledger, data_set: str) -> str:
+    """Close the family in the old ledger: from now on nothing is spent or stored there."""
+    families = tables.families.c
+    with writing(old) as connection:
+        family = family_of(connection, old, data_set)
+        moved = connection.execute(sa.select(families.moved).where(families.family == family)).scalar()
+        if moved is not None and moved != new.place:
+            raise BadInput(f"{old.place}: the budget has moved to {moved} already; move it on from there.")
+        if moved is None:
+            entries, head = lock(connection, old, family)
+            chain.append(connection, family, entries, head, [{"event": "moved", "to": new.place}])
+            connection.execute(
+                tables.families.update()
+                .where(families.family == family)
+                .values(moved=new.place, arrived=False)
+            )
+    return family
+
+
+def _of(table: sa.Table, family: str) -> sa.Select[Any]:
+    if table is tables.answers:
+        inside = sa.select(tables.data_sets.c.data_set).where(tables.data_sets.c.family == family)
+        return sa.select(table).where(table.c.data_set.in_(inside))
+    return sa.select(table).where(table.c.family == family)
+
+
+def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    parents = {row["data_set"]: row["parent"] for row in rows}
+
+    def generation(row: dict[str, Any]) -> int:
+        depth, current = 0, row["parent"]
+        while current is not None:
+            depth, current = depth + 1, parents[current]
+        return depth
+
+    return sorted(rows, key=generation)
