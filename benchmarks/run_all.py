@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITHOUT_DATA = ("disassociation.py", "constraints.py", "censoring.py", "trajectories.py")
+WITHOUT_DATA = ("disassociation.py", "constraints.py", "censoring.py", "trajectories.py", "queries.py")
 WITH_DATA = (
     "check_vocabulary.py",
     "disassociation_quality.py",
