@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,41 @@ def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:
         "--json",
     )  # fmt: skip
     assert spark.json()["data_set"] == Index.open(out).meta.id, "the same data are the same data set"
+
+
+def test_spark_reads_parquet_by_itself(leeward: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way to the engine; the engine itself is compared byte by byte in tests/queries/test_engines.py."""
+    from leeward import engine
+
+    rows = [
+        {"pid": p, "icd": code, "day": date(2020, p % 12 + 1, 5), "sex": "FM"[p % 2]}
+        for p in range(40)
+        for code in ("4019", "250.00")
+    ]
+    path = tmp_path / "events.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    flags = (
+        "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
+        "--epsilon-total", "2",
+    )  # fmt: skip
+    assert leeward("index", path, *flags, "-o", tmp_path / "local").status == 0
+    asked: list[object] = []
+    local = engine.make
+
+    def instead(settings: object, threads: int | None = None) -> Any:
+        asked.append(settings)
+        return local("local", threads=threads)
+
+    monkeypatch.setattr(engine, "make", instead)
+    done = leeward("index", path, *flags, "--engine", "spark", "-o", tmp_path / "spark")
+    assert done.status == 0, done.err
+    assert asked == ["spark"]
+    for name in ("bitmaps.bin", "directory.arrow", "patients.bin", "vocabulary.arrow", "index.json"):
+        ours, theirs = tmp_path / "local" / name, tmp_path / "spark" / name
+        assert ours.is_file() == theirs.is_file()
+        assert not ours.is_file() or ours.read_bytes() == theirs.read_bytes()
+    wrong = leeward("index", path, *flags, "--visit", "enc", "--engine", "spark", "-o", tmp_path / "wrong")
+    assert wrong.status == 2 and "no column 'enc'" in wrong.err
 
 
 def test_a_child_spends_its_parents_budget(leeward: Run, notes: Path, symptoms: Path, tmp_path: Path) -> None:

@@ -397,7 +397,9 @@ def test_forms_that_only_the_data_make_equal_stay_apart(five: Index) -> None:
 
 def test_values_outside_the_public_domain_are_missing(tmp_path: Path) -> None:
     table = pl.DataFrame(oracle.FIVE_NOTES)
-    index = index_table(table, tmp_path / "index", terms=SYMPTOMS, domains={"age": ("0", "50")}).index
+    built = index_table(table, tmp_path / "index", terms=SYMPTOMS, domains={"age": ("0", "50")})
+    assert built.left_out == {"values of age that its type or domain does not admit": 1}
+    index = built.index
     assert index.values("age") == ("9", "17", "24")
     assert index.count(parse("fever", age="80..90")) == 0
     assert index.count(parse("fever")) == 5
@@ -439,6 +441,16 @@ def test_months_in_every_usual_spelling(tmp_path: Path) -> None:
         assert index.resolve(parse("fever", when="2009-04")).predicates == (
             Predicate("when", "equals", "2009-04"),
         )
+
+
+def test_months_without_a_year_and_odd_values(tmp_path: Path) -> None:
+    table = pl.DataFrame({"patient": [1, 2], "visit_month": [4, 6], "terms": [["fever"], ["fever"]]})
+    index = index_table(table, tmp_path / "index", terms=SYMPTOMS).index
+    assert index.count(parse("fever", month="4..5")) == 1
+    odd = pl.DataFrame({"patient": [1, 2], "when": ["2009-04", "soon"], "terms": [["fever"], ["fever"]]})
+    built = index_table(odd, tmp_path / "odd", terms=SYMPTOMS)
+    assert built.left_out == {"values of when that its type or domain does not admit": 1}
+    assert built.index.count(parse("fever")) == 2
 
 
 def test_both_spellings_of_a_sex_are_understood_where_the_domain_says_which(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def beside(out: Path) -> Iterator[Path]:
 def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
     """The index in `folder`, of a table of notes or of a cohort."""
     from leeward.cli.bringing import domains_of, domains_of_notes, vocabulary_of
+    from leeward.engine import make
     from leeward.queries.build import index_cohort, index_events, index_table
     from leeward.randomness import Randomness
     from leeward.workflow import read_source, watched
@@ -134,6 +135,12 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
             left_out = [] if not flags["qid"] else unwanted(table.columns, flags["qid"])
             common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
             return index_table(table, folder, terms=terms, leave_out=left_out, **common)
+        if flags["engine"] == "spark" and (straight := columns_of_parquet(source)) is not None and named:
+            say("Indexing through Spark")
+            return index_events(
+                str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=flags["qid"],
+                columns=straight, row=flags["row"], **common,
+            )  # fmt: skip
         cohort = read_source(with_attributes(source, flags["qid"]))
         known = named or cohort.vocabulary
         terms = None if known is None else vocabulary_of(known)
@@ -141,13 +148,30 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
         common["row"] = flags["row"]
         if flags["engine"] == "local":
             return index_cohort(cohort, folder, terms=terms, **common)
-        from leeward.engine import make
         from leeward.queries.build import terms_in
 
-        engine = make("spark")
         events, attributes = events_with_attributes(cohort)
         found = terms or terms_in(events["code"])
-        return index_events(events, folder, engine, terms=found, attributes=attributes, **common)
+        return index_events(events, folder, make("spark"), terms=found, attributes=attributes, **common)
+
+
+def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
+    """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
+    import polars as pl
+
+    columns = dict(source.columns)
+    plain = source.format in (None, "events") and not source.lines and not source.missing
+    path = Path(str(source.path))
+    if not plain or path.suffix != ".parquet" or not path.is_file() or "birth" in columns:
+        return None
+    if isinstance(columns.get("code", ""), list):
+        return None
+    available = pl.read_parquet_schema(path)
+    roles = {role: columns.get(role, role) for role in ("patient", "code")}
+    roles |= {role: columns.get(role, role) for role in ("visit", "date", "age")
+              if role in columns or (not columns and role in available)}  # fmt: skip
+    dates = roles.get("date")
+    return None if dates is not None and dates in available and not available[dates].is_temporal() else roles
 
 
 def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:

@@ -141,6 +141,7 @@ def index_events(
     *,
     terms: Vocabulary,
     attributes: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
     domains: Domains | None = None,
     row: str | None = None,
     max_rows_per_patient: int | None = None,
@@ -150,10 +151,18 @@ def index_events(
 ) -> Built:
     """Index recorded codes through an engine (`leeward.engine.Engine`); the same bytes as `index_cohort`.
 
-    `source` is Parquet or a frame with `patient`, `code`, where known `visit`, `date`, `age`, and the columns named in
-    `attributes`, which say the same in every event of a patient.
+    `source` is Parquet or a frame with `patient`, `code`, where known `visit`, `date`, `age` (or the columns that
+    `columns` maps from these names), and the columns named in `attributes`, which say the same in every event of a
+    patient.
     """
     frame = engine.frame(source)
+    if columns is not None:
+        available = frame.collect_schema().names()
+        for column in (*columns.values(), *attributes):
+            if column not in available:
+                raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
+        own = [nw.col(column).alias(role) for role, column in columns.items()]
+        frame = frame.select(*own, *(nw.col(name) for name in attributes))
     names = [c for c in ("patient", "code", "visit", "date", "age") if c in frame.collect_schema().names()]
     if "patient" not in names or "code" not in names:
         raise BadInput("events have the columns patient and code.")

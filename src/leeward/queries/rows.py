@@ -109,7 +109,9 @@ def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ..
         name = folded(column)
         if column in NOTE_COLUMNS or name.endswith("_source") or dtype == pl.Boolean or dtype.is_nested():
             continue
-        if name == "visit_month":
+        if name == "visit_month" and dtype.is_numeric() and "visit_year" not in schema:
+            found.append(Qid("month", "integer", domains.get("month")))
+        elif name == "visit_month":
             found.append(Qid(WHEN, "month", domains.get(WHEN)))
         elif name == "visit_year":
             if "visit_month" not in schema:
@@ -147,8 +149,12 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabula
     fact_row = np.repeat(np.arange(table.height, dtype=np.int64), lengths)
     held, unknown = coded_terms(values, vocabulary)
     known = held.codes >= 0
-    coded = {qid.name: coded_column(_column(table, qid), qid) for qid in qids}
-    left_out = {"notes without a patient": without, "terms that the vocabulary lacks": unknown}
+    coded, odd = {}, {}
+    for qid in qids:
+        column = _column(table, qid)
+        coded[qid.name] = coded_column(column, qid)
+        odd[_odd(qid)] = not_taken(column, coded[qid.name])
+    left_out = {"notes without a patient": without, "terms that the vocabulary lacks": unknown, **odd}
     return Rows(number[order], fact_row[known], held.codes[known], held.values, coded, left_out)
 
 
@@ -161,8 +167,8 @@ def _column(table: pl.DataFrame, qid: Qid) -> pl.Series:
     by_name = {folded(column): column for column in table.columns}
     if qid.name in by_name:
         return table[by_name[qid.name]]
-    if qid.name == "year":
-        return table[by_name["visit_year"]]
+    if qid.name in ("year", "month"):
+        return table[by_name[f"visit_{qid.name}"]]
     if qid.name != WHEN or "visit_month" not in by_name:
         raise BadInput(f"the table has no column {qid.name!r}.")
     month = table[by_name["visit_month"]]
@@ -233,18 +239,29 @@ def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabu
     held, unknown = coded_terms(events["code"], vocabulary)
     known = held.codes >= 0
     by_name = {folded(column): column for column in events.columns}
-    coded = {}
+    coded, odd = {}, {}
     for qid in qids:
         column = events["date" if qid.name == WHEN and WHEN not in by_name else by_name[qid.name]]
-        coded[qid.name] = _first_in_row(coded_column(column, qid), of_event, len(patient), qid)
+        taken = coded_column(column, qid)
+        odd[_odd(qid)] = not_taken(column, taken)
+        coded[qid.name] = _first_in_row(taken, of_event, len(patient), qid)
     return Rows(
         patient,
         of_event[known].astype(np.int64),
         held.codes[known],
         held.values,
         coded,
-        {"codes that the vocabulary lacks": unknown},
+        {"codes that the vocabulary lacks": unknown, **odd},
     )
+
+
+def _odd(qid: Qid) -> str:
+    return f"values of {qid.name} that its type or domain does not admit"
+
+
+def not_taken(column: pl.Series, coded: Coded) -> int:
+    """How many values of a column became missing."""
+    return int((coded.codes < 0).sum()) - column.null_count()
 
 
 def _first_in_row(coded: Coded, row: Ints, rows: int, qid: Qid) -> Coded:
