@@ -41,7 +41,7 @@ def find(text: str, low: str, table: Labels, *, alone: bool = False) -> list[Lab
     """The labels of a table in a text, ascending.
 
     `low` is the text in lower case, character by character. What a label labels ends at the next label. With
-    `alone`, a line that is nothing but a label counts too.
+    `alone`, a line that is nothing but a label counts too, and one that goes on after ` - `.
     """
     found: list[tuple[int, int, str]] = []
     colon = text.find(":")
@@ -109,10 +109,11 @@ def _lines(text: str, low: str, table: Labels) -> list[tuple[int, int, str]]:
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        if 2 < end - start <= LONGEST:
-            line = low[start:end]
-            meaning = table.meanings.get(line.strip(" \t\r*#=-_."))
+        dash = low.find(" - ", start, min(end, start + LONGEST))
+        stop = dash if dash >= 0 else end
+        if 2 < stop - start <= LONGEST:
+            meaning = table.meanings.get(low[start:stop].strip(" \t\r*#=-_."))
             if meaning is not None:
-                found.append((start, min(end + 1, len(text)), meaning))
+                found.append((start, dash + 3 if dash >= 0 else min(end + 1, len(text)), meaning))
         start = end + 1
     return found

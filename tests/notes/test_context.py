@@ -1,0 +1,107 @@
+"""ConText: what is the patient's own, now."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from leeward.notes import context
+from leeward.notes.spans import Span
+
+SHORT = {"negated": "n", "uncertain": "u", "family": "f", "past": "p"}
+
+
+def marked(text: str, category: str = "disease") -> tuple[str, list[Span]]:
+    """A text and the spans of its [bracketed] terms."""
+    plain, spans = "", []
+    for part in re.split(r"(\[[^]]*\])", text):
+        if part.startswith("["):
+            spans.append(Span(len(plain), len(plain) + len(part) - 2, "HMI", category))
+            part = part[1:-1]
+        plain += part
+    return plain, spans
+
+
+def said(text: str, category: str = "disease") -> str:
+    plain, spans = marked(text, category)
+    found = context.statuses_of(plain, plain.lower(), spans)
+    return " ".join("".join(sorted(SHORT[s] for s in statuses)) or "-" for statuses in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # negation, its scope and what ends it
+        ("The patient denies [fever], [chills] or [cough].", "n n n"),
+        ("No [fever] but has [cough].", "n -"),
+        ("no [chest pain], has [nausea]", "n -"),
+        ("Denies [chest pain]. Reports [nausea].", "n -"),
+        ("[Pneumonia] was ruled out.", "n"),
+        ("Chest x-ray negative for [pneumonia]; [cough] persists", "n -"),
+        ("Urine was negative for [infection].", "n"),
+        ("[Fever] is absent and [rash] present", "n -"),
+        ("Lungs: clear, no [wheezing]\nAbdomen: mild [tenderness]", "n -"),
+        # pseudo-negations
+        ("Gram negative [sepsis].", "-"),
+        ("No increase in [dyspnea].", "-"),
+        ("Not only [fever] but [rash]", "- -"),
+        # a trigger inside a term is the term's
+        ("Known [migraine without aura] and [lack of energy].", "- -"),
+        # uncertainty, and what is yet to come
+        ("Possible [pneumonia].", "u"),
+        ("Rule out [pulmonary embolism].", "u"),
+        ("Return if [fever] develops.", "u"),
+        ("[Lupus] cannot be excluded.", "u"),
+        # family
+        ("Mother had [diabetes].", "f"),
+        ("There is [diabetes] in her mother.", "f"),
+        ("His father died of [myocardial infarction] at 52.", "f"),
+        ("Mother with [breast cancer], patient has [asthma].", "f -"),
+        ("No family history of [cancer].", "fn"),
+        # who brings or speaks is not ill by that
+        ("Brought in by his wife for [fever].", "-"),
+        ("Mother reports [fever] and [cough].", "- -"),
+        ("She was seen with her mother. Has [cough].", "-"),
+        ("Seen at Children's Hospital for [mole].", "-"),
+        # the past; a history of something is not past by that
+        ("History of [hypertension].", "-"),
+        ("[Diabetes] diagnosed 3 years ago.", "-"),
+        ("Remote history of [asthma] in childhood, now resolved.", "p"),
+        ("Had [measles] as a child, which resolved.", "p"),
+        ("Stopped [warfarin] years ago.", "p"),
+        # sections
+        ("FAMILY HISTORY: [diabetes], [stroke].\nSOCIAL HISTORY: none\nASSESSMENT: [asthma]", "f f -"),
+        ("Family History\n[Stroke]\n\nSomething else\n[Asthma]", "f -"),
+        ("FHx - [Stroke].\nHPI - [Asthma].", "f -"),
+    ],
+)
+def test_what_the_words_around_a_term_say(text: str, expected: str) -> None:
+    assert said(text) == expected
+
+
+def test_a_test_that_was_negative_was_done() -> None:
+    assert said("[Biopsy] was negative.", "test") == "-"
+    assert said("[Biopsy] was declined.", "test") == "n"
+
+
+def test_drugs_of_the_section_allergies_are_not_taken() -> None:
+    assert said("Allergies: [penicillin]\nMedications: [aspirin]", "drug") == "n -"
+
+
+def test_only_health_terms_are_judged() -> None:
+    text = "Denies fever. Mr. Brown denies pain."
+    spans = [Span(7, 12, "HMI", "symptom", "c1"), Span(18, 23, "EID", "name")]
+    judged = context.judged(text, text.lower(), spans)
+    assert [span.asserted for span in judged] == [False, True]
+
+
+def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
+    from leeward.notes.triggers import ACTIONS
+
+    for action, phrases in ACTIONS.items():
+        for phrase in phrases:
+            found = {
+                (t.says, t.side) for t in context.find(f"x {phrase} x") if t.end - t.start == len(phrase)
+            }
+            assert action in found or (action[0] == "pseudo" and not found), phrase

@@ -1,0 +1,151 @@
+"""What becomes of identities: removed, surrogates, encrypted; keys."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.errors import BadInput
+from leeward.notes import identities, keys
+from leeward.notes.keys import Keys
+from leeward.notes.rules import Rules
+from leeward.notes.rules.dates import read as read_date
+from leeward.notes.spans import Span
+from leeward.notes.surrogates import FARTHEST, days, surrogate
+
+KEYS, OTHER = Keys.of(b"k" * 32), Keys.of(b"o" * 32)
+TEXT = (
+    "Mr. James Brown (MRN 12345678) was seen on 4/5/2009, again on 4/12/2009. Brown, 45 year old white male, lives "
+    "in Boulder, CO 80301. Call (555) 123-4567 or james.brown@mail.example.com. Has sore throat."
+)
+SPANS = Rules().annotate(TEXT)
+
+
+def out(mode: identities.Mode, patient: str = "p1", with_keys: Keys = KEYS) -> str:
+    return identities.replaced(TEXT, SPANS, mode, with_keys, patient)[0]
+
+
+def test_removed_leaves_categories_and_what_may_stay() -> None:
+    assert out("removed") == (
+        "Mr. [NAME] (MRN [RECORD_NUMBER]) was seen on [DATE], again on [DATE]. [NAME], 45 year old white male, lives "
+        "in [PLACE], [PLACE] [ZIP]. Call [PHONE] or [EMAIL]. Has sore throat."
+    )
+
+
+@pytest.mark.parametrize("mode", identities.MODES)
+def test_no_identity_is_left(mode: identities.Mode) -> None:
+    new = out(mode)
+    for secret in ("James", "Brown", "12345678", "4/5/2009", "80301", "123-4567", "james.brown", "Boulder"):
+        assert secret not in new
+    assert "45 year old white male" in new and new.endswith("Has sore throat.")
+
+
+@pytest.mark.parametrize("mode", identities.MODES)
+def test_every_replacement_is_told_with_its_place_and_category(mode: identities.Mode) -> None:
+    new, done = identities.replaced(TEXT, SPANS, mode, KEYS, "p1")
+    goes = [s for s in SPANS if identities.goes(s)]
+    assert [(d.kind, d.category) for d in done] == [(s.kind, s.category) for s in goes]
+    kept_before = re.sub(r"\W+", " ", TEXT[: goes[0].start])
+    assert re.sub(r"\W+", " ", new[: done[0].start]) == kept_before
+    assert all(new[d.start : d.end] for d in done)
+
+
+def test_the_same_name_has_the_same_surrogate_in_all_notes_of_a_patient() -> None:
+    first = surrogate(KEYS, "p1", "name", "James Brown")
+    given_name, last = first.split()
+    assert surrogate(KEYS, "p1", "name", "Brown") == last
+    assert surrogate(KEYS, "p1", "name", "BROWN") == last.upper()
+    assert surrogate(KEYS, "p1", "name", "James") == given_name
+    others = {surrogate(KEYS, f"p{i}", "name", "Brown") for i in range(20)}
+    assert len(others) > 10  # nobody recognises a name from patient to patient
+
+
+def test_dates_of_a_patient_keep_their_distance() -> None:
+    first, second = (read_date(surrogate(KEYS, "p1", "date", d)) for d in ("4/5/2009", "April 12, 2009"))
+    assert first is not None and second is not None
+    one, two = first.whole(), second.whole()
+    assert one is not None and two is not None
+    assert (two - one).days == 7
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_a_shift_is_never_none_and_never_far(patient: str) -> None:
+    assert 1 <= abs(days(KEYS, patient)) <= FARTHEST
+
+
+@pytest.mark.parametrize(
+    ("category", "text", "form"),
+    [
+        ("record_number", "12-3456-7", r"\d\d-\d{4}-\d"),
+        ("phone", "(555) 123-4567", r"\(\d{3}\) \d{3}-\d{4}"),
+        ("ssn", "123-45-6789", r"\d{3}-\d\d-\d{4}"),
+        ("vehicle", "7ABC123", r"\d[A-Z]{3}\d{3}"),
+        ("zip", "80301", r"\d{5}"),
+        ("age", "92 year old", r"over 89"),
+        ("email", "a@b.example.com", r"person\d+@example\.org"),
+        ("ip", "10.0.0.1", r"192\.0\.2\.\d+"),
+        ("facility", "Cedar Ridge Hospital", r"\w+ Hospital"),
+        ("address", "22 Willow Lane", r"\d+ \w+ \w+"),
+    ],
+)
+def test_surrogates_keep_the_form(category: str, text: str, form: str) -> None:
+    new = surrogate(KEYS, "p", category, text)
+    assert re.fullmatch(form, new) and new != text
+
+
+@given(st.sampled_from(["zip", "ssn", "account_number"]), st.integers(10**8, 10**9 - 1), st.text(max_size=3))
+def test_a_surrogate_is_never_the_thing_itself(category: str, number: int, patient: str) -> None:
+    assert surrogate(KEYS, patient, category, str(number)) != str(number)
+
+
+def test_encryption_is_undone_by_its_key_alone() -> None:
+    sealed = out("encrypted")
+    assert identities.decrypted(sealed, KEYS) == TEXT
+    with pytest.raises(BadInput, match="the key does not open"):
+        identities.decrypted(sealed, OTHER)
+
+
+def test_a_changed_token_is_noticed() -> None:
+    sealed = out("encrypted").replace("[NAME:", "[PLACE:", 1)
+    with pytest.raises(BadInput, match="was changed"):
+        identities.decrypted(sealed, KEYS)
+
+
+def test_equal_texts_at_two_places_have_two_tokens() -> None:
+    spans = [Span(0, 3, "EID", "name"), Span(4, 7, "EID", "name")]
+    sealed, _ = identities.replaced("Amy Amy", spans, "encrypted", KEYS, "p")
+    first, second = sealed.split()
+    assert first != second
+    assert identities.decrypted(sealed, KEYS) == "Amy Amy"
+
+
+def test_patients_are_keyed() -> None:
+    assert KEYS.patient("7") == Keys.of(b"k" * 32).patient("7") != OTHER.patient("7")
+    assert KEYS.patient("7") != KEYS.patient("8")
+    assert "k" * 8 not in repr(KEYS)
+
+
+def test_a_key_file_is_made_for_its_owner_alone_and_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "notes.key"
+    secret = keys.read_or_make(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert keys.read_or_make(file) == secret == keys.read(file)
+
+
+@pytest.mark.parametrize("content", ["", "hello", keys.HEAD + "AAAA", "x" * 80])
+def test_a_file_that_is_no_key_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "notes.key"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=r"--key notes\.key: holds no key"):
+        keys.read_or_make(file)
+
+
+def test_the_key_may_not_lie_in_what_it_protects(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="may not lie in the folder"):
+        keys.read_or_make(tmp_path / "OUT" / "notes.key", tmp_path / "OUT")
+    with pytest.raises(BadInput, match="no such file"):
+        keys.read(tmp_path / "missing.key")
