@@ -31,12 +31,18 @@ def unions(visits: VisitSets, labels: int) -> VisitSets:
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
     """Delete codes until every visit set is contained in k unions; returns the visits and the number of rounds."""
     rounds = 0
+    held = np.full(labels, -1, np.int64)
+    moved = np.zeros(len(visits), np.bool_)
     while True:
         distinct = Distinct.of(visits, labels)
         postings = Postings.of(unions(visits, labels), labels)
         starts, lengths = visits.offsets[distinct.first], np.diff(visits.offsets)[distinct.first]
-        # A set held exactly by k patients is contained in their unions.
-        doubtful = np.flatnonzero(distinct.holders < k)
+        # A set held exactly by k patients is contained in their unions. One that stood here a round ago had k, and
+        # has them still unless somebody lost one of its codes.
+        lost = postings.held() != held
+        doubtful = np.flatnonzero(
+            (distinct.holders < k) & (moved[distinct.first] | _any_of(lost, visits.values, starts, lengths))
+        )
         counts = postings.count(visits.values, starts[doubtful], lengths[doubtful], k, threads)
         bad = doubtful[counts < k]
         if not len(bad):
@@ -44,8 +50,20 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         rounds += 1
         out = np.full(len(distinct.first), -1, np.int64)
         out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
+        held = postings.held()
+        moved = (distinct.set_of >= 0) & (out[distinct.set_of] >= 0)
         offsets, values = kernels.delete(visits.offsets, visits.values, distinct.set_of, out)
         visits = VisitSets(visits.patient_offsets, offsets, values)
+
+
+def _any_of(marked: NDArray[np.bool_], values: Ints, starts: Longs, lengths: Longs) -> NDArray[np.bool_]:
+    """Whether each set has a marked label."""
+    bounds = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    within = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
+    counted = np.concatenate([[0], np.cumsum(marked[values[within]])])
+    found: NDArray[np.bool_] = counted[bounds[1:]] > counted[bounds[:-1]]
+    return found
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,10 @@ class Postings:
         bits = np.zeros((len(chosen), (len(everyone) + 63) // 64), np.uint64)
         kernels.fill_bits(chosen, starts, holders, bits)
         return Postings(starts, holders, everyone, row_of, bits)
+
+    def held(self) -> Longs:
+        """Patients with each label."""
+        return np.diff(self.starts)
 
     def count(self, content: Ints, starts: Longs, lengths: Longs, limit: int, threads: int) -> Longs:
         """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
