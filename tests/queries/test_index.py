@@ -443,6 +443,14 @@ def test_months_in_every_usual_spelling(tmp_path: Path) -> None:
         )
 
 
+def test_what_is_kept_in_memory_is_bounded(five: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leeward.queries.index.KEPT", 200)
+    for _ in range(2):
+        for term in SYMPTOMS.terms:
+            assert five.count(parse(term)) == sum(term in row["terms"] for row in oracle.FIVE_NOTES)
+    assert len(five._kept) <= 3
+
+
 def test_months_without_a_year_and_odd_values(tmp_path: Path) -> None:
     table = pl.DataFrame({"patient": [1, 2], "visit_month": [4, 6], "terms": [["fever"], ["fever"]]})
     index = index_table(table, tmp_path / "index", terms=SYMPTOMS).index

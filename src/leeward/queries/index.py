@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -40,8 +41,8 @@ SEXES = {"f": "female", "female": "f", "m": "male", "male": "m"}
 LAST_SIGN = "\U0010ffff"
 """Sorts after every text that continues a beginning."""
 
-KEPT = 4096
-"""Bitmaps of terms, nodes and conditions that are kept in memory."""
+KEPT = 512 * 2**20
+"""Bytes of bitmaps of terms, nodes and values that are kept in memory, about."""
 
 
 class Index:
@@ -70,7 +71,9 @@ class Index:
         ]
         for column, value, offset, length in zip(*columns, strict=True):
             self._places[column][value] = (offset, length)
-        self._kept: OrderedDict[object, Any] = OrderedDict()
+        self._kept: OrderedDict[object, BitMap] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = Lock()
         self._ranges: dict[str, tuple[Ranges, list[Any]]] = {}
 
     @staticmethod
@@ -297,13 +300,18 @@ class Index:
         return found
 
     def _keep(self, key: object, bitmap: BitMap) -> BitMap:
-        while len(self._kept) >= KEPT:
-            try:
-                self._kept.popitem(last=False)
-            except KeyError:  # another thread emptied it meanwhile
-                break
-        self._kept[key] = bitmap
+        """Keep a bitmap for later, instead of the oldest ones where there is no room."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = bitmap
+                self._kept_bytes += self._size(bitmap)
+            while self._kept_bytes > KEPT and len(self._kept) > 1:
+                self._kept_bytes -= self._size(self._kept.popitem(last=False)[1])
         return bitmap
+
+    def _size(self, bitmap: BitMap) -> int:
+        """Bytes of a bitmap, about: two a row, or a bit for every row."""
+        return min(2 * len(bitmap), self.rows // 8) + 64
 
 
 def vocabulary_of(stored: store.Stored) -> Vocabulary:
