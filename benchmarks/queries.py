@@ -24,6 +24,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
 from leeward.queries.build import index_events, index_table
+from leeward.queries.catalogue import Catalogue, released
 from leeward.queries.index import Index
 from leeward.queries.itemsets import frequent_itemsets
 from leeward.queries.query import Query, parse
@@ -200,6 +201,11 @@ def main() -> None:
                 found = frequent_itemsets(index, 0.01, qids=qids, unit=unit)  # type: ignore[arg-type]
                 rows.append([f"Itemsets at support 1 % of {unit}s" + (", with month and sex" if qids else ""),
                              f"{time.perf_counter() - begin:.1f} s", f"{len(found):,} itemsets"])  # fmt: skip
+        begin = time.perf_counter()
+        listed = released(index, Catalogue(epsilon=10**6, max_size=2))
+        tried = sum(level["candidates"] for level in listed["levels"])
+        rows.append(["The private catalogue, epsilon 1, up to two items", f"{time.perf_counter() - begin:.1f} s",
+                     f"{len(listed['counts']):,} itemsets of {tried:,} candidates"])  # fmt: skip
     text = f"{chosen.notes:,} made-up notes with {facts:,} facts.\n\n" + table(["Step", "Time", ""], rows)
     if chosen.print:
         print(text)
