@@ -125,9 +125,31 @@ def test_labels_and_spans_by_hand() -> None:
     ]
 
 
-def test_signs_alone_are_no_span() -> None:
-    tokens = tokens_of("a ) b")
-    assert spans_of("a ) b", tokens, np.array([0, 1, 0]), LABELS, "svm") == []
+@pytest.mark.parametrize(
+    ("text", "label", "kept"),
+    [
+        (")", "EID:name", False),
+        ("122/86", "QID:date", False),  # a blood pressure
+        ("2021", "QID:date", False),
+        ("65", "QID:date", False),
+        ("3/14", "QID:date", True),
+        ("3/14/99", "QID:date", True),
+        ("April 2009", "QID:date", True),
+        ("the 4th of May 2010", "QID:date", True),
+        ("get", "EID:email", False),
+        ("a.b@c.org", "EID:email", True),
+        ("210", "EID:phone", False),
+        ("555-1234", "EID:phone", True),
+        ("risk", "EID:other_id", False),
+        ("may", "EID:url", False),
+        ("12301", "QID:zip", True),
+    ],
+)
+def test_what_cannot_be_what_it_is_called_is_left_out(text: str, label: str, kept: bool) -> None:
+    tokens = tokens_of(text)
+    numbers = np.full(len(tokens.words), LABELS.index(label))
+    found = spans_of(text, tokens, numbers, LABELS, "svm")
+    assert [text[s.start : s.end] for s in found] == [text] * kept
 
 
 def test_the_context_of_tokens_by_hand() -> None:

@@ -358,6 +358,13 @@ def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
     draft.put(dice.pick(scene.terms.without(_EPONYMS)))
 
 
+_JOBS = (
+    "Engineer Accountant Farmer Lawyer Cook Secretary Janitor Musician Plumber Salesman Waitress Carpenter "
+    "Programmer Librarian Cashier Journalist Photographer Pilot Soldier Barber Baker Tailor Welder Miner "
+    "Realtor Bookkeeper"
+)
+JOBS = tuple(_JOBS.split())
+
 _VERB_LIST = (
     "asked walked slept vomited fell cried returned arrived agreed declined tolerated needed wanted smiled "
     "used missed coughed drank ate stopped started improved worsened remained felt took tried moved turned "
@@ -377,6 +384,7 @@ def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
 
 SLOTS: dict[str, Slot] = {
     "Word": _ordinary,
+    "Job": _plain(lambda scene, dice: dice.pick(JOBS)),
     "verb": _verb,
     "Eponym": _eponym,
     "year": _plain(lambda scene, dice: str(scene.case.visit.year - dice.below(25))),
@@ -440,7 +448,23 @@ SLOTS: dict[str, Slot] = {
     "n": _plain(lambda scene, dice: str(dice.between(2, 60))),
     "dose": _plain(
         lambda scene, dice: dice.pick(
-            ("5 mg", "10 mg", "20 mg", "25 mg", "40 mg", "81 mg", "500 mg", "1 g", "100 mcg")
+            (
+                "5 mg",
+                "10 mg",
+                "20 mg",
+                "25 mg",
+                "40 mg",
+                "81 mg",
+                "500 mg",
+                "1 g",
+                "100 mcg",
+                "1000 mg",
+                "1500 mg",
+                "2000 units",
+                "0.5 mL",
+                "12.5 mg",
+                "2 puffs",
+            )
         )
     ),
     "often": _plain(

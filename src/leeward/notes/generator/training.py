@@ -7,6 +7,62 @@ A bank is a list of lines; `{slot}` is filled by `slots.py`. Signs before a heal
 from __future__ import annotations
 
 BANKS: dict[str, str] = {
+    "prose": """
+We talked for a long time about what to expect over the next few weeks.
+He was asked to bring all of his bottles and papers to the next appointment.
+She enjoys reading, gardening and long walks with her dog.
+The patient was counselled about diet, exercise and safe lifting at home.
+All questions were answered, and the patient agrees with this plan.
+He was advised to drink plenty of water and to rest for a few days.
+I reviewed the records from the last admission with the patient today.
+The risks and benefits of the procedure were explained in plain words.
+He will keep a diary of his meals and bring it along.
+The edges are even, and everything is dry and intact.
+She lives alone in a house with stairs and uses the bus for shopping.
+There was good {=range of motion} of both arms and legs.
+Instructions were given for the use of ice, heat and rest.
+The patient understands the need for further follow up as needed.
+He plays cards with his friends on most evenings.
+Left side is equal to the right side in size and strength.
+The image quality was limited by motion of the patient.
+The {=scan} was performed with a standard protocol and compared with the prior study.
+Sections through the upper portion show normal tissue of both sides.
+She was seen by the team in the morning and again before lunch.
+The patient was prepared and draped in the usual sterile fashion.
+A small opening was made over the middle portion of the area.
+He tolerated this well and returned to the recovery area in stable condition.
+The patient prefers to wait and see how things go with the new routine.
+For the time being we will go on as before.
+It was a pleasure to take part in the care of this patient.
+The family would like to proceed with the home visit next month.
+Results of the last visit were reviewed in detail with him.
+The {=examination} of the skin, the head and the neck was within normal limits.
+He denies any changes in his work, his habits or his home life.
+The patient has had no change in routine since the last visit.
+She will call the office with any new questions or problems.
+Both knees are equal in shape; strength is five out of five.
+The lungs are resonant, and the heart has a regular rate and rhythm.
+He drinks two cups of coffee a day and eats out once a week.
+The procedure was done with the help of an interpreter.
+She would like to try a more conservative approach to begin with.
+Plan of care was discussed at length with the team and the patient.
+The chart was reviewed for any previous evaluation of this area.
+He is to return for further evaluation and treatment as planned.
+Vision with correction is good in both eyes.
+Time spent face to face was thirty minutes, more than half of it for teaching.
+The patient is a reliable historian and comes with a list of his medications.
+We recommend regular sleep, a balanced diet and daily exercise.
+Use of the new device was shown and practiced today.
+He has one dog and two cats and likes to fish.
+The tissue is soft and pink, with a smooth and shiny surface.
+No further treatment of this area is needed for now.
+The patient was encouraged to be active and to go on with her lessons.
+She asked about the cost of the test and about her insurance coverage.
+Overall the patient is doing well on the present dose.
+Nothing new: continue as before without changes.
+Head: even and round. Neck: supple, midline. Skin: warm and dry.
+General: pleasant, well dressed, in good spirits. Speech: clear.
+""",
     "filler": """
 {Word} unchanged.
 {Word} and {Word} reviewed with the patient.
@@ -199,6 +255,9 @@ Maternal aunt with {~disease}.
 Lives with {his} wife {relative} in {place}.
 Works at {employer}. No pets.
 Retired teacher. Two children.
+{Job}. Married.
+{Job}. No travel.
+Retired {Job}.
 Married, lives at {street}.
 Denies tobacco, alcohol or drugs.
 Former employee of {employer}, retired {n} years ago.
@@ -223,6 +282,7 @@ Intolerant of {-drug}.
 """,
     "exam": """
 {=BP} {pressure}, {=HR} {pulse}, {=temp} {temperature}.
+Blood flow good, {=BP} {pressure}, {=HR}: {pulse}.
 {=Vitals}: T {temperature} P {pulse} {=BP} {pressure} {=RR} 16.
 Lungs clear. Heart regular. Abdomen soft.
 General: {age} {sex} in no acute distress.
@@ -361,7 +421,8 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("dates_stay", (), 1, 1, 0.9, "\n"),
         ("opening", _HPI, 1, 2, 1.0, " "),
         ("story", (), 1, 4, 0.8, " "),
-        ("filler", (), 1, 4, 0.7, " "),
+        ("filler", (), 1, 3, 0.6, " "),
+        ("prose", (), 1, 5, 0.8, " "),
         ("past", _PMH, 1, 3, 0.8, "\n"),
         ("family", _FH, 1, 2, 0.6, " "),
         ("social", _SH, 1, 2, 0.6, " "),
@@ -377,7 +438,8 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("date_visit", (), 1, 1, 0.8, "\n"),
         ("opening", (*_CC, *_HPI), 1, 1, 1.0, " "),
         ("story", _HPI, 2, 5, 1.0, " "),
-        ("filler", (), 1, 4, 0.7, " "),
+        ("filler", (), 1, 3, 0.6, " "),
+        ("prose", (), 1, 5, 0.8, " "),
         ("past", _PMH, 1, 2, 0.7, "\n"),
         ("family", _FH, 1, 2, 0.6, " "),
         ("social", _SH, 1, 2, 0.5, " "),
@@ -394,7 +456,8 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("opening", ("Clinical History", "CLINICAL INFORMATION", "Clinical Data"), 1, 1, 0.8, " "),
         ("gross", ("Gross Description", "GROSS", "Gross"), 1, 2, 1.0, " "),
         ("micro", ("Microscopic Description", "MICROSCOPIC", "Diagnosis", "FINAL DIAGNOSIS"), 2, 3, 1.0, " "),
-        ("filler", (), 1, 4, 0.7, " "),
+        ("filler", (), 1, 3, 0.6, " "),
+        ("prose", (), 1, 5, 0.8, " "),
         ("results", ("Ancillary Studies", "Comment"), 1, 2, 0.5, " "),
         ("sign", (), 1, 2, 1.0, "\n"),
     ),
@@ -402,7 +465,8 @@ KINDS: dict[str, tuple[Step, ...]] = {
         ("identity", (), 0, 3, 0.6, "\n"),
         ("date_visit", (), 1, 1, 0.9, "\n"),
         ("shift", (), 3, 8, 1.0, "\n"),
-        ("filler", (), 1, 4, 0.7, " "),
+        ("filler", (), 1, 3, 0.6, " "),
+        ("prose", (), 1, 5, 0.8, " "),
         ("story", (), 0, 2, 0.5, " "),
         ("drugs", _MEDS, 1, 2, 0.3, "\n"),
         ("sign", (), 0, 1, 0.5, "\n"),

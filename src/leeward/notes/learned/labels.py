@@ -29,6 +29,9 @@ CATEGORIES: dict[Kind, tuple[str, ...]] = {
     "HMI": ("symptom", "disease", "test", "drug"),
 }
 
+FEWEST_DIGITS = {"phone": 4, "other_id": 2, "zip": 5, "age": 1}
+"""Digits without which a span cannot be what it is called."""
+
 LABELS: tuple[str, ...] = (
     OUTSIDE,
     *(f"{kind}:{category}" for kind, categories in CATEGORIES.items() for category in categories),
@@ -98,11 +101,28 @@ def spans_of(
 
 
 def _holds(span: Span, text: str) -> bool:
-    """Whether a span is more than signs, and a date more than one number."""
-    words = tokens_of(text[span.start : span.end]).words
+    """Whether a span looks at all like what it is called: a number has digits, an address for mail its sign."""
+    there = text[span.start : span.end]
     if span.category == "date":
-        return _parts_of_a_date(words) > 1
-    return any(word.isalnum() for word in words)
+        return _could_be_a_date(tokens_of(there).words)
+    if span.category == "email":
+        return "@" in there
+    if span.category == "url":
+        return "." in there or "/" in there
+    if span.category in FEWEST_DIGITS:
+        return sum(sign.isdigit() for sign in there) >= FEWEST_DIGITS[span.category]
+    return any(sign.isalnum() for sign in there)
+
+
+def _could_be_a_date(words: list[str]) -> bool:
+    """Two or more numbers or months, and no number that stands for neither day, month nor year: 122/86 is none."""
+    if _parts_of_a_date(words) < 2:
+        return False
+    numbers = [word for word in words if word.isdecimal()]
+    years = [number for number in numbers if len(number) == 4 and number[:2] in ("19", "20")]
+    small = [number for number in numbers if len(number) <= 2 and int(number) <= 31]
+    short_year = len(numbers) > 2 and numbers[-1] not in small and len(numbers[-1]) == 2
+    return len(years) + len(small) + short_year == len(numbers)
 
 
 def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span:

@@ -20,6 +20,9 @@ from leeward.randomness import Randomness
 from leeward.version import __version__
 
 CARD = "model.json"
+FORGOTTEN = 0.2
+"""Share of the dictionary's hits that training leaves out, so that models learn what unlisted names and terms look
+like, instead of repeating the dictionary."""
 SYNTHETIC_NOTES = 1_000
 """Notes that the shipped models are trained with."""
 
@@ -51,9 +54,11 @@ def train(
     if out.exists():
         raise BadInput(f"{out}: exists already; name another folder with -o, or remove this one.")
     progress("looking at the notes")
+    forgetting = Randomness.of(seed).stream("notes", "forgetting")
     sequences = []
     for note in notes:
-        looked = look(note.text, dictionary.annotate(note.text))
+        hits = [hit for hit in dictionary.annotate(note.text) if forgetting.random() >= FORGOTTEN]
+        looked = look(note.text, hits)
         sequences.append((attributes(looked), labels_of(looked.tokens, note.spans)))
     learned = sorted({label for _, labels in sequences for label in labels})
     if len(learned) < 2:
@@ -86,5 +91,6 @@ def _card(
         "labels": labels,
         "crf": asdict(crf.CrfSettings()),
         "svm": asdict(svm.SvmSettings()),
+        "forgotten_hits": FORGOTTEN,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }
