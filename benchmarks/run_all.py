@@ -11,7 +11,14 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITHOUT_DATA = ("disassociation.py", "constraints.py", "censoring.py", "trajectories.py", "queries.py")
+WITHOUT_DATA = (
+    "disassociation.py",
+    "constraints.py",
+    "censoring.py",
+    "trajectories.py",
+    "queries.py",
+    "charged_queries.py",
+)
 WITH_DATA = (
     "check_vocabulary.py",
     "disassociation_quality.py",
@@ -21,6 +28,7 @@ WITH_DATA = (
     "study_visits.py",
     "study_condensation.py",
     "study_trajectories.py",
+    "study_queries.py",
 )
 
 

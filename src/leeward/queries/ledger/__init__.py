@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+from leeward.errors import BadInput
+
+if missing := [name for name in ("sqlalchemy", "alembic", "opendp") if find_spec(name) is None]:
+    raise BadInput(f"Counts need {' and '.join(missing)}; install them with: pip install 'leeward[queries]'.")
+
 from leeward.queries.ledger.auditing import Audit, Check, audit
 from leeward.queries.ledger.budgets import (
     Allotment,
