@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 BLOCK = 256
 """Notes that a kernel gets at once."""
 
+SAID = {
+    "removed": "a category in brackets stands in its place, such as [NAME]",
+    "surrogates": "something made up stands in its place; dates of a patient moved by one number of days",
+    "encrypted": "a token stands in its place that only the custodian's key opens",
+}
+
+SHARED = """# Clinical notes without the identities that were found in them
+
+`text.parquet` has a note a row (`note`, `patient`, `text`), `replacements.parquet` what was replaced where: characters
+`start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`.
+
+Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 89, sex and race are as they were.
+
+Nothing is guaranteed: programs found the identities, and programs miss some. Whoever gets these texts must not try to
+find out who the patients are.
+"""
+
 REVIEWED = 100
 """Notes on the review page, unless asked otherwise."""
 
@@ -370,11 +387,15 @@ def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None) -> None:
     if mode is None:
         return
     pending.share.mkdir()
+    pending.put("share/README.md", SHARED.format(mode=SAID[mode]))
     rows.select("note", "patient", "text").write_parquet(pending.share / "text.parquet", compression="zstd")
     lists = ["starts", "ends", "kinds", "categories"]
     names = dict(zip(lists, ("start", "end", "kind", "category"), strict=True))
     replaced = (
-        rows.filter(pl.col("starts").list.len() > 0).select("note", *lists).explode(*lists).rename(names)
+        rows.filter(pl.col("starts").list.len() > 0)
+        .select("note", *lists)
+        .explode(*lists, empty_as_null=False)
+        .rename(names)
     )
     replaced.write_parquet(pending.share / "replacements.parquet", compression="zstd")
 

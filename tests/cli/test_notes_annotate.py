@@ -1,0 +1,205 @@
+"""`leeward notes annotate` and `decrypt`, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.cli.conftest import Run
+from tests.notes.test_table import FIGURE_2, FIGURE_3, ZIPS, concepts_of
+from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
+
+from leeward.cli.notes_annotate import annotated
+from leeward.engine import Engine
+
+CANARY = "Quorraxanthippe"
+"""A name that stands in every note and in no message."""
+
+FAST = ("--members", "rules,dictionary")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "in" / "notes.csv"
+    path.parent.mkdir()
+    texts = [f"{text} Seen by Dr. {CANARY}." for text in FIGURE_2]
+    pl.DataFrame({"patient": [f"canary-{i}" for i in range(5)], "zip": ZIPS, "text": texts}).write_csv(path)
+    return path
+
+
+def table(out: Path) -> pl.DataFrame:
+    """The table in the order of the notes."""
+    numbers = pl.read_parquet(out / "custody" / "numbers.parquet").select("note", "row")
+    return pl.read_parquet(out / "custody" / "table.parquet").join(numbers, on="note").sort("row")
+
+
+def test_the_five_notes_of_the_paper_end_to_end(leeward: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "notes.csv", tmp_path / "OUT"
+    pl.DataFrame({"note": range(5), "patient": range(5), "text": FIGURE_2}).write_csv(path)
+    registration = tmp_path / "registration.csv"
+    pl.DataFrame({"patient": range(5), "zip": ZIPS}).write_csv(registration)
+    result = leeward("notes", "annotate", path, "--metadata", registration, "-o", out, "--json")
+    assert result.status == 0, result.err
+    found = table(out)
+    for row, (month, year, age, sex, zip_code, words) in zip(found.to_dicts(), FIGURE_3, strict=True):
+        assert (row["visit_month"], row["visit_year"], row["age"], row["sex"]) == (month, year, age, sex)
+        assert row["zip"] == zip_code and set(row["terms"]) == concepts_of(*words)
+    assert result.json()["notes"] == 5
+    assert "index" in leeward("notes", "annotate", "--help").out
+
+
+def test_what_is_written_where(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "OUT"
+    assert leeward("notes", "annotate", notes, "-o", out, *FAST).status == 0
+    assert sorted(str(f.relative_to(out)) for f in out.rglob("*.*")) == [
+        "custody/numbers.parquet",
+        "custody/review.html",
+        "custody/summary.json",
+        "custody/table.parquet",
+    ]
+    page = (out / "custody" / "review.html").read_text()
+    assert page.count("<article") == 5 and CANARY in page
+    assert "http" not in page  # opens offline
+    assert sorted(table(out)["note"]) == list(range(5))
+
+
+@pytest.mark.parametrize("mode", ["removed", "surrogates", "encrypted"])
+def test_texts_hold_no_identity_and_share_holds_no_page(
+    leeward: Run, notes: Path, tmp_path: Path, mode: str
+) -> None:
+    out, key = tmp_path / "OUT", tmp_path / "notes.key"
+    assert leeward("notes", "annotate", notes, "-o", out, "--text", mode, "--key", key, *FAST).status == 0
+    shared = b"".join(f.read_bytes() for f in (out / "share").rglob("*") if f.is_file())
+    assert not list((out / "share").rglob("*.html"))
+    texts = pl.read_parquet(out / "share" / "text.parquet")
+    assert not texts["text"].str.contains(CANARY).any() and not texts["text"].str.contains("Brown").any()
+    assert b"canary-" not in shared and CANARY.encode() not in shared
+    replaced = pl.read_parquet(out / "share" / "replacements.parquet")
+    assert {"name", "date"} <= set(replaced["category"])
+    both = replaced.join(texts, on="note").with_columns(
+        pl.col("text").str.slice("start", pl.col("end") - pl.col("start")).alias("stands")
+    )
+    if mode == "removed":
+        assert set(both.filter(pl.col("category") == "name")["stands"]) == {"[NAME]"}
+
+
+def test_decrypt_gives_the_texts_back_and_another_key_none(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    out, key, other = tmp_path / "OUT", tmp_path / "a.key", tmp_path / "b.key"
+    leeward("notes", "annotate", notes, "-o", out, "--text", "encrypted", "--key", key, *FAST)
+    leeward("notes", "annotate", notes, "-o", tmp_path / "X", "--text", "encrypted", "--key", other, *FAST)
+    wrong = leeward("notes", "decrypt", out, "--key", other, "-o", tmp_path / "back.parquet")
+    assert wrong.status == 2 and "the key does not open" in wrong.err
+    assert not (tmp_path / "back.parquet").exists() and not list(tmp_path.glob("*.partial"))
+    assert leeward("notes", "decrypt", out, "--key", key, "-o", tmp_path / "back.parquet").status == 0
+    back = pl.read_parquet(tmp_path / "back.parquet")["text"]
+    assert set(back) == set(pl.read_csv(notes)["text"])
+    again = leeward("notes", "decrypt", out, "--key", key, "-o", tmp_path / "back.parquet")
+    assert again.status == 2 and "exists already" in again.err
+
+
+def test_one_key_gives_one_hash_a_patient_whatever_the_run(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    key = tmp_path / "notes.key"
+    for name in ("A", "B"):
+        leeward("notes", "annotate", notes, "-o", tmp_path / name, "--key", key, *FAST)
+    leeward("notes", "annotate", notes, "-o", tmp_path / "C", *FAST)
+    first, second, third = (table(tmp_path / name)["patient"].to_list() for name in "ABC")
+    assert first == second != third
+    assert not any("canary" in patient for patient in first)
+
+
+def test_a_seed_gives_the_same_files(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    for name in ("A", "B"):
+        leeward("notes", "annotate", notes, "-o", tmp_path / name, "--text", "surrogates", "--seed", 1, *FAST)
+    for file in ("custody/table.parquet", "share/text.parquet", "custody/review.html"):
+        assert (tmp_path / "A" / file).read_bytes() == (tmp_path / "B" / file).read_bytes()
+
+
+def test_spark_gives_the_same_rows(spark_engine: Engine, notes: Path, tmp_path: Path) -> None:  # noqa: F811
+    for name, engine in (("local", "local"), ("spark", spark_engine)):
+        annotated(notes, tmp_path / name, mode="encrypted", key=tmp_path / "k", engine=engine, seed=3)
+    for file in ("custody/table.parquet", "share/text.parquet", "share/replacements.parquet"):
+        assert pl.read_parquet(tmp_path / "local" / file).equals(pl.read_parquet(tmp_path / "spark" / file))
+
+
+BAD = {
+    "empty note": "note,patient,text\n1,p,{canary} has fever\n2,p,\n",
+    "1 MB note": "note,patient,text\n1,p,{canary} " + "has fever. " * 95_400 + "\n",
+    "short row": "note,patient,text\n1,{canary}\n",
+    "no text": "note,patient,words\n1,p,{canary}\n",
+    "binary": "note,patient,text\n1,p,{canary}\0\n",
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_notes_leave_nothing_and_say_nothing_of_the_text(leeward: Run, tmp_path: Path, case: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(BAD[case].replace("{canary}", CANARY))
+    result = leeward("notes", "annotate", path, "-o", tmp_path / "OUT", *FAST)
+    assert result.status == 2
+    assert "bad.csv" in result.err and CANARY not in result.err + result.out
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--text", "encrypted"), "needs --key"),
+        (("--members", "rules,oracle"), "there is no annotator `oracle`"),
+        (("--column", "words"), "write NAME=COL"),
+        (("--column", "text=words"), "no column 'words' among"),
+        (("--lexicon", "nowhere.csv"), "nowhere.csv"),
+        (("--metadata", "nowhere.csv"), "--metadata nowhere.csv: no such file"),
+    ],
+)
+def test_wrong_flags_leave_nothing(
+    leeward: Run, notes: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *arguments)
+    assert result.status == 2 and message in result.err
+    assert not (tmp_path / "OUT").exists() and not list(tmp_path.glob("OUT.*"))
+
+
+def test_a_key_in_the_release_or_of_another_kind_is_refused(
+    leeward: Run, notes: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "OUT"
+    inside = leeward("notes", "annotate", notes, "-o", out, "--key", out / "notes.key", *FAST)
+    assert inside.status == 2 and "may not lie in the folder" in inside.err
+    other = leeward("notes", "annotate", notes, "-o", out, "--key", notes, *FAST)
+    assert other.status == 2 and "holds no key" in other.err and CANARY not in other.err
+    assert not out.exists()
+
+
+def test_a_fault_says_nothing_of_the_text(
+    leeward: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(text: str, *rest: object) -> None:
+        raise RuntimeError(f"cannot read {text}")
+
+    monkeypatch.setattr("leeward.notes.quasi.of_note", broken)
+    monkeypatch.delenv("LEEWARD_DEBUG", raising=False)
+    result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *FAST)
+    assert result.status == 1 and CANARY not in result.err + result.out
+    assert not (tmp_path / "OUT").exists()
+
+
+def test_progress_and_figures_say_nothing_of_the_text(
+    leeward: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    from contextlib import contextmanager
+
+    @contextmanager
+    def watched(tell: object):  # type: ignore[no-untyped-def]
+        yield told.append
+
+    monkeypatch.setattr("leeward.workflow.watched", watched)
+    result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--json", *FAST)
+    assert "5 of 5 notes (100%)" in told
+    said = " ".join(told) + result.out + result.err + (tmp_path / "OUT/custody/summary.json").read_text()
+    for secret in (CANARY, "canary-", "Brown", "Amy", "4/5/2009"):
+        assert secret not in said
+    assert json.loads(result.out)["spans"]["EID"] >= 7
