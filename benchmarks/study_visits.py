@@ -49,6 +49,7 @@ UCI_COLUMNS = {"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"],
 COHORT = 3_000
 PLANTED = 3
 """Phecodes that each simulated SNP is associated with."""
+RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "FDR 5 %"}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "visits.md"
 
 
@@ -202,7 +203,7 @@ def association_row(level: str, strategy: str, figures: dict[str, Any]) -> dict[
     """Lost and false, summed over SNPs."""
     row: dict[str, Any] = {"level": level, "strategy": strategy}
     for rule, each in figures["phewas"]["totals"].items():
-        row |= {f"{rule} {name}": each[name] for name in ("original", "lost", "false")}
+        row |= {f"{RULES[rule]}: {name}": each[name] for name in ("original", "lost", "false")}
     return row
 
 
