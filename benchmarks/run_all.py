@@ -28,6 +28,7 @@ WITH_DATA = (
     "study_visits.py",
     "study_condensation.py",
     "study_trajectories.py",
+    "study_notes.py",
     "study_queries.py",
 )
 

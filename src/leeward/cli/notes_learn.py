@@ -9,9 +9,15 @@ import click
 
 if TYPE_CHECKING:
     from leeward.notes.evaluation import Counts, Evaluation
+    from leeward.notes.generator import Split
     from leeward.notes.spans import AnnotatedNote
 
-SYNTHETIC = ("synthetic", "synthetic-held-out")
+SYNTHETIC: dict[str, Split] = {
+    "synthetic": "training",
+    "synthetic-held-out": "held-out",
+    "synthetic-sealed": "sealed",
+}
+"""Names of corpora that are made up on the spot."""
 FORMATS = click.Choice(["i2b2", "brat", "conll", "jsonl"])
 
 
@@ -70,7 +76,7 @@ def train(
     "--corpus",
     default="synthetic-held-out",
     show_default=True,
-    metavar="synthetic-held-out|PATH",
+    metavar="synthetic-held-out|synthetic-sealed|PATH",
     help="What to measure on.",
 )
 @click.option(
@@ -162,8 +168,7 @@ def _notes(
     from leeward.notes.generator import NotePlan, synthetic_notes
 
     if corpus in SYNTHETIC:
-        held_out = corpus == "synthetic-held-out"
-        plan = NotePlan(max(1, count // 2), count, "held-out" if held_out else "training", seed)
+        plan = NotePlan(max(1, count // 2), count, SYNTHETIC[corpus], seed)
         return [note.annotated for note in synthetic_notes(plan)], {
             "name": corpus,
             "notes": count,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from leeward.errors import BadInput
 
-Split = Literal["training", "held-out"]
+Split = Literal["training", "held-out", "sealed"]
 
 SHARED_LOCALES = ("en_US", "en_US", "en_GB", "es_MX", "en_IN")
 """Split by hash; the first counts twice, as American names are the commonest."""
@@ -109,7 +109,9 @@ def split_of(text: str) -> Split:
 
 @cache
 def pool(split: Split) -> Pool:
-    """The pool of a split. Raises BadInput where Faker is not installed."""
+    """The pool of a split; sealed notes are of the people held out. Raises BadInput where Faker is not installed."""
+    if split == "sealed":
+        return pool("held-out")
     male = _names(split, LISTS[0])
     female = _names(split, LISTS[1])
     last = _names(split, LISTS[2])

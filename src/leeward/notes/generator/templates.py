@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import gcd
+from typing import Any
 
-from leeward.notes.generator import held_out, training
+from leeward.notes.generator import held_out, sealed, training
 from leeward.notes.generator.dice import Dice
 from leeward.notes.generator.draft import Draft
 from leeward.notes.generator.people import Split
@@ -67,7 +68,7 @@ class Kinds:
 @cache
 def kinds(split: Split) -> Kinds:
     """The templates of a split."""
-    source = training if split == "training" else held_out
+    source: Any = {"training": training, "held-out": held_out, "sealed": sealed}[split]
     banks = {name: lines(text) for name, text in source.BANKS.items()}
     names = tuple(source.KINDS)
     total = sum(source.WEIGHTS.values())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +48,7 @@ class NotePlan:
     notes : int, optional
         All notes together; left out, each patient has one to three.
     split : str
-        `training` or `held-out`: which templates and identities.
+        `training`, `held-out` or `sealed`: which templates and identities.
     seed : int, optional
         The same seed gives the same notes; None draws anew.
     """
@@ -63,8 +63,8 @@ class NotePlan:
             raise BadInput(f"`patients` must be at least 1; got {self.patients}.")
         if self.notes is not None and self.notes < 1:
             raise BadInput(f"`notes` must be at least 1; got {self.notes}.")
-        if self.split not in ("training", "held-out"):
-            raise BadInput("`split` must be training or held-out.")
+        if self.split not in get_args(Split):
+            raise BadInput(f"`split` must be one of {', '.join(get_args(Split))}.")
 
 
 @dataclass(frozen=True)
