@@ -11,7 +11,9 @@ from leeward.cli.options import json_option, print_json, print_lines
 @click.argument("index", metavar="INDEX")
 @click.option("--ledger", "url", metavar="URL", envvar="LEEWARD_LEDGER",
               help="Database with the budget [default: the ledger in INDEX].")  # fmt: skip
-@click.option("--expect", metavar="HASH", help="A head that an earlier audit printed: it has to be in the log.")
+@click.option(
+    "--expect", metavar="HASH", help="A head that an earlier audit printed: it has to be in the log."
+)
 @json_option
 def audit(index: str, url: str | None, expect: str | None, as_json: bool) -> None:
     """Check the ledger of INDEX: its log's chain of hashes, its accounts, its caps, its stored answers.
@@ -42,4 +44,6 @@ def audit(index: str, url: str | None, expect: str | None, as_json: bool) -> Non
             f"head    {outcome.head}",
         )
     if not outcome.passed:
-        raise VerificationFailed(f"{desk.ledger.place}: the ledger does not agree with itself; ask nothing more of it.")
+        raise VerificationFailed(
+            f"{desk.ledger.place}: the ledger does not agree with itself; ask nothing more of it."
+        )

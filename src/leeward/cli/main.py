@@ -48,7 +48,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),
     "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
     "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
-    "itemsets": ("leeward.cli.itemsets:itemsets", "The catalogue of frequent health terms, with noise, paid once."),
+    "itemsets": (
+        "leeward.cli.itemsets:itemsets",
+        "The catalogue of frequent health terms, with noise, paid once.",
+    ),
     "query": ("leeward.cli.query:query", "Count patients in an index, with noise that a budget pays for."),
     "budget": ("leeward.cli.budget:budget", "What may be spent on an index, by whom, and what was."),
     "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, its accounts, its answers."),

@@ -21,7 +21,9 @@ COUNTED = {"patients": "patient", "notes": "note"}
 @click.option("--most", type=int, metavar="N", help="With --by: one patient counts in at most N of the bins.")
 @click.option("--unit", type=click.Choice(["patient", "note"]), default="patient", show_default=True,
               help="What is protected: a patient with all notes, or a single note (weaker).")  # fmt: skip
-@click.option("--count", "counted", type=click.Choice(list(COUNTED)), help="What is counted [default: the unit].")
+@click.option(
+    "--count", "counted", type=click.Choice(list(COUNTED)), help="What is counted [default: the unit]."
+)
 @click.option("--mechanism", type=click.Choice(["geometric", "laplace"]), default="geometric", show_default=True,
               help="Two-sided geometric noise; Laplace for replication.")  # fmt: skip
 @click.option("--mode", default="private", hidden=True)
