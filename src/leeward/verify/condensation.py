@@ -307,7 +307,7 @@ def copies(
     total = int(rare["len"].sum())
     if not total:
         return Check("no_verbatim_copies", True, "Every row of the source is shared by k rows or more.")
-    copied = standing(rare, table.select(original.columns).cast(dict(original.schema)))
+    copied = standing(rare, table.select(original.columns).cast(original.schema))
     chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
     if groups is not None and highest(groups["row"]) <= original.height:
         chance = max(chance, standing(rare, shuffled(original, groups)) / total)
