@@ -14,6 +14,9 @@ Tests = Sequence[Mapping[str, Any]]
 SMALLEST_P = 1e-300
 NAMED = 6
 """Phenotypes of the smallest p that a plot names."""
+NAME_WIDTH, NAME_HEIGHT = 0.45, 0.07
+"""Room of a name, as shares of the plot."""
+WIDEST_CHANGE = 3.0
 
 
 def of_predictor(predictor: str, tests: Tests) -> list[Chart]:
@@ -95,12 +98,18 @@ def _qq(rows: list[dict[str, Any]]) -> str:
 def _changes(rows: list[dict[str, Any]]) -> str:
     import altair as alt
 
-    data = [{"change": max(-3.0, min(3.0, row["anonymized"] - row["original"]))} for row in rows]
+    moved = [row["anonymized"] - row["original"] for row in rows]
+    data = [{"change": max(-WIDEST_CHANGE, min(WIDEST_CHANGE, each))} for each in moved]
     chart = (
         alt.Chart(charts._frame(data))
         .mark_bar(color=charts.BLUE)
         .encode(
-            x=alt.X("change:Q", bin=alt.Bin(step=0.1), title="change of -log10 p (beyond ±3 counted there)"),
+            x=alt.X(
+                "change:Q",
+                bin=alt.Bin(step=0.25, extent=[-WIDEST_CHANGE, WIDEST_CHANGE + 0.25]),
+                title="change of -log10 p (beyond ±3 counted there)",
+                axis=alt.Axis(format=".1f", values=[float(each) for each in range(-3, 4)]),
+            ),
             y=alt.Y("count():Q", title="phecodes", scale=alt.Scale(type="symlog")),
         )
     )
@@ -129,7 +138,12 @@ def _manhattan(rows: list[dict[str, Any]]) -> str:
     ]
     after = [row for row in ordered if row["anonymized"] is not None]
     x = alt.X("place:Q", title="phecodes in order", axis=alt.Axis(labels=False, ticks=False))
-    color = alt.Color("category:N", title=None, legend=alt.Legend(orient="bottom", columns=4, labelLimit=200))
+    color = alt.Color(
+        "category:N",
+        title=None,
+        scale=alt.Scale(scheme="category20"),
+        legend=alt.Legend(orient="bottom", columns=4, labelLimit=200, columnPadding=30, labelFontSize=12),
+    )
     y = alt.Y("original:Q", title="-log10 p")
     layers = [alt.Chart(charts._frame(ordered)).mark_circle(size=30).encode(x=x, y=y, color=color)]
     if after:
@@ -139,8 +153,28 @@ def _manhattan(rows: list[dict[str, Any]]) -> str:
 
 
 def _names(rows: list[dict[str, Any]], x: str, y: str) -> Any:
+    """The phenotypes of the smallest p, each on the side of its dot where there is room, none over another."""
     import altair as alt
 
-    named = sorted(rows, key=lambda row: -row[y])[:NAMED]
-    text = alt.Chart(charts._frame(named)).mark_text(align="left", dx=6, fontSize=10, color=charts.INK)
-    return text.encode(x=f"{x}:Q", y=f"{y}:Q", text="phenotype:N")
+    places = [row[x] for row in rows]
+    low, width = min(places), max(max(places) - min(places), 1e-9)
+    top = max(max(row[y] for row in rows), 1e-9)
+    named: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda row: -row[y]):
+        near = [
+            other
+            for other in named
+            if abs(other[y] - row[y]) < NAME_HEIGHT * top and abs(other[x] - row[x]) < NAME_WIDTH * width
+        ]
+        if not near and len(named) < NAMED and row[y] > NAME_HEIGHT * top:
+            named.append({**row, "right": row[x] > low + width / 2})
+    if not named:
+        return alt.layer()
+    texts = [
+        alt.Chart(charts._frame([row for row in named if row["right"] is side]))
+        .mark_text(align="right" if side else "left", dx=-6 if side else 6, fontSize=11, color=charts.INK)
+        .encode(x=f"{x}:Q", y=f"{y}:Q", text="phenotype:N")
+        for side in (False, True)
+        if any(row["right"] is side for row in named)
+    ]
+    return alt.layer(*texts)
