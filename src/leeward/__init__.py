@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from leeward.protect.disassociation import Disassociation
     from leeward.protect.tables import KAnonymity
     from leeward.protect.visits import Visits
+    from leeward.queries.asking import query
     from leeward.release import Release
     from leeward.workflow import Result, measure, protect, run, verify
 
@@ -48,6 +49,7 @@ __all__ = [
     "extract",
     "measure",
     "protect",
+    "query",
     "read",
     "run",
     "synth",
@@ -67,6 +69,7 @@ _WHERE = {
     "extract": "leeward.extraction:extract",
     "measure": "leeward.workflow:measure",
     "protect": "leeward.workflow:protect",
+    "query": "leeward.queries.asking:query",
     "read": "leeward.cohort.readers:read",
     "run": "leeward.workflow:run",
     "synth": "leeward.cohort.synthetic:",

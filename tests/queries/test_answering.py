@@ -343,3 +343,29 @@ def test_no_identifier_and_no_count_in_the_ledger(tmp_path: Path, monkeypatch: p
 def test_the_vocabulary_of_the_tests_has_a_term_in_no_note(desk: Desk) -> None:
     assert desk.index.count(answering.planned(desk, question("cough")).query) == 0
     assert "cough" in TERMS.terms
+
+
+# -- the library ----
+
+
+def test_the_librarys_one_call(tmp_path: Path, silent: None) -> None:
+    import leeward as lw
+
+    folder = tmp_path / "index"
+    desk_of(five_notes(), folder)
+    found = lw.query(folder, SORE, epsilon=0.5, user="ann", when="2009-04..2009-06", zip="1230*")
+    assert repr(found) == (
+        "<Answer fever & sore throat; when=2009-04..2009-06; zip=1230*: 5, 95 % within ± 6; epsilon 0.5 a patient; "
+        "remaining 4.5>"
+    )
+    assert found.to_polars().rows() == [(None, 5.0, -1.0, 11.0)]
+    assert "table" in found._repr_html_()
+    bins = lw.query(folder, SORE, epsilon="0.5", by="gender").to_polars()
+    assert bins["bin"].to_list() == ["f", "m"]
+    with pytest.raises(lw.GuaranteeUnreachable):
+        lw.query(folder, "cough", epsilon=5)
+
+
+def test_a_vocabulary_of_the_data_is_told(tmp_path: Path) -> None:
+    assert one(desk_of(five_notes(), tmp_path / "index")).to_json()["vocabulary_public"]
+    assert not one(desk_of(five_notes(), tmp_path / "other", terms=None)).to_json()["vocabulary_public"]

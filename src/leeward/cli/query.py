@@ -60,7 +60,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     user = named(user if user is not None else _login_name())
     desk = open_desk(path, url)
     plans = [planned(desk, question) for question in questions]
-    if not desk.index.meta.vocabulary_public:
+    if not plans[0].vocabulary_public:
         click.echo(
             "leeward: this index takes its terms from the data themselves, so which terms exist is not protected.",
             err=True,
@@ -205,7 +205,7 @@ def _lines(answer: Answer, desk: Desk) -> list[str]:
     from leeward.queries.accounting import shown
 
     plan = answer.plan
-    what = {"patient": "patients", "note": "notes"}[plan.counted]
+    unit = {"patient": "patient", "note": desk.index.meta.row}
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
     lines = [plan.query.canonical()]
     for name, value in zip(names, answer.values, strict=True):
@@ -213,9 +213,10 @@ def _lines(answer: Answer, desk: Desk) -> list[str]:
             lines.append(f"  {name}hidden: the noisy count is below {answer.threshold}")
         else:
             low, high = (max(0, end) for end in answer.interval(value) or ())
+            what = unit[plan.counted] + ("" if value == 1 else "s")
             lines.append(f"  {name}{value:,.10g} {what} (95 % interval {low:,.6g} to {high:,.6g})")
     lines.append(
-        f"  protects each {plan.unit} with epsilon {shown(plan.noise.epsilon):g} ({plan.noise.kind}, sensitivity "
+        f"  protects each {unit[plan.unit]} with epsilon {shown(plan.noise.epsilon):g} ({plan.noise.kind}, sensitivity "
         f"{plan.noise.sensitivity}); cost {shown(answer.cost):g}; remaining {shown(answer.remaining):g}"
     )
     return lines

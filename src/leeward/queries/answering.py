@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
@@ -23,6 +23,9 @@ from leeward.queries.ledger import Charge, Ledger, Terms
 from leeward.queries.ledger.chain import digest, text_of
 from leeward.queries.mechanism import KINDS, UNITS, Kind, Noise, Unit
 from leeward.queries.query import Predicate, Query, month_number, month_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_BINS: Final = 1000
 """Bins of one histogram."""
@@ -90,11 +93,13 @@ class Plan:
     """Micro-ε that it takes from the budget."""
     factor: int
     """Price over ε: the notes that a patient may have, where notes are protected and the budget protects patients."""
+    vocabulary_public: bool
+    """False: the index took its terms from the data, so which terms exist is not protected."""
     question: str
     key: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """What the asker gets. `values` are the noisy counts (one, or one a bin), None where they are hidden."""
 
@@ -122,6 +127,34 @@ class Answer:
         """The 95 % interval around a value; None for a hidden one."""
         return None if value is None else [value - self.half_width, value + self.half_width]
 
+    def to_polars(self) -> pl.DataFrame:
+        """One row a bin: `bin` (null without a histogram), `value`, `low`, `high` (its interval); hidden ones are null."""
+        import polars as pl
+
+        none: tuple[None, None] = (None, None)
+        intervals = [self.interval(value) or none for value in self.values]
+        bins = [None] if self.plan.by is None else self.plan.bins
+        return pl.DataFrame(
+            {
+                "bin": pl.Series(bins, dtype=pl.String),
+                "value": pl.Series(self.values, dtype=pl.Float64),
+                "low": pl.Series([low for low, _ in intervals], dtype=pl.Float64),
+                "high": pl.Series([high for _, high in intervals], dtype=pl.Float64),
+            }
+        )
+
+    def __repr__(self) -> str:
+        found = (
+            self.values[0] if self.plan.by is None else dict(zip(self.plan.bins, self.values, strict=True))
+        )
+        return (
+            f"<Answer {self.plan.query.canonical()}: {found}, 95 % within ± {self.half_width:g}; epsilon "
+            f"{shown(self.plan.noise.epsilon):g} a {self.plan.unit}; remaining {shown(self.remaining):g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
     def to_json(self) -> dict[str, Any]:
         """As `leeward query --json` prints it."""
         plan = self.plan
@@ -143,6 +176,7 @@ class Answer:
             "sensitivity": plan.noise.sensitivity,
             "expected_error": mechanism.expected_absolute(plan.noise),
             "threshold": self.threshold,
+            "vocabulary_public": plan.vocabulary_public,
             "stored": self.cost == 0,
             "cost": shown(self.cost),
             "remaining": shown(self.remaining),
@@ -218,6 +252,7 @@ def planned(desk: Desk, asked: Question) -> Plan:
         noise=noise,
         price=asked.epsilon * factor,
         factor=factor,
+        vocabulary_public=meta.vocabulary_public,
         question=question,
         key=digest(question),
     )
