@@ -369,3 +369,14 @@ def test_the_librarys_one_call(tmp_path: Path, silent: None) -> None:
 def test_a_vocabulary_of_the_data_is_told(tmp_path: Path) -> None:
     assert one(desk_of(five_notes(), tmp_path / "index")).to_json()["vocabulary_public"]
     assert not one(desk_of(five_notes(), tmp_path / "other", terms=None)).to_json()["vocabulary_public"]
+
+
+def test_a_system_that_knows_no_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import getpass
+
+    import leeward as lw
+
+    desk_of(five_notes(), tmp_path / "index")
+    monkeypatch.setattr(getpass, "getuser", lambda: {}["nobody"])
+    with pytest.raises(BadInput, match="--user"):
+        lw.query(tmp_path / "index", SORE, epsilon=0.5)

@@ -53,11 +53,12 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
     """
     from leeward.queries.answering import answered_plans, open_desk, planned, priced
+    from leeward.queries.asking import login_name
     from leeward.queries.dry_run import tried
     from leeward.queries.ledger import named
 
     path, questions = _asked(words, batch, flags)
-    user = named(user if user is not None else _login_name())
+    user = named(user if user is not None else login_name())
     desk = open_desk(path, url)
     plans = [planned(desk, question) for question in questions]
     if not plans[0].vocabulary_public:
@@ -181,12 +182,6 @@ def _terms_and_conditions(
             raise BadInput(f"`{name}` has two conditions; a query takes one each.")
         conditions[name] = value
     return terms[0], conditions
-
-
-def _login_name() -> str:
-    import getpass
-
-    return getpass.getuser()
 
 
 def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -> str:

@@ -128,7 +128,7 @@ class Answer:
         return None if value is None else [value - self.half_width, value + self.half_width]
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a bin: `bin` (null without a histogram), `value`, `low`, `high` (its interval); hidden ones are null."""
+        """One row a bin: `bin` (null without a histogram), `value`, `low`, `high` (its interval); null where hidden."""
         import polars as pl
 
         none: tuple[None, None] = (None, None)

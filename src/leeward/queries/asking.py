@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from pathlib import Path
 
+from leeward.errors import BadInput
 from leeward.queries.accounting import micro
 from leeward.queries.answering import Answer, Question, answered, open_desk
 from leeward.queries.mechanism import Kind, Unit
@@ -61,5 +62,13 @@ def query(
         most=most,
         mechanism=mechanism,
     )
-    (found,) = answered(open_desk(index, ledger), [asked], user if user is not None else getpass.getuser())
+    (found,) = answered(open_desk(index, ledger), [asked], user if user is not None else login_name())
     return found
+
+
+def login_name() -> str:
+    """Who is logged in; BadInput where the system does not know."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise BadInput("The system does not say who asks; give a name with --user.") from None
