@@ -51,9 +51,9 @@ def itemsets(path: str, epsilon: str, out: str | None, user: str | None, url: st
 
     Exit status: 0 done; 2 bad input; 3 the budget does not pay for it; 4 verification failed (nothing is shared).
     """
-    from leeward.cli.query import _login_name
     from leeward.queries.accounting import micro, shown
     from leeward.queries.answering import charged, open_desk
+    from leeward.queries.asking import login_name
     from leeward.queries.catalogue import Catalogue, items_of, released
     from leeward.queries.ledger import found as stored
     from leeward.queries.ledger import left, named
@@ -62,7 +62,7 @@ def itemsets(path: str, epsilon: str, out: str | None, user: str | None, url: st
 
     if out is not None:
         check_out(Path(out))
-    user = named(user if user is not None else _login_name())
+    user = named(user if user is not None else login_name())
     asked = Catalogue(epsilon=micro(epsilon), qids=qid, **flags)
     desk = open_desk(path, url)
     items = items_of(desk.index, asked.qids)
