@@ -44,9 +44,9 @@ def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
     return _joined([_piece(spans[i], start, end) for i, start, end in _runs(owner)])
 
 
-def _strength(span: Span, place: int) -> tuple[int, int, int]:
-    """What comes first wins."""
-    return PRIORITY[span.kind], span.start - span.end, place
+def _strength(span: Span, place: int) -> tuple[int, bool, int, int]:
+    """What comes first wins; of health terms those with a concept, as no other reaches the table."""
+    return PRIORITY[span.kind], span.kind == "HMI" and not span.concept, span.start - span.end, place
 
 
 def _apart(spans: Sequence[Span]) -> bool:
