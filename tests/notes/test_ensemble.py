@@ -81,3 +81,11 @@ def test_the_order_of_members_does_not_weaken_protection(strong: Kind, weak: Kin
 def test_of_equal_spans_the_first_member_gives_the_category() -> None:
     first, second = Span(0, 4, "EID", "phone", source="a"), Span(0, 4, "EID", "fax", source="b")
     assert resolve(LENGTH, [[first], [second]]) == [first]
+
+
+def test_a_health_term_with_a_concept_beats_a_longer_guess_without() -> None:
+    known = Span(9, 14, "HMI", "symptom", "S1", "dictionary")
+    guess = Span(0, 14, "HMI", "disease", source="crf")
+    found = resolve(14, [[known], [guess]])
+    assert known in found
+    assert [(span.start, span.end) for span in found] == [(0, 9), (9, 14)]
