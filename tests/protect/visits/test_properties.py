@@ -39,7 +39,11 @@ def protect(records, k: int, engine=None, seed: int = 3, **parameters):  # type:
 
 @given(populations, ks, st.booleans())
 def test_merging_equals_the_plain_procedure(records, k: int, rescue: bool) -> None:  # type: ignore[no-untyped-def]
-    assert released(protect(records, k, level="code", rescue=rescue)) == expected(mapped(records, k, rescue))
+    after = released(protect(records, k, level="code", rescue=rescue))
+    assert after == expected(mapped(records, k, rescue))
+    data = sets_of(after)
+    shown = {code for visits in data.values() for visit in visits for code in visit}
+    assert all(oracle.frequency(data, frozenset([code])) >= k for code in shown)
 
 
 @given(populations, ks, st.sampled_from(["absolute", "relative"]))
@@ -61,6 +65,7 @@ def test_generalizing_equals_the_naive_loop(records, k: int) -> None:  # type: i
     after = oracle.generalized(start, k, up)
     anonymized = protect(records, k, enforce="generalize")
     assert released(anonymized) == expected(after)
+    assert oracle.violating(sets_of(released(anonymized)), k) == set()
     nodes = dict(frame(anonymized.tables[2]).rows())
     shown = {label for visits in released(anonymized).values() for codes in visits for label in codes}
     assert shown <= set(nodes)
