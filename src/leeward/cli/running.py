@@ -62,6 +62,11 @@ def tell(result: Result, as_json: bool) -> None:
         f"{release.records:,} records released by {release.method} ({', '.join(numbers)}).",
         f"Verified: {len(checks)} checks of the written files passed.",
         *(f"Note: {warning}" for warning in result.verification.warnings),
+        *(
+            f"Note: {each['message']}"
+            for each in result.measures.get("notices", ())
+            if each["kind"] == "method"
+        ),
         f"For the recipient: {release.share}",
         f"Report:            {result.report}",
     ]

@@ -96,7 +96,7 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
     found: dict[str, Any] = {
         "title": model.title,
         "kind": model.kind,
-        "coefficients": _coefficients(before, after[0]),
+        "coefficients": _coefficients(before, after[0], spreads(model, table)),
         "metrics": mean_metrics([compare(before, each) for each in after]),
     }
     if rounds:
@@ -119,10 +119,24 @@ def _resamples(frame: pl.DataFrame, rounds: int) -> Iterable[pl.DataFrame]:
         yield frame[np.sort(random.integers(0, frame.height, frame.height))]
 
 
-def _coefficients(before: Fit, after: Fit) -> list[dict[str, Any]]:
+def spreads(model: Model, table: Table) -> list[float]:
+    """Each coefficient's covariate's standard deviation in the original; 1 for levels, and for numbers in 0 … 1."""
+    found: list[float] = []
+    for name in model.covariates:
+        column = table.column(name)
+        if column.is_categorical:
+            found += [1.0] * max(0, len(column.levels) - 1)
+        elif (column.low, column.high) == (0.0, 1.0):
+            found.append(1.0)
+        else:
+            found.append(float(np.nanstd(table.encoded(name))) or 1.0)
+    return found
+
+
+def _coefficients(before: Fit, after: Fit, spread: Sequence[float]) -> list[dict[str, Any]]:
     rows = []
     for number, name in enumerate(before.names):
-        row: dict[str, Any] = {"name": name}
+        row: dict[str, Any] = {"name": name, "spread": spread[number]}
         for key, each in (("before", before), ("after", after)):
             values = (each.coefficients, each.low, each.high, each.p)
             row[key] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.release import Release
@@ -13,6 +13,8 @@ BEFORE, AFTER = "original", "released"
 COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
 LEVELS_SHOWN = 60
 SHORT_LABEL = 40
+LETTER = 7
+"""Pixels of a letter of a label, at most on average."""
 
 NAMES = {
     "balanced": "balanced: halving along principal axes, synthesis, each group's own values",
@@ -76,15 +78,14 @@ def models(measures: Figures) -> Section | None:
         return None
     rows = []
     for model in plan["models"]:
-        rows.append((model["title"], "this method", *_metrics(model["metrics"])))
+        rows.append((model["title"], *_metrics(model["metrics"])))
         if "bootstrap" in model:
-            rows.append((model["title"], "bootstrap of the original", *_metrics(model["bootstrap"])))
+            rows.append(("bootstrap of the original", *_metrics(model["bootstrap"])))
     table = Table(
         f"Mean over {plan['repetitions']} repetitions"
         + (f"; bootstrap: {plan['bootstrap']} resamples" if plan["bootstrap"] else ""),
         (
             "model",
-            "",
             "changed significance",
             "changed direction",
             "outside 95 %",
@@ -106,7 +107,7 @@ def models(measures: Figures) -> Section | None:
                 model["title"],
                 f"Forest plot of {names} coefficients with their 95 % intervals, original and released.",
                 forest(model["coefficients"]),
-                "Points: coefficients (for Cox models log hazard ratios); lines: 95 % intervals.",
+                "Points: coefficients (Cox: log hazard ratios; numbers: per standard deviation); lines: 95 % intervals.",
             )
         )
     return Section("The recipient's models", tuple(parts))
@@ -122,26 +123,45 @@ def forest(coefficients: list[dict[str, Any]]) -> str:
     """Coefficients with intervals, original above released."""
     import altair as alt
 
+    labels = [_label(each) for each in coefficients]
     rows = [
-        {"name": _short(each["name"]), "table": label, **each[key]}
-        for each in coefficients
-        for key, label in (("before", BEFORE), ("after", AFTER))
+        {
+            "name": label,
+            "table": table,
+            **{end: each[key][end] * each["spread"] for end in ("coefficient", "low", "high")},
+        }
+        for each, label in zip(coefficients, labels, strict=True)
+        for key, table in (("before", BEFORE), ("after", AFTER))
         if each[key]["coefficient"] is not None
     ]
-    names = [_short(each["name"]) for each in coefficients]
     base = alt.Chart(charts._frame(rows)).encode(
-        y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=260)),
+        y=alt.Y("name:N", title=None, sort=labels, axis=_names_axis(labels)),
         yOffset=alt.YOffset("table:N", sort=list(COLORS)),
         color=_table_color(),
     )
-    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="coefficient"), x2="high:Q")
+    across = alt.X("low:Q", title="coefficient", axis=alt.Axis(tickCount=8, labelFlush=False))
+    lines = base.mark_rule(strokeWidth=2).encode(x=across, x2="high:Q")
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x="coefficient:Q")
     zero = (
         alt.Chart(charts._frame([{"at": 0.0}]))
         .mark_rule(strokeDash=[4, 3], color=charts.INK)
         .encode(x="at:Q")
     )
-    return charts._svg(alt.layer(zero, lines, points), charts.WIDTH - 200, max(90, 30 * len(names)))
+    width = charts.WIDTH - LETTER * max(map(len, labels))
+    return charts._svg(alt.layer(zero, lines, points), width, max(90, 30 * len(labels)))
+
+
+def _label(each: dict[str, Any]) -> str:
+    """The coefficient's name, with the standard deviation that a number's effect is drawn for."""
+    shown = _short(each["name"])
+    return shown if each["spread"] == 1.0 else f"{shown} (per {number(each['spread'])})"
+
+
+def _names_axis(names: Sequence[str], **more: Any) -> Any:
+    """An axis of names with room for the longest: the renderer takes `<` for markup and measures it too short."""
+    import altair as alt
+
+    return alt.Axis(labelLimit=300, minExtent=LETTER * max(map(len, names)), **more)
 
 
 def survival(measures: Figures) -> Section | None:
@@ -176,7 +196,7 @@ def curve(rows: list[dict[str, Any]], title: str) -> str:
         alt.Chart(charts._frame(rows))
         .mark_line(interpolate="step-after", strokeWidth=2.5)
         .encode(
-            x=alt.X("at:Q", title=title),
+            x=alt.X("at:Q", title=title, axis=alt.Axis(tickCount=8, labelFlush=False)),
             y=alt.Y(
                 "share:Q",
                 title="still without the event",
@@ -199,7 +219,7 @@ def _table_color() -> Any:
         "table:N",
         title=None,
         scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
-        legend=alt.Legend(orient="top", labelFontSize=13),
+        legend=alt.Legend(orient="top", labelFontSize=13, columnPadding=24),
     )
 
 
@@ -267,20 +287,22 @@ def heat(found: Figures) -> str:
     """Original and release side by side."""
     import altair as alt
 
-    names = [_short(name) for name in found["columns"]]
+    names = [_short(name, 24) for name in found["columns"]]
     rows = [
         {"x": names[i], "y": names[j], "r": found[key][i][j], "table": label}
         for key, label in (("before", BEFORE), ("after", AFTER))
         for i in range(len(names))
         for j in range(len(names))
     ]
-    side = (charts.WIDTH - 120) // 2
+    side = (charts.WIDTH - LETTER * max(map(len, names)) - 40) // 2
     maps = [
         alt.Chart(charts._frame([row for row in rows if row["table"] == label]), title=label)
         .mark_rect()
         .encode(
-            x=alt.X("x:N", sort=names, title=None, axis=alt.Axis(labelAngle=-60, labelLimit=110)),
-            y=alt.Y("y:N", sort=names, title=None, axis=alt.Axis(labelLimit=110, labels=first)),
+            x=alt.X("x:N", sort=names, title=None, axis=_names_axis(names, labelAngle=-90)),
+            y=alt.Y(
+                "y:N", sort=names, title=None, axis=_names_axis(names) if first else alt.Axis(labels=False)
+            ),
             color=alt.Color("r:Q", title="r", scale=alt.Scale(domain=[-1, 1], scheme="blueorange")),
         )
         .properties(width=side, height=side)
@@ -331,9 +353,14 @@ def attacks(measures: Figures) -> Section | None:
             Table(
                 f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
                 f"of {privacy['permutations']}",
-                ("column", "Π", "width of a bin"),
+                ("column", "Π", "width of a bin", "Π in bins"),
                 tuple(
-                    (each["column"], number(each["privacy"]), number(each["bin_width"]))
+                    (
+                        each["column"],
+                        number(each["privacy"]),
+                        number(each["bin_width"]),
+                        number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
+                    )
                     for each in privacy["columns"]
                 ),
             )
@@ -350,6 +377,15 @@ def groups(measures: Figures) -> Section | None:
         f"Algorithm: {NAMES.get(facts['algorithm'], facts['algorithm'])}.",
         f"{facts['groups']:,} groups of {facts['least']:,} to {facts['most']:,} patients.",
     ]
+    if facts.get("parts", 1) > 1:
+        lines.append(
+            f"{facts['strata']:,} strata are never mixed"
+            + (
+                f", nor the outcomes of the plan's logistic models ({facts['parts']:,} parts)."
+                if facts["parts"] > facts["strata"]
+                else "."
+            )
+        )
     squares = facts.get("sum_of_squares")
     if squares:
         lines.append(
@@ -381,5 +417,5 @@ def groups(measures: Figures) -> Section | None:
     return Section("How it was made", tuple(parts))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= SHORT_LABEL else name[: SHORT_LABEL - 1] + "…"
+def _short(name: str, most: int = SHORT_LABEL) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -183,3 +183,17 @@ def test_strata_below_k_are_withheld_from_every_file() -> None:
     (rows,) = [each for each in made.custody_tables if each.path == "source_rows.parquet"]
     table = pa.Table.from_batches(list(rows.batches()), rows.schema)
     assert sorted(table["row"].to_pylist()) == list(range(5, 61))
+
+
+def test_numbers_of_records_are_refused_unless_they_are_declared_or_planned() -> None:
+    """A whole number that differs in every row is an identifier until somebody says what it measures."""
+    n = 300
+    frame = pl.DataFrame({"id": np.arange(n)[::-1], "y": [0, 1, 2] * (n // 3), "z": np.linspace(0, 1, n)})
+    with pytest.raises(BadInput, match="a different whole number in every row of 'id': that looks like"):
+        run(frame, k=5)
+    domains = {"id": {"low": 0, "high": 1_000}}
+    declared = Condensation(k=5).protect(read_table(frame, domains=domains), randomness=Randomness.of(1))
+    assert declared.records == n
+    plan = ({"linear": {"response": "y", "covariates": ["id"]}},)
+    assert run(frame, k=5, plan=plan, repetitions=0).records == n
+    assert run(frame.with_columns(id=pl.col("id") // 2), k=5).records == n

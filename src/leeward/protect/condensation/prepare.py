@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from leeward.protect.condensation.synthesis import Longs
 
 
+NUMBERED = 200
+"""From this many rows on, whole numbers that all differ are taken for record numbers."""
+
+
 @dataclass(frozen=True)
 class Roles:
     """What the plan and the parameters make of the columns.
@@ -142,6 +146,7 @@ def prepare(
         notices.append(
             f"{withheld:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release."
         )
+    _refuse_numberings(table, roles, models)
     features, values, empty = [], {}, []
     levels_withheld: dict[str, int] = {}
     imputed: dict[str, int] = {}
@@ -214,6 +219,26 @@ def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
     both = set(roles.strata) & set(roles.times)
     if both:
         raise BadInput(f"{table.name}: '{next(iter(both))}' is a time and a stratum; keep one.")
+
+
+def _refuse_numberings(table: Table, roles: Roles, models: Sequence[Model]) -> None:
+    """BadInput where whole numbers that nobody speaks for differ in every row, as record numbers do."""
+    used = {*roles.strata, *roles.times, *roles.responses, *(name for m in models for name in m.columns())}
+    found = [
+        column.name
+        for column in table.columns
+        if column.kind == "whole"
+        and not column.declared
+        and column.name not in used
+        and len(table) - column.missing >= NUMBERED
+        and table.frame[column.name].n_unique() - (column.missing > 0) == len(table) - column.missing
+    ]
+    if found:
+        listed = ", ".join(f"'{name}'" for name in found)
+        raise BadInput(
+            f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
+            "it out with `drop`, or name it as `patient`; if it is a measurement, declare its domain."
+        )
 
 
 def _encoded(table: Table, column: Column) -> Floats:
