@@ -105,3 +105,17 @@ def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
                 (t.says, t.side) for t in context.find(f"x {phrase} x") if t.end - t.start == len(phrase)
             }
             assert action in found or (action[0] == "pseudo" and not found), phrase
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The mass may represent [lymphoma].", "u"),
+        ("[Glaucoma] in his paternal grandfather.", "f"),
+        ("We stopped [aspirin] and began [metformin].", "p -"),
+        ("[Asthma]; I suggest [albuterol].", "- -"),
+        ("The findings suggest [pneumonia].", "u"),
+    ],
+)
+def test_what_notes_of_other_kinds_taught(text: str, expected: str) -> None:
+    assert said(text) == expected

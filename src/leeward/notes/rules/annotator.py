@@ -15,13 +15,14 @@ from leeward.notes.spans import Span
 _VISIT = re.compile(
     r"(?<!last )(?<!previous )(?<!previously )(?<!prior )\b(?:visit(?:ed|s)?|seen|saw|admit(?:ted|s)?|admission|"
     r"discharged?|presented|presents?|presenting|evaluated(?! by)|examined(?! by)|"
-    r"arrived|came in|came to|consulted|consultation|encounter|date of service|dos|appointment|today|hospitali[sz]ed|"
+    r"arrived|came in|came to|consulted|consultation|encounter|date of service|service date|dos|today|"
+    r"pleasure of seeing|hospitali[sz]ed|"
     r"check-?up|attended|transferred|assessed|here on|reviewed on|session|brought in)\b"
 )
 _OTHER = re.compile(
     r"\b(?:born|birth|dob|died|death|deceased|expired|surgery|operation|underwent|performed|biops\w+|x-?rays?|mri|ct|scan|"
     r"diagnosed|dx|vaccin\w+|immuni[sz]\w+|lmp|menstrual|since|married|dictated|transcribed|signed|scheduled|started|"
-    r"prescribed|next|until|return|due|injury|accident|fell|onset|began|last|labs?|labou?ratory|drawn|results?|dated|"
+    r"prescribed|appointment|next|until|return|due|injury|accident|fell|onset|began|last|labs?|labou?ratory|drawn|results?|dated|"
     r"follow(?:ed)?[- ]?up|f/u|mother|father|sister|brother|history)\b"
 )
 
