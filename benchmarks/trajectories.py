@@ -12,6 +12,7 @@ in parts; `--million` runs a million patients.
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -22,7 +23,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import commit, machine, measured
+from benchmarks.common import measured, write_section
 from tests.oracles import trajectories as oracle
 
 from leeward.cohort.lenses_trajectories import Trajectories, trajectories_of
@@ -33,7 +34,25 @@ from leeward.protect.trajectories import brute, clustering, hierarchies, losses,
 SIZES = (5_000, 10_000, 20_000, 27_639)
 KS = (2, 5, 15)
 JOININGS = ("thesis", "size", "normalised")
-ORACLE_SECONDS = 20.0
+ORACLE_SECONDS = 10.0
+LINES: list[str] = []
+
+
+def say(line: str, flush: bool = True) -> None:
+    """Print a line, and keep it for docs/benchmarks.md."""
+    print(line, flush=flush)
+    LINES.append(line)
+
+
+def written(name: str, title: str, option: str) -> None:
+    """What was said since the last section becomes one of docs/benchmarks.md."""
+    write_section(name, title, f"python benchmarks/trajectories.py {option}".strip(), "\n".join(LINES))
+    LINES.clear()
+
+
+def peak_memory() -> float:
+    """Peak memory of this process so far, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def load(path: Path, patients: int | None = None) -> tuple[Trajectories, run.Records, space.Space]:
@@ -89,26 +108,32 @@ def oracle_seconds_each(lens: Trajectories, spaces: space.Space) -> float:
 def speed(path: Path) -> None:
     """Each joining cost at full size, k = 5; ratio to the oracle; growth."""
     lens, records, spaces = load(path)
+    before = peak_memory()
+    clustering_seconds(records, spaces, 5, "normalised", 1)
+    say(
+        f"Clustering {len(lens):,} patients: peak of the process {peak_memory():.0f} MB, {before:.0f} MB of it before, "
+        "with libraries and data loaded."
+    )
     each = oracle_seconds_each(lens, spaces)
     literal = each * literal_alignments(len(lens), 5)
-    print(
+    say(
         f"\nOracle: {each * 1e6:.0f} µs an alignment, so {literal / 3600:.1f} h for {len(lens):,} patients, k = 5.\n"
     )
-    print(
+    say(
         "| joining | clustering s | ratio to the oracle | whole command s | its peak MB |\n|---|---:|---:|---:|---:|"
     )
     for joining in JOININGS:
         seconds = clustering_seconds(records, spaces, 5, joining)
         whole = whole_command(path, joining)
-        print(
+        say(
             f"| {joining} | {seconds:.2f} | {literal / seconds:,.0f} | {whole.wall:.1f} | {whole.peak:.0f} |",
             flush=True,
         )
-    print("\n| patients | " + " | ".join(f"k = {k}" for k in KS) + " |\n|---:|" + "---:|" * len(KS))
+    say("\n| patients | " + " | ".join(f"k = {k}" for k in KS) + " |\n|---:|" + "---:|" * len(KS))
     for n in SIZES:
         _, part, spaces = load(path, n)
         row = [f"{clustering_seconds(part, spaces, k, 'normalised', 1):.2f} s" for k in KS]
-        print(f"| {n:,} | " + " | ".join(row) + " |", flush=True)
+        say(f"| {n:,} | " + " | ".join(row) + " |", flush=True)
 
 
 def whole_command(path: Path, joining: str = "normalised", *further: str):  # type: ignore[no-untyped-def]
@@ -138,7 +163,7 @@ def exact(path: Path) -> None:
             and np.array_equal(a.ages, b.ages)
             for a, b in zip(pruned, plain, strict=True)
         )
-        print(
+        say(
             f"{joining}: {len(plain):,} clusters, {'equal' if same else 'DIFFERENT'}; exhaustive "
             f"{time.perf_counter() - begin:.0f} s; pruned alignments {work.alignments:,} of "
             f"{literal_alignments(len(records), 5):,}",
@@ -152,7 +177,7 @@ def parts(folder: Path, path: Path) -> None:
     """Loss in parts against one partition."""
     large = folder / "100k.parquet"
     write_trajectories(large, 100_000, seed=1)
-    print(
+    say(
         "\n| patients | joining | parts | ILM + ALM | against one partition | s |\n|---:|---|---:|---:|---:|---:|"
     )
     engine = make("local")
@@ -163,11 +188,11 @@ def parts(folder: Path, path: Path) -> None:
             begin = time.perf_counter()
             groups = run.clustered(records, spaces, settings, engine.threads)
             whole = losses.of(groups, records.lengths(), spaces).total
-            print(
+            say(
                 f"| {len(records):,} | {joining} | 1 | {whole:.4f} | | {time.perf_counter() - begin:.1f} |",
                 flush=True,
             )
-            for largest in (30_000, 16_000, 8_000):
+            for largest in (50_000, 25_000, 14_000, 7_000):
                 part = run.describe_parts(records, spaces, largest)
                 if part.max() == 0:
                     continue
@@ -175,7 +200,7 @@ def parts(folder: Path, path: Path) -> None:
                 found = losses.of(
                     run.in_parts(records, part, spaces, settings, engine), records.lengths(), spaces
                 ).total
-                print(
+                say(
                     f"| {len(records):,} | {joining} | {part.max() + 1} | {found:.4f} "
                     f"| {100 * (found / whole - 1):+.2f} % | {time.perf_counter() - begin:.1f} |",
                     flush=True,
@@ -187,32 +212,37 @@ def million(folder: Path) -> None:
     file = folder / "million.parquet"
     write_trajectories(file, 1_000_000, seed=1)
     done = whole_command(file)
-    print(
+    say(
         f"\nOne million patients: whole command {done.wall:.0f} s, {done.cpu:.0f} CPU-s, peak {done.peak:,.0f} MB."
     )
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the tables and put them into docs/benchmarks.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--million", action="store_true")
     parser.add_argument("--no-speed", action="store_true", help="only what else was asked for")
     options = parser.parse_args()
-    print(f"{machine()}; commit {commit()}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = folder / "d50-pop.parquet"
         write_trajectories(path, seed=1)
         if not options.no_speed:
             speed(path)
+            written("trajectories", "Trajectories: clustering and the whole command", "")
         if options.exact:
             exact(path)
+            written("trajectories-exact", "Trajectories: pruned against exhaustive", "--no-speed --exact")
         if options.parts:
             parts(folder, path)
+            written(
+                "trajectories-parts", "Trajectories: what clustering in parts costs", "--no-speed --parts"
+            )
         if options.million:
             million(folder)
+            written("trajectories-million", "Trajectories: a million patients", "--no-speed --million")
 
 
 if __name__ == "__main__":

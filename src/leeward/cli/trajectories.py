@@ -43,7 +43,7 @@ def numbers(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--improve-rounds", type=int, metavar="N", help="Most rounds of it [default: 6].")
 @click.option("--improve-seconds", type=float, metavar="S", help="Most seconds of it [default: 120].")
 @click.option(
-    "--partition", type=int, metavar="N", help="Most records clustered at once; 0: all [default: 30000]."
+    "--partition", type=int, metavar="N", help="Most records clustered at once; 0: all [default: 65000]."
 )
 @click.option("--payload", metavar="COL[,COL…]", callback=commas, help="Columns that ride along unprotected.")
 @click.option("--sensitive", metavar="CODE[,CODE…]", callback=commas, help="Codes that must not be told.")

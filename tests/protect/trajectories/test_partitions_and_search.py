@@ -124,3 +124,50 @@ def test_spark_equals_local(spark_engine: SparkEngine) -> None:
     for local, spark in zip(*found, strict=True):
         assert np.array_equal(local.members, spark.members)
         assert np.array_equal(local.codes, spark.codes) and np.array_equal(local.ages, spark.ages)
+
+
+def test_realigned_clusters_hold_the_same_records_and_keep_more():
+    records = records_of(600, 6)
+    p = problem.make(records.offsets, records.codes, records.ages, SPACE, 4)
+    before = clustering.mdav(p, 4)
+    after = improvement.realigned(p, before, 4)
+
+    def saved(x):
+        return int(p.codes.gain[x.codes].sum() + p.ages.gain[x.ages].sum())
+
+    assert all(np.array_equal(a.members, b.members) for a, b in zip(before, after, strict=True))
+    assert all(saved(b) >= saved(a) for a, b in zip(before, after, strict=True))
+    assert sum(map(saved, after)) > sum(map(saved, before))
+    members = clustering.record_members(p, after)
+    for record, x in zip(members, after, strict=True):
+        group = run.Group(record, x.codes, x.ages)
+        assert all(generalizes(group, records, int(r)) for r in record)
+
+
+@settings(max_examples=60)
+@given(
+    tuples=st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4), max_size=30
+    )
+)
+def test_order_of_tuples_is_that_of_python(tuples):
+    offsets = np.concatenate([[0], np.cumsum([len(t) for t in tuples])]).astype(np.int64)
+    codes, years = (np.array([pair[i] for t in tuples for pair in t] or [0], np.int64) for i in (0, 1))
+    order, starts = problem._in_order(offsets, codes, years)
+    expected = sorted(range(len(tuples)), key=lambda r: (tuples[r], r))
+    assert order.tolist() == expected
+    new = [i == 0 or tuples[expected[i]] != tuples[expected[i - 1]] for i in range(len(expected))]
+    assert starts.tolist() == new
+
+
+@settings(max_examples=25)
+@given(n=st.integers(2, 60), largest=st.integers(1, 20), seed=st.integers(0, 1000), alike=st.booleans())
+def test_every_record_has_a_part_no_larger_than_asked(n, largest, seed, alike):
+    records = records_of(n, seed)
+    if alike:
+        records = records.take(np.zeros(n, np.int64))
+    part = run.describe_parts(records, SPACE, largest)
+    sizes = np.bincount(part)
+    assert len(part) == n and sizes.max() <= largest and sizes.min() >= 1
+    assert sizes.min() * 2 + 1 >= min(largest, sizes.max())
+    assert np.array_equal(part, run.describe_parts(records, SPACE, largest))

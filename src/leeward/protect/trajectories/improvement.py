@@ -82,6 +82,26 @@ def improved(
     return state.clusters()
 
 
+TABLE_CELLS = 1 << 24
+"""Largest table of gains (nodes × columns) that `realigned` lays out: a part with more codes stays as it was grown."""
+
+
+def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
+    """The same clusters, each published from the member from which it keeps most; the loss only falls.
+
+    For parts: about half a per cent, at a hundredth of the clustering's time.
+    """
+    from leeward.protect.trajectories import _improve
+
+    for columns in (p.codes, p.ages):
+        if len(columns.nodes) * len(columns.parent) > TABLE_CELLS:
+            return list(clusters)
+    state = _State(p, clusters, k)
+    shared = (state.members, state.sizes, state.xc, state.xa, state.pairs, state.worth, state.weights)
+    _improve.realign(state.data, 0, len(state.sizes), *shared, p.longest)
+    return state.clusters()
+
+
 def _round(state: _State, clock: _Clock, stamp: int, threads: int, done: Progress) -> int:
     """One round of all steps; returns how many changes it made."""
     from leeward.protect.trajectories import _improve
@@ -147,10 +167,7 @@ class _State:
         self.weights = np.zeros(n, np.int64)
         self.changed = np.ones(n, np.int64)
         self.fresh = np.zeros(n, np.bool_)
-        self.less_codes = np.zeros((n, 2 * k, longest), np.int32)
-        self.less_ages = np.zeros((n, 2 * k, longest), np.int32)
-        self.less_pairs = np.zeros((n, 2 * k), np.int64)
-        self.less_worth = np.zeros((n, 2 * k), np.int64)
+        self.less: tuple[Any, ...] | None = None
         for i, c in enumerate(clusters):
             self.members[i, : len(c.members)] = c.members
             self.xc[i, : len(c.codes)] = c.codes
@@ -163,7 +180,11 @@ class _State:
 
     def without(self) -> tuple[Any, ...]:
         """What each cluster would be without each of its members, where `fresh`."""
-        return self.less_codes, self.less_ages, self.less_pairs, self.less_worth, self.fresh
+        if self.less is None:
+            n, longest = self.xc.shape
+            nodes = tuple(np.zeros((n, 2 * self.k, longest), np.int32) for _ in range(2))
+            self.less = (*nodes, *(np.zeros((n, 2 * self.k), np.int64) for _ in range(2)))
+        return *self.less, self.fresh
 
     def sweep(self, clock: _Clock, kernel: Callable[[int, int], int]) -> int:
         """The kernel over all clusters, block by block, until the clock is over."""

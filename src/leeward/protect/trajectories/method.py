@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
 
-PARTITION = 30_000
+PARTITION = 65_000
 """Largest part that is clustered at once: N² work a part, so that a million records take minutes."""
 
 RESERVED = ("record", "position", "code", "age")
