@@ -13,7 +13,7 @@ BEFORE, AFTER = "original", "released"
 COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
 LEVELS_SHOWN = 60
 SHORT_LABEL = 40
-LETTER = 7
+LETTER = 8
 """Pixels of a letter of a label, at most on average."""
 
 NAMES = {
@@ -107,7 +107,8 @@ def models(measures: Figures) -> Section | None:
                 model["title"],
                 f"Forest plot of {names} coefficients with their 95 % intervals, original and released.",
                 forest(model["coefficients"]),
-                "Points: coefficients (Cox: log hazard ratios; numbers: per standard deviation); lines: 95 % intervals.",
+                "Points: coefficients (Cox: log hazard ratios; numbers: per standard deviation). "
+                "Lines: 95 % intervals.",
             )
         )
     return Section("The recipient's models", tuple(parts))
