@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +17,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 
+import leeward
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.accounting import Budget, micro
@@ -21,6 +25,8 @@ from leeward.queries.ledger import BudgetSpent, Charge, DataSet, Ledger, LedgerU
 from leeward.queries.ledger.chain import digest
 from leeward.queries.ledger.opening import reading
 from leeward.queries.ledger.tables import metadata
+
+SOURCE = Path(leeward.__file__).resolve().parents[1]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -395,6 +401,43 @@ def test_100_clients_never_overspend(ledger: Ledger, where: str | Path) -> None:
     found = books.audit(ledger, "all")
     assert found.passed
     assert found.spent == pytest.approx(AFFORDED * PRICE)
+
+
+CLIENTS_OF_A_PROCESS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from leeward.queries import ledger as books
+from leeward.queries.ledger import BudgetSpent, Charge
+ledger = books.open_ledger(sys.argv[1])
+def client(number):
+    paid = 0
+    for i in range(3):
+        key = f"process {sys.argv[2]}, client {number}, question {i}"
+        try:
+            books.reserve(ledger, "all", "rush", [Charge(key=key, question=key, epsilon=30000)])
+            books.store(ledger, "all", {key: "3"})
+            paid += 1
+        except BudgetSpent:
+            pass
+    return paid
+with ThreadPoolExecutor(25) as threads:
+    print(sum(threads.map(client, range(25))))
+"""
+
+
+def test_100_clients_in_four_processes_never_overspend(ledger: Ledger, where: str | Path) -> None:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", CLIENTS_OF_A_PROCESS, str(where), str(number)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        )
+        for number in range(4)
+    ]
+    paid = [int(process.communicate()[0]) for process in started]
+    assert [process.returncode for process in started] == [0] * 4
+    assert sum(paid) == AFFORDED
+    assert books.audit(ledger, "all").passed
 
 
 def test_100_clients_with_one_question_pay_once(ledger: Ledger, where: str | Path) -> None:

@@ -135,7 +135,8 @@ def _by_url(text: str, may_create: bool) -> Ledger:
 
 def _engine(url: sa.URL) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_size=10, max_overflow=20, pool_timeout=BUSY_SECONDS)
+        # A server takes a hundred connections by default, and the writers of a family wait for each other anyway.
+        return sa.create_engine(url, pool_size=5, max_overflow=5, pool_timeout=BUSY_SECONDS)
     engine = sa.create_engine(
         url,
         pool_size=10,
