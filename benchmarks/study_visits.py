@@ -62,6 +62,11 @@ def main() -> None:
     parser.add_argument("--population", type=Path, help="take this one, made by `leeward synth visits`")
     parser.add_argument("--draws", type=int, default=3, help="cohorts and sets of SNPs drawn from UCI")
     parser.add_argument("--levels", default="code,containment,visit")
+    parser.add_argument(
+        "--biobank-only",
+        default="",
+        help="levels at which the synthetic population is not anonymized as a whole",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the releases and reports")
     options = parser.parse_args()
@@ -79,7 +84,10 @@ def main() -> None:
             if options.population is None:
                 write_visits(source, options.patients, options.seed)
             said = f"--parts synthetic --patients {pl.read_parquet(source / 'patients.parquet').height}"
-            section("synthetic", said, synthetic(source, mapping, levels, options.seed, place))
+            if options.biobank_only:
+                said += f" --biobank-only {options.biobank_only}"
+            only = options.biobank_only.split(",")
+            section("synthetic", said, synthetic(source, mapping, levels, only, options.seed, place))
 
 
 def section(name: str, arguments: str, lines: list[str]) -> None:
@@ -230,7 +238,9 @@ def count_row(level: str, strategy: str, figures: dict[str, Any]) -> dict[str, A
     }
 
 
-def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, place: Path) -> list[str]:
+def synthetic(
+    source: Path, mapping: Path, levels: Sequence[str], biobank_only: Sequence[str], seed: int, place: Path
+) -> list[str]:
     """A synthetic population with a biobank and a study cohort inside; Tables 1 to 4."""
     attributes = pl.read_parquet(source / "patients.parquet")
     everyone = read(
@@ -250,16 +260,20 @@ def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, pla
     )
     associations, counts, tables, by_snp, larger = [], [], [], [], []
     tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    top: dict[str, Any] | None = None
     for level in levels:
-        for name, cohort in (("population", everyone), ("biobank", biobank)):
+        masters = (
+            {"biobank": biobank} if level in biobank_only else {"population": everyone, "biobank": biobank}
+        )
+        for name, cohort in masters.items():
             figures = whole(cohort, level, place / f"{name}-{level}", seed)
-            tables.append(table_row(level, name, figures, None if name == "population" else tables[-1]))
-        top = tables[-2]
+            tables.append(table_row(level, name, figures, None if name == "population" else top))
+            top = tables[-1] if name == "population" else top
         found = {
             f"drawn from the {name}": drawn(
                 place / f"{name}-{level}", study, mapping, place / f"s-{name}-{level}", seed
             )
-            for name in ("population", "biobank")
+            for name in masters
         }
         found["anonymized alone"] = alone(study, level, mapping, place / f"s-alone-{level}", seed)
         tables += [table_row(level, f"study, {name}", figures, top) for name, figures in found.items()]
@@ -267,12 +281,10 @@ def synthetic(source: Path, mapping: Path, levels: Sequence[str], seed: int, pla
         counts += [count_row(level, name, figures) for name, figures in found.items()]
         by_snp += [snp_row(level, name, figures) for name, figures in found.items()]
         tests |= {(level, name): figures["phewas"]["tests"] for name, figures in found.items()}
-        biobanks = {
-            "drawn from the population": drawn(
-                place / f"population-{level}", biobank, mapping, place / f"b-population-{level}", seed
-            ),
-            "anonymized alone": alone(biobank, level, mapping, place / f"b-alone-{level}", seed),
-        }
+        biobanks = {"anonymized alone": alone(biobank, level, mapping, place / f"b-alone-{level}", seed)}
+        if "population" in masters:
+            master, out = place / f"population-{level}", place / f"b-population-{level}"
+            biobanks = {"drawn from the population": drawn(master, biobank, mapping, out, seed), **biobanks}
         larger += [association_row(level, name, figures) for name, figures in biobanks.items()]
     return [
         f"\n{sizes} Every release passed its verifier.",
