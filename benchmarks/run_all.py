@@ -18,6 +18,7 @@ WITHOUT_DATA = (
     "trajectories.py",
     "queries.py",
     "charged_queries.py",
+    "notes.py",
 )
 WITH_DATA = (
     "check_vocabulary.py",

@@ -16,7 +16,7 @@ from functools import cache
 from leeward.notes import labels
 from leeward.notes.rules import dates, demographics
 from leeward.notes.rules.fields import FIELDS
-from leeward.notes.rules.words import DOCTORS, FEMALE, MALE, WORDS_TOO
+from leeward.notes.rules.words import DOCTORS, FEMALE, MALE, RELATIVES, WORDS_TOO
 from leeward.notes.spans import Span
 
 Value = int | str | date
@@ -30,6 +30,7 @@ OLDEST = demographics.OLDEST + 1
 TABLE = labels.Labels(
     {label: meaning for label, meaning in FIELDS.items() if meaning in ("visit_date", "other_date", *READ)}
 )
+_CREDENTIALS = re.compile(r",?\s*(?:M\.?D|D\.?O|R\.?N|N\.?P|P\.?A|Ph\.?D|LPN|CRNA|PA-C|DDS)\b")
 BIRTH = frozenset({"dob", "d.o.b", "date of birth", "birth date", "birthdate", "born"})
 
 
@@ -195,6 +196,8 @@ def _implied_sex(text: str, low: str, spans: Sequence[Span]) -> str | None:
         words = re.findall(r"[\w'’-]+", low[span.start : span.end])
         if title in DOCTORS or title == "by" or text[span.end : span.end + 2] in ("'s", "’s"):
             continue
+        if not RELATIVES.keys().isdisjoint(before[-2:]) or _CREDENTIALS.match(text, span.end):
+            continue  # the patient's wife, the nurse
         if title in ("mr", "sir") or title in ("mrs", "ms", "miss"):
             return "male" if title in ("mr", "sir") else "female"
         if words and (words[0] in FEMALE) != (words[0] in MALE) and words[0] not in WORDS_TOO:

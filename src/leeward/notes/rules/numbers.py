@@ -9,7 +9,7 @@ from leeward.notes.labels import Label, line_end
 from leeward.notes.rules.fields import NUMBERS
 from leeward.notes.spans import Span
 
-SSN = re.compile(r"(?<![\d-])(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|[Xx*]{3}-[Xx*]{2}-\d{4})(?![\d-])")
+SSN = re.compile(r"(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|[Xx*]{3}-[Xx*]{2}-\d{4})(?![\d-])")
 
 WORDS = {
     "mrn": "record_number",
@@ -158,6 +158,7 @@ _DATED = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d")
 _VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-NPR-Z\d]{17}\b")
 _HASH = re.compile(r"#\s?(\d{4,})")
 _IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
+_IMAGES = (".jp", ".png", ".gif", ".tif", ".heic", ".bmp", ".dcm")
 _PHOTO = re.compile(
     r"\b(?:full[- ]face\s+)?(?:photo(?:graph)?s?|headshots?|portraits?|selfies?|picture id"
     r"|photo id)\s+(?:of (?:the |his |her )?"
@@ -175,7 +176,9 @@ def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
     """Spans of numbers and codes."""
     if "-" in text or "ss" in low:
         for match in SSN.finditer(text):
-            if match.group()[3] == "-" or "ss" in low[max(0, match.start() - 20) : match.start()]:
+            start = match.start()
+            inside = start > 0 and (text[start - 1].isdigit() or text[start - 1] == "-")
+            if not inside and ("-" in match.group() or "ss" in low[max(0, start - 20) : start]):
                 yield Span(*match.span(), "EID", "ssn", source="rules")
     yield from _in_fields(text, fields)
     yield from _after_words(text, low)
@@ -260,7 +263,7 @@ def _by_form(text: str) -> Iterator[Span]:
 
 def _likenesses(text: str, low: str) -> Iterator[Span]:
     """Mentions of fingerprints, voices and faces, and names of image files."""
-    if "." in text:
+    if any(end in low for end in _IMAGES):
         for match in _IMAGE.finditer(text):
             yield Span(*match.span(), "EID", "photo", source="rules")
     if (

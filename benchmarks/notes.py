@@ -1,0 +1,99 @@
+"""Notes annotated a second on one core, by member and as a whole, and how time and memory grow.
+
+python benchmarks/notes.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from common import leeward, measured, table, write_section
+from leeward.notes.generator import NotePlan, synthetic_notes
+from leeward.notes.pipeline import INPUT, KNOWN, Work, shipped_members
+
+WORDS = 150
+SIZES = (1_000, 2_000, 4_000)
+TIMED = 1_000
+
+
+def texts(count: int) -> list[str]:
+    """Texts of 150 words each, cut from held-out synthetic notes joined end to end."""
+    plan = NotePlan(patients=3 * count, notes=3 * count, split="held-out", seed=1)
+    words: list[str] = []
+    for note in synthetic_notes(plan):
+        words += note.annotated.text.split(" ")
+        if len(words) >= count * WORDS:
+            break
+    return [" ".join(words[i : i + WORDS]) for i in range(0, count * WORDS, WORDS)]
+
+
+def rate(work: Work, notes: pa.Table) -> float:
+    """Notes a processor second of the kernel: members, ensemble, context, row, text without identities."""
+    work(notes.slice(0, 50))
+    best = 0.0
+    for _ in range(3):
+        begin = time.process_time()
+        work(notes)
+        best = max(best, notes.num_rows / (time.process_time() - begin))
+    return best
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    some = texts(max(SIZES))
+    rows = [
+        {**dict.fromkeys(KNOWN), "row": i, "patient": str(i), "text": text} for i, text in enumerate(some)
+    ]
+    notes = pa.Table.from_pylist(rows, schema=INPUT)
+    members = shipped_members()
+    choices = [(name,) for name in members] + [members]
+    speeds = [
+        (
+            ", ".join(names),
+            f"{rate(Work(names, text='surrogates', secret=bytes(32)), notes.slice(0, TIMED)):,.0f}",
+        )
+        for names in choices
+    ]
+    grown = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in SIZES:
+            source = Path(folder) / f"{size}.parquet"
+            pq.write_table(notes.slice(0, size).select(["patient", "text"]), source)
+            for mode in ((), ("--text", "surrogates")):
+                out = Path(folder) / f"{size}{'-'.join(mode)}"
+                run = measured(
+                    leeward("notes", "annotate", str(source), "-o", str(out), "--threads", "1", *mode)
+                )
+                grown.append((f"{size:,}", mode[-1] if mode else "none", run))
+    body = f"""Texts of {
+        WORDS
+    } words, cut from held-out synthetic notes. The kernel does everything that a note needs: members,
+ensemble, ConText, the row of the table, the text with surrogates; one core, processor seconds, best of three.
+
+{table(("members", "notes a second"), speeds)}
+
+The command, from the file to the written folder with its review page, on one core (`--threads 1`); Python's start,
+lexicon and models are in the seconds.
+
+{
+        table(
+            ("notes", "text", "seconds", "notes a second", "peak memory, MB"),
+            [
+                (n, t, f"{r.wall:.1f}", f"{int(n.replace(',', '')) / r.wall:,.0f}", f"{r.peak:.0f}")
+                for n, t, r in grown
+            ],
+        )
+    }
+"""
+    write_section("notes", "Annotating notes", "python benchmarks/notes.py", body)
+    print(body)
+
+
+if __name__ == "__main__":
+    main()
