@@ -76,7 +76,8 @@ TAIL = """## What the published mechanism leaks, and what is done instead
 The exact gate tells on which side of it a count lies; a document is protected, not a patient who has several; a
 repeated question averages its noise away; nothing limits the sum. Here every question in terms of a public vocabulary
 is answered, whatever its count; the patient is the unit; what is asked again gets the stored answer; and the sum of all
-prices is capped. An answer then errs as much as the published one where patients are counted, and more where notes are.
+prices is capped. Where patients are counted an answer has the published one's absolute error, relative to a count that
+may be smaller; where notes are counted it has more.
 What really differs is how many answers there are: a budget of ε = 5 pays for 50 at ε = 0.1. For many itemsets at once
 there is one budgeted release, `leeward itemsets`.
 
