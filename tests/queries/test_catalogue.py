@@ -217,6 +217,16 @@ def test_the_largest_parts_go_on_where_there_are_too_many() -> None:
     )
 
 
+def test_another_public_domain_is_another_question(tmp_path: Path) -> None:
+    table = pl.DataFrame({"patient": [1], "sex": ["f"], "terms": [["a"]]})
+    asked = Catalogue(epsilon=10**6, qids=("sex",))
+    questions = [
+        asked.question(index_table(table, tmp_path / str(n), terms=VOCABULARY, domains={"sex": domain}).index)
+        for n, domain in enumerate([("f", "m"), ("f", "m", "x"), ("f", "m")])
+    ]
+    assert questions[0] == questions[2] != questions[1]
+
+
 # -- refusals ----
 
 

@@ -97,6 +97,8 @@ class Catalogue:
             "qids": sorted(index.meta.qid(name).name for name in self.qids),
             "max_candidates": self.max_candidates,
             "rows": index.meta.max_rows_per_patient,
+            "vocabulary": index.meta.vocabulary,
+            "domains": {qid.name: list(qid.domain or ()) for qid in map(index.meta.qid, sorted(self.qids))},
         }
 
 
