@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.workflow import Result, measure, opened, reported, verified_alone
+from leeward.workflow import Result, measure, opened, reported, verified
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ def extract(
         anonymized = drawing.extract(whole, records, further, notices, Randomness.of(seed))
         pending.write(anonymized, formats=("parquet", *formats))
         pending.put_json("custody/master.json", _named(Path(master), whole))
-        verification = verified_alone(pending.folder)
+        verification = verified(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
         known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
         figures: dict[str, Any] = {

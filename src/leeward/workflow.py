@@ -328,17 +328,9 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
     }
 
 
-def verified(folder: Path, cohort: Cohort, population: Cohort | None) -> Verification:
+def verified(folder: Path, cohort: Cohort | None = None, population: Cohort | None = None) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
-    return _passed(verify(folder, cohort, population))
-
-
-def verified_alone(folder: Path) -> Verification:
-    """The verification of a written release from its files alone, or VerificationFailed with what was refuted."""
-    return _passed(verify(folder))
-
-
-def _passed(outcome: Verification) -> Verification:
+    outcome = verify(folder, cohort, population)
     if not outcome.passed:
         raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
     return outcome
