@@ -18,6 +18,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, Verific
 from leeward.version import __version__
 
 if TYPE_CHECKING:
+    from leeward.annotation import annotate
     from leeward.cohort import Cohort, read
     from leeward.cohort import synthetic as synth
     from leeward.extraction import extract
@@ -45,6 +46,7 @@ __all__ = [
     "VerificationFailed",
     "Visits",
     "__version__",
+    "annotate",
     "estimate",
     "extract",
     "measure",
@@ -65,6 +67,7 @@ _WHERE = {
     "Release": "leeward.release:Release",
     "Result": "leeward.workflow:Result",
     "Visits": "leeward.protect.visits:Visits",
+    "annotate": "leeward.annotation:annotate",
     "estimate": "leeward.measure.estimates:estimate",
     "extract": "leeward.extraction:extract",
     "measure": "leeward.workflow:measure",

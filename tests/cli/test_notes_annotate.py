@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 from tests.notes.test_table import FIGURE_2, FIGURE_3, ZIPS, concepts_of
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
-from leeward.cli.notes_annotate import annotated
+from leeward import annotate
 from leeward.engine import Engine
 
 CANARY = "Quorraxanthippe"
@@ -118,7 +118,7 @@ def test_a_seed_gives_the_same_files(leeward: Run, notes: Path, tmp_path: Path) 
 
 def test_spark_gives_the_same_rows(spark_engine: Engine, notes: Path, tmp_path: Path) -> None:  # noqa: F811
     for name, engine in (("local", "local"), ("spark", spark_engine)):
-        annotated(notes, tmp_path / name, mode="encrypted", key=tmp_path / "k", engine=engine, seed=3)
+        annotate(notes, tmp_path / name, mode="encrypted", key=tmp_path / "k", engine=engine, seed=3)
     for file in ("custody/table.parquet", "share/text.parquet", "share/replacements.parquet"):
         assert pl.read_parquet(tmp_path / "local" / file).equals(pl.read_parquet(tmp_path / "spark" / file))
 
@@ -196,7 +196,7 @@ def test_progress_and_figures_say_nothing_of_the_text(
     def watched(tell: object):  # type: ignore[no-untyped-def]
         yield told.append
 
-    monkeypatch.setattr("leeward.workflow.watched", watched)
+    monkeypatch.setattr("leeward.annotation.watched", watched)
     result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--json", *FAST)
     assert "5 of 5 notes (100%)" in told
     said = " ".join(told) + result.out + result.err + (tmp_path / "OUT/custody/summary.json").read_text()
