@@ -150,6 +150,8 @@ class Condensation:
         GuaranteeUnreachable
             Fewer than k rows, or no stratum of k rows.
         """
+        from threadpoolctl import threadpool_limits
+
         from leeward.engine import make
         from leeward.protect.condensation import wording
         from leeward.protect.condensation.run import again, condense
@@ -167,9 +169,11 @@ class Condensation:
             chosen, pilot = choose(self, table, randomness)
         prepared, kernel = chosen.ready(table, randomness)
         at_once = chosen.rows_at_once(len(table))
-        condensed = condense(prepared, kernel, engine, randomness, at_once)
         repetitions = chosen.repeats(len(table))
-        further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
+        # Kernels work in threads of the engine's; BLAS's own would wait for each other at every small matrix.
+        with threadpool_limits(1):
+            condensed = condense(prepared, kernel, engine, randomness, at_once)
+            further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
         return wording.release_of(
             self, chosen, prepared, kernel, condensed, further, pilot, randomness.seeded
         )
