@@ -16,6 +16,7 @@ WITHOUT_DATA = (
     "constraints.py",
     "censoring.py",
     "trajectories.py",
+    "condensation.py",
     "queries.py",
     "charged_queries.py",
     "notes.py",
