@@ -5,21 +5,25 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.workflow import watched
+from leeward.workflow import Tell, watched
 
 if TYPE_CHECKING:
     import polars as pl
-    import pyarrow as pa
 
+    from leeward.engine import Engine
     from leeward.notes.pipeline import Work
 
 BLOCK = 256
 """Notes that a kernel gets at once."""
+
+WORTH_PROCESSES = 4_096
+"""Notes from which on starting processes costs less than it brings."""
 
 SAID = {
     "removed": "a category in brackets stands in its place, such as [NAME]",
@@ -55,6 +59,7 @@ def annotate(
     review: int = REVIEWED,
     engine: Any = "local",
     threads: int | None = None,
+    processes: bool = False,
     seed: int | None = None,
 ) -> dict[str, Any]:
     """Turn clinical notes into a table of quasi-identifiers and health terms, and texts without identities.
@@ -77,6 +82,8 @@ def annotate(
     lexicon, members : which health terms, and which annotators (all that are there).
     review : notes on the review page.
     engine, threads, seed : as in `protect`.
+    processes : bool
+        Many notes are annotated in `threads` processes; for callers whose main module may be imported again.
 
     Returns
     -------
@@ -88,7 +95,7 @@ def annotate(
     BadInput
         Nothing is left at `out`.
     """
-    from leeward.engine import make
+    from leeward.engine import LocalEngine, make
     from leeward.notes.keys import fresh, read_or_make
     from leeward.notes.lexicon import Lexicon
     from leeward.notes.pipeline import Work, reader_of, shipped_members
@@ -108,7 +115,10 @@ def annotate(
         secret = read_or_make(key, pending.out) if key is not None else _secret(seed, fresh)
         work = Work(chosen, lexicon, mode, secret)  # type: ignore[arg-type]  # click or the caller gave one of the modes
         runner = make(engine, threads=threads)
-        rows = _rows(frame, work, runner, say)
+        if isinstance(runner, LocalEngine):
+            many = processes and frame.height >= WORTH_PROCESSES
+            runner = replace(runner, processes=many, told=_told(frame.height, say))
+        rows = _rows(frame, work, runner)
         say("Writing")
         figures = _write(pending, frame, rows, work, Randomness.of(seed), review, words, mode)
         pending.put_json("custody/summary.json", figures)
@@ -155,38 +165,28 @@ def _secret(seed: int | None, fresh: Callable[[], bytes]) -> bytes:
     return fresh() if seed is None else Randomness.of(seed).stream("notes", "key").bytes(32)
 
 
-def _rows(frame: pl.DataFrame, work: Work, runner: Any, say: Callable[[str], None]) -> pl.DataFrame:
+def _rows(frame: pl.DataFrame, work: Work, runner: Engine) -> pl.DataFrame:
     """The kernel's rows, in the order of the notes."""
     import polars as pl
 
     from leeward.notes.pipeline import INPUT, OUTPUT
 
     blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // BLOCK).alias("block"))
-    kernel = _counted(work, frame.height, say) if runner.name == "local" else _without_block(work)
-    found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", kernel, OUTPUT, order=("row",))))
+    found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))))
     return found.sort("row")
 
 
-def _without_block(work: Work) -> Callable[[pa.Table], pa.Table]:
-    def kernel(group: pa.Table) -> pa.Table:
-        return work(group.drop_columns(["block"]))
-
-    return kernel
-
-
-def _counted(work: Work, total: int, say: Callable[[str], None]) -> Callable[[pa.Table], pa.Table]:
-    """The kernel, telling how many notes are done."""
+def _told(total: int, say: Tell) -> Callable[[int], None]:
+    """Says how many notes are done."""
     done, lock = 0, threading.Lock()
 
-    def kernel(group: pa.Table) -> pa.Table:
+    def told(rows: int) -> None:
         nonlocal done
-        result = work(group.drop_columns(["block"]))
         with lock:
-            done += group.num_rows
+            done += rows
             say(f"{done:,} of {total:,} notes ({done / total:.0%})")
-        return result
 
-    return kernel
+    return told
 
 
 def _write(

@@ -48,6 +48,17 @@ def test_threads_and_blocks_change_nothing(threads: int, block: int, monkeypatch
     assert result["sum"].to_pylist() == expected
 
 
+def test_processes_change_nothing_and_tell_how_far_they_are() -> None:
+    draws = np.random.Generator(np.random.Philox(4))
+    frame = pl.DataFrame({"group": draws.integers(0, 9, 300), "value": draws.integers(0, 9, 300)})
+    told: list[int] = []
+    processes = local.LocalEngine(2, processes=True, told=told.append)
+    result = processes.map_groups(frame, "group", total, SUMS)
+    assert result.equals(engine.make("local").map_groups(frame, "group", total, SUMS))
+    assert sum(told) == 300 and len(told) == 9
+    assert processes.map_groups(frame.clear(), "group", total, SUMS).num_rows == 0
+
+
 def test_a_frame_without_rows_gives_an_empty_table() -> None:
     result = engine.make("local").map_groups(FRAME.clear(), "group", echo, SCHEMA)
     assert result.num_rows == 0

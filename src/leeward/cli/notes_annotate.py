@@ -111,6 +111,7 @@ def annotate(
         review=review,
         engine=engine,
         threads=threads,
+        processes=True,
         seed=seed,
     )
     if as_json:

@@ -1,11 +1,14 @@
-"""The local engine: Polars for relational steps, a pool of threads for kernels."""
+"""The local engine: Polars for relational steps, a pool of threads (or of processes) for kernels."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import narwhals as nw
@@ -27,10 +30,16 @@ def available_threads() -> int:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Everything in this process. Kernels must release the GIL to run side by side."""
+    """Everything on this machine. Kernels run side by side in threads if they release the GIL.
+
+    With `processes` each group of rows goes to one of `threads` processes instead, for kernels of plain Python; such
+    a kernel can be pickled, and the caller's main module may be imported again. `told` hears how many rows are done.
+    """
 
     threads: int
     name: str = "local"
+    processes: bool = False
+    told: Callable[[int], None] | None = None
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
         """A lazy frame over a Polars frame or a Parquet path."""
@@ -59,13 +68,19 @@ class LocalEngine:
         table = plain_table(rows.to_arrow())
         bounds = _bounds(rows[by])
         del rows
+        if self.processes and self.threads > 1:
+            groups = (table.slice(a, b - a) for a, b in itertools.pairwise(bounds))
+            parts = list(_in_processes(kernel, schema, groups, self.threads, self.told))
+            return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
         def run(block: tuple[int, int]) -> list[pa.Table]:
             first, last = block
-            return [
-                checked(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema)
-                for g in range(first, last)
-            ]
+            done = []
+            for g in range(first, last):
+                done.append(checked(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema))
+                if self.told is not None:
+                    self.told(bounds[g + 1] - bounds[g])
+            return done
 
         with ThreadPoolExecutor(self.threads) as pool:
             parts = [part for done in pool.map(run, _blocks(bounds)) for part in done]
@@ -93,3 +108,42 @@ def _blocks(bounds: Sequence[int]) -> Iterable[tuple[int, int]]:
             first = group + 1
     if first < len(bounds) - 1:
         yield first, len(bounds) - 1
+
+
+def _in_processes(
+    kernel: Kernel,
+    schema: pa.Schema,
+    groups: Iterable[pa.Table],
+    workers: int,
+    told: Callable[[int], None] | None,
+) -> Iterator[pa.Table]:
+    """The kernel's results in the order of the groups; few groups are on their way at once."""
+    waiting: deque[tuple[int, Future[bytes]]] = deque()
+    # Spawned: forked children of a process with threads may hang on a lock that one of these held.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for group in [*groups, None]:
+            if group is not None:
+                waiting.append((group.num_rows, pool.submit(_remote, kernel, schema, _packed(group))))
+            while waiting and (group is None or len(waiting) > 2 * workers):
+                rows, future = waiting.popleft()
+                yield _unpacked(future.result())
+                if told is not None:
+                    told(rows)
+
+
+def _remote(kernel: Kernel, schema: pa.Schema, group: bytes) -> bytes:
+    """The kernel in its process."""
+    return _packed(checked(kernel(_unpacked(group)), schema))
+
+
+def _packed(table: pa.Table) -> bytes:
+    """A table as bytes: of a slice only its own rows, unlike pickle."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _unpacked(packed: bytes) -> pa.Table:
+    return pa.ipc.open_stream(packed).read_all()

@@ -64,7 +64,7 @@ class Work:
     secret: bytes = field(default=b"", repr=False)
 
     def __call__(self, group: pa.Table) -> pa.Table:
-        """The kernel: a block of notes (`INPUT`) to rows (`OUTPUT`)."""
+        """The kernel: a block of notes (`INPUT`, other columns do not matter) to rows (`OUTPUT`)."""
         reader, keys = reader_of(self.members, self.lexicon), Keys.of(self.secret)
         rows = [self._row(reader, keys, note) for note in group.to_pylist()]
         return pa.Table.from_pylist(rows, schema=OUTPUT)
