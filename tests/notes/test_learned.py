@@ -118,7 +118,7 @@ def test_labels_and_spans_by_hand() -> None:
         "EID:name",
     ]
     numbers = np.array([LABELS.index(label) for label in labels])
-    again = spans_of(text, tokens, numbers, LABELS, "svm")
+    again = spans_of(tokens, numbers, LABELS, "svm")
     # An age above 89 and a date without its year are explicit identifiers again.
     assert [(s.start, s.end, s.kind, s.category) for s in again] == [
         (s.start, s.end, s.kind, s.category) for s in spans
@@ -148,7 +148,7 @@ def test_labels_and_spans_by_hand() -> None:
 def test_what_cannot_be_what_it_is_called_is_left_out(text: str, label: str, kept: bool) -> None:
     tokens = tokens_of(text)
     numbers = np.full(len(tokens.words), LABELS.index(label))
-    found = spans_of(text, tokens, numbers, LABELS, "svm")
+    found = spans_of(tokens, numbers, LABELS, "svm")
     assert [text[s.start : s.end] for s in found] == [text] * kept
 
 

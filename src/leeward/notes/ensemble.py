@@ -41,7 +41,8 @@ def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
     owner = np.full(length, -1, np.int32)
     for i in reversed(order):  # the strongest last, over all others
         owner[spans[i].start : spans[i].end] = i
-    return _joined([_piece(spans[i], start, end) for i, start, end in _runs(owner)])
+    pieces = [(spans[i], start, end) for i, start, end in _runs(owner)]
+    return _joined([_piece(*piece) for piece in pieces if not _is_remnant(*piece)])
 
 
 def _strength(span: Span, place: int) -> tuple[int, bool, int, int]:
@@ -63,6 +64,11 @@ def _runs(owner: np.ndarray) -> list[tuple[int, int, int]]:
     return [
         (int(i), int(start), int(end)) for i, start, end in zip(owners, starts, ends, strict=True) if i >= 0
     ]
+
+
+def _is_remnant(span: Span, start: int, end: int) -> bool:
+    """What is left of an annotator's guess at a health term that the dictionary knows in part: words beside it."""
+    return span.kind == "HMI" and not span.concept and (start, end) != (span.start, span.end)
 
 
 def _piece(span: Span, start: int, end: int) -> Span:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.notes.learned.tokens import Tokens, tokens_of
+from leeward.notes.learned.tokens import Tokens
 from leeward.notes.learned.words import class_of
 from leeward.notes.spans import Kind, Span
 
@@ -75,43 +75,57 @@ def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
     return labels
 
 
-def spans_of(
-    text: str, tokens: Tokens, labels: NDArray[np.int64], names: Sequence[str], source: str
-) -> list[Span]:
+def spans_of(tokens: Tokens, labels: NDArray[np.int64], names: Sequence[str], source: str) -> list[Span]:
     """Join neighbouring tokens of one label into spans; a line break ends a span.
 
     `labels` are indices into `names`; `O` is one of these.
     """
     outside = names.index(OUTSIDE)
+    numbers = labels.tolist()
+    words = tokens.words
     spans: list[Span] = []
-    inside = np.flatnonzero(labels != outside).tolist()
     first = last = -2
-    for position in inside:
-        if tokens.words[position] == "\n":
+    for position in np.flatnonzero(labels != outside).tolist():
+        if words[position] == "\n":
             continue
-        if position == last + 1 and labels[position] == labels[first]:
+        if position == last + 1 and numbers[position] == numbers[first]:
             last = position
             continue
         if first >= 0:
-            spans.append(_span(tokens, first, last, names[labels[first]], source))
+            spans += _span(tokens, first, last, names[numbers[first]], source)
         first = last = position
     if first >= 0:
-        spans.append(_span(tokens, first, last, names[labels[first]], source))
-    return [span for span in spans if _holds(span, text)]
+        spans += _span(tokens, first, last, names[numbers[first]], source)
+    return spans
 
 
-def _holds(span: Span, text: str) -> bool:
-    """Whether a span looks at all like what it is called: a number has digits, an address for mail its sign."""
-    there = text[span.start : span.end]
-    if span.category == "date":
-        return _could_be_a_date(tokens_of(there).words)
-    if span.category == "email":
-        return "@" in there
-    if span.category == "url":
-        return "." in there or "/" in there
-    if span.category in FEWEST_DIGITS:
-        return sum(sign.isdigit() for sign in there) >= FEWEST_DIGITS[span.category]
-    return any(sign.isalnum() for sign in there)
+def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> list[Span]:
+    """The span of a run of tokens, if it holds what it is called."""
+    # Signs at either end belong to the sentence, unless they open or close the thing itself.
+    while first < last and tokens.words[first] in ".,;:-/)'\"":
+        first += 1
+    while last > first and tokens.words[last] in ",;:-/('\"":
+        last -= 1
+    words = tokens.words[first : last + 1]
+    kind, _, category = label.partition(":")
+    if not _holds(category, words):
+        return []
+    if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
+        kind = "EID"
+    return [Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)]  # type: ignore[arg-type]  # labels are made from Kind
+
+
+def _holds(category: str, words: list[str]) -> bool:
+    """Whether words look at all like what they are called: a number has digits, an address for mail its sign."""
+    if category == "date":
+        return _could_be_a_date(words)
+    if category == "email":
+        return "@" in words
+    if category == "url":
+        return "." in words or "/" in words
+    if category in FEWEST_DIGITS:
+        return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
+    return any(word.isalnum() for word in words)
 
 
 def _could_be_a_date(words: list[str]) -> bool:
@@ -123,19 +137,6 @@ def _could_be_a_date(words: list[str]) -> bool:
     small = [number for number in numbers if len(number) <= 2 and int(number) <= 31]
     short_year = len(numbers) > 2 and numbers[-1] not in small and len(numbers[-1]) == 2
     return len(years) + len(small) + short_year == len(numbers)
-
-
-def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span:
-    # Signs at either end belong to the sentence, unless they open or close the thing itself.
-    while first < last and tokens.words[first] in ".,;:-/)'\"":
-        first += 1
-    while last > first and tokens.words[last] in ",;:-/('\"":
-        last -= 1
-    kind, _, category = label.partition(":")
-    words = tokens.words[first : last + 1]
-    if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
-        kind = "EID"
-    return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)  # type: ignore[arg-type]  # labels are made from Kind
 
 
 def _is_old(words: list[str]) -> bool:

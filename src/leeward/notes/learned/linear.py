@@ -91,7 +91,7 @@ class LinearAnnotator:
         """The spans of a text that `features.look` has looked at: several models share one look."""
         if not looked.tokens.words:
             return []
-        return spans_of(text, looked.tokens, self.label_numbers(looked), self.labels, self._name)
+        return spans_of(looked.tokens, self.label_numbers(looked), self.labels, self._name)
 
     def label_numbers(self, looked: Looked) -> NDArray[np.int64]:
         """The index in `labels` of each token's label."""
