@@ -266,4 +266,4 @@ def test_a_catalogue_needs_a_public_vocabulary(leeward: Run, events: Path, tmp_p
     )
     assert done.status == 0 and "no public vocabulary was named" in done.out
     refused = leeward("itemsets", tmp_path / "i", "--epsilon", "1")
-    assert refused.status == 2 and "found in the data" in refused.err
+    assert refused.status == 2 and "no public list of terms" in refused.err

@@ -233,7 +233,7 @@ def test_another_public_domain_is_another_question(tmp_path: Path) -> None:
 def test_what_is_not_public_is_refused(tmp_path: Path) -> None:
     table = pl.DataFrame({"patient": [1], "place": ["albany"], "terms": [["a"]]})
     own = index_table(table, tmp_path / "own").index
-    with pytest.raises(BadInput, match="found in the data"):
+    with pytest.raises(BadInput, match="no public list of terms"):
         items_of(own, ())
     public = index_table(table, tmp_path / "public", terms=VOCABULARY).index
     with pytest.raises(BadInput, match="--domain place="):

@@ -405,10 +405,13 @@ def test_values_outside_the_public_domain_are_missing(tmp_path: Path) -> None:
     assert index.count(parse("fever")) == 5
 
 
-def test_terms_of_the_data_are_declared_as_such(tmp_path: Path) -> None:
+def test_without_a_vocabulary_no_refusal_and_no_form_tells_what_the_data_hold(tmp_path: Path) -> None:
     index = index_table(pl.DataFrame(oracle.FIVE_NOTES), tmp_path / "index").index
     assert index.meta.vocabulary_public is False
     assert index.count(parse("SORE throat")) == 5
+    assert index.count(parse("never heard of")) == 0
+    assert index.resolve(parse("Fever & never heard of")).canonical() == "fever & never heard of"
+    assert Index.open(tmp_path / "index").count(parse("fever & never heard of")) == 0
     public = index_table(pl.DataFrame(oracle.FIVE_NOTES), tmp_path / "public", terms=SYMPTOMS).index
     assert public.meta.vocabulary_public is True
 

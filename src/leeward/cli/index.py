@@ -148,10 +148,10 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
         common["row"] = flags["row"]
         if flags["engine"] == "local":
             return index_cohort(cohort, folder, terms=terms, **common)
-        from leeward.queries.build import terms_in
+        from leeward.queries.any_text import AnyText
 
         events, attributes = events_with_attributes(cohort)
-        found = terms or terms_in(events["code"])
+        found = terms or AnyText()
         return index_events(events, folder, make("spark"), terms=found, attributes=attributes, **common)
 
 
@@ -218,7 +218,7 @@ def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
-    """The project's lexicon where it has most of a table's terms; else None: the terms of the data."""
+    """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
     from leeward.cli.bringing import lexicon_terms
     from leeward.queries.rows import flattened
 
@@ -304,8 +304,8 @@ def lines_of(told: dict[str, Any]) -> list[str]:
     ]
     if not told["vocabulary_public"]:
         lines.append(
-            "Note: no public vocabulary was named, so the data's own terms are it, and which terms exist is not "
-            "protected; --terms names one."
+            "Note: no public vocabulary was named, so any text may be asked for, and what nobody has counts 0 plus "
+            "noise; --terms names one."
         )
     if told["max_rows_per_patient"] not in (None, 1):
         lines.append(f"At most {told['max_rows_per_patient']:,} rows of a patient are kept, drawn at random.")

@@ -63,7 +63,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     plans = [planned(desk, question) for question in questions]
     if not plans[0].vocabulary_public:
         click.echo(
-            "leeward: this index takes its terms from the data themselves, so which terms exist is not protected.",
+            "leeward: this index has no list of terms: any text is answered, one that nobody has as 0 plus noise.",
             err=True,
         )
     price, left = priced(desk, plans, user)

@@ -94,7 +94,7 @@ class Plan:
     factor: int
     """Price over ε: the notes that a patient may have, where notes are protected and the budget protects patients."""
     vocabulary_public: bool
-    """False: the index took its terms from the data, so which terms exist is not protected."""
+    """False: the index has no list of terms; any text may be asked for."""
     question: str
     key: str
 

@@ -23,10 +23,10 @@ from pyroaring import BitMap
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.queries import store
+from leeward.queries.any_text import AnyText
 from leeward.queries.index import Index
 from leeward.queries.rows import (
     Rows,
-    flattened,
     qids_of_events,
     qids_of_table,
     row_kind,
@@ -34,7 +34,7 @@ from leeward.queries.rows import (
     rows_of_table,
 )
 from leeward.queries.store import Meta, Qid
-from leeward.queries.vocabulary import Terms, Vocabulary
+from leeward.queries.vocabulary import Vocabulary
 from leeward.randomness import Randomness
 
 PATIENTS_A_STRETCH = 500_000
@@ -55,12 +55,6 @@ class Built:
     left_out: Mapping[str, int]
 
 
-def terms_in(values: pl.Series) -> Terms:
-    """The vocabulary of last resort: the terms that the data hold. Then which terms exist is not protected."""
-    texts = values.cast(pl.String).drop_nulls().unique().to_list()
-    return Terms(tuple(text for text in texts if text.strip()), name="terms of the data", public=False)
-
-
 def index_table(
     table: pl.DataFrame,
     out: str | Path,
@@ -78,7 +72,7 @@ def index_table(
     Parameters
     ----------
     terms
-        The public vocabulary; None takes the terms of the table themselves.
+        The public vocabulary; None: any text is a term.
     domains
         Quasi-identifier -> permissible values: (first, last) of months and whole numbers, all values of texts.
     leave_out
@@ -96,7 +90,7 @@ def index_table(
     table = table.drop(leave_out)
     if "terms" not in table.columns:
         raise BadInput("a table of notes has the columns patient and terms; this one lacks 'terms'.")
-    vocabulary = terms or terms_in(flattened(table["terms"]))
+    vocabulary = terms or AnyText()
     qids = qids_of_table(table.schema, domains or {})
     rows = rows_of_table(table, qids, vocabulary)
     stretch = _of_rows(rows)
@@ -123,7 +117,7 @@ def index_cohort(
     events = cohort.require_events()
     people = cohort.patients
     attributes = {} if people is None else dict(people.schema)
-    vocabulary = terms or terms_in(events["code"])
+    vocabulary = terms or AnyText()
     kind = row_kind(events.columns, row)
     qids = qids_of_events(events.schema, attributes, domains or {}, kind)
     if people is not None:

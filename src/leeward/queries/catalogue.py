@@ -123,7 +123,7 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
     """
     if not index.meta.vocabulary_public:
         raise BadInput(
-            "The terms of this index were found in the data, so their list alone would tell. Build it with a public "
+            "This index has no public list of terms, and one made of the data would tell. Build it with a public "
             "vocabulary (`leeward index … --terms icd9|icd10|lexicon|FILE`) to release a catalogue."
         )
     terms = tuple(sorted({index.terms.resolve(name) for name in index.terms.sample()}))

@@ -21,6 +21,7 @@ from pyroaring import BitMap
 
 from leeward.errors import BadInput
 from leeward.queries import store
+from leeward.queries.any_text import FORM, AnyText
 from leeward.queries.codes import Codes
 from leeward.queries.query import (
     EXACT,
@@ -317,11 +318,11 @@ class Index:
 def vocabulary_of(stored: store.Stored) -> Vocabulary:
     """The public vocabulary of an index."""
     form = (stored.vocabulary.schema.metadata or {}).get(b"form")
+    if form == FORM.encode():
+        return AnyText()
     if form is not None:
         return Codes.from_tables(stored.vocabulary, form.decode(), stored.meta.vocabulary)
-    return Terms.from_tables(
-        stored.vocabulary, stored.aliases, stored.meta.vocabulary, stored.meta.vocabulary_public
-    )
+    return Terms.from_tables(stored.vocabulary, stored.aliases, stored.meta.vocabulary)
 
 
 def _number(qid: store.Qid, text: str) -> int:

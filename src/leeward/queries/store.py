@@ -82,7 +82,7 @@ class Meta:
     vocabulary : str
         Name of the vocabulary.
     vocabulary_public : bool
-        False: the terms were found in the data, so which terms exist is not protected.
+        False: there is no list of terms; any text may be asked for.
     max_rows_per_patient : int or None
         Contributions are bounded to so many rows a patient (1 where a row is a patient); None: not bounded, then
         only patients can be counted with the patient as the unit.

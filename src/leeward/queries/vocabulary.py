@@ -1,7 +1,7 @@
 """The public vocabulary of an index: terms, the nodes above them, other names.
 
 Plain data: who builds an index brings it from the lexicon of notes or from a code hierarchy. Everything here is
-public, so an unknown term may be refused; what the data hold never decides it (`Terms.public`).
+public, so an unknown term may be refused; what the data hold never decides it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALIASES = pa.schema([("alias", pa.string()), ("name", pa.string())])
 
 
 class Vocabulary(Protocol):
-    """What an index asks of a vocabulary; `Terms` is a list, `codes.Codes` a form."""
+    """What an index asks of a vocabulary; `Terms` is a list, `codes.Codes` a form, `any_text.AnyText` neither."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class Vocabulary(Protocol):
 
     @property
     def public(self) -> bool:
-        """Whether it was known without the data."""
+        """Whether its terms are listed, or known by their form; False where any text is one."""
 
     def term_of(self, value: str) -> str | None:
         """The term that a value in the data is; None for what the vocabulary lacks."""
@@ -77,8 +77,6 @@ class Terms:
         Term or node -> how a person calls it; also a name to ask by.
     name : str
         What the vocabulary is called, for example `icd9`.
-    public : bool
-        False when the terms were found in the data themselves: then which terms exist is not protected.
     """
 
     terms: tuple[str, ...]
@@ -86,7 +84,11 @@ class Terms:
     aliases: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     name: str = "terms"
-    public: bool = True
+
+    @property
+    def public(self) -> bool:
+        """Its terms are listed."""
+        return True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(sorted(set(self.terms))))
@@ -235,7 +237,7 @@ class Terms:
         return table, pa.table({"alias": [a for a, _ in pairs], "name": [n for _, n in pairs]}, ALIASES)
 
     @staticmethod
-    def from_tables(table: pa.Table, aliases: pa.Table, name: str, public: bool) -> Terms:
+    def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Terms:
         """What `to_tables` wrote."""
         names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
         terms = table.filter(table.column("term")).column("name").to_pylist()
@@ -245,7 +247,6 @@ class Terms:
             dict(zip(aliases.column("alias").to_pylist(), aliases.column("name").to_pylist(), strict=True)),
             {n: x for n, x in zip(names, labels, strict=True) if x is not None},
             name,
-            public,
         )
 
 
