@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
-from tests.queries.made import desk_of, five_notes
+from tests.queries.made import TERMS, desk_of, five_notes
 from tests.queries.test_ledger import fresh_database
 
 from leeward.cli.main import COMMANDS, status_of
@@ -236,6 +236,22 @@ def test_budget_allotments_and_the_move_to_postgresql(
     assert (status, out) == (2, "")
     assert "has moved to another ledger" in err
     assert lw("audit", index, "--ledger", url)[0] == 0
+
+
+def test_index_query_and_audit_with_a_budget_in_postgresql(
+    lw: Callable[..., Said], tmp_path: Path, postgres: str
+) -> None:
+    url, out = fresh_database(postgres), tmp_path / "index"
+    five_notes().write_parquet(tmp_path / "notes.parquet")
+    (tmp_path / "terms.txt").write_text("\n".join(TERMS.terms), encoding="utf-8")
+    flags = ("--terms", str(tmp_path / "terms.txt"), "--epsilon-total", "1", "--ledger", url, "-o", str(out))
+    status, _, err = lw("index", str(tmp_path / "notes.parquet"), *flags)
+    assert status == 0, err
+    assert not (out / "ledger.db").exists()
+    assert asked(lw, str(out), *SORE, "--ledger", url)["remaining"] == 0.5
+    assert lw("query", str(out), "fever", "--epsilon", "0.6", "--ledger", url)[0] == 3
+    assert lw("query", str(out), "fever", "--epsilon", "0.1")[0] == 2  # it has no ledger of its own
+    assert lw("audit", str(out), "--ledger", url)[0] == 0
 
 
 @pytest.mark.parametrize("bad", ["ann", "ann=", "ann=nan", "=1"])
