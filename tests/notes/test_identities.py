@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from leeward.errors import BadInput
 from leeward.notes import identities, keys
+from leeward.notes.categories import EID
 from leeward.notes.keys import Keys
 from leeward.notes.rules import Rules
 from leeward.notes.rules.dates import read as read_date
@@ -149,3 +150,17 @@ def test_the_key_may_not_lie_in_what_it_protects(tmp_path: Path) -> None:
         keys.read_or_make(tmp_path / "OUT" / "notes.key", tmp_path / "OUT")
     with pytest.raises(BadInput, match="no such file"):
         keys.read(tmp_path / "missing.key")
+
+
+@given(st.text(min_size=1, max_size=40), st.sampled_from(identities.MODES), st.sampled_from(EID), st.data())
+def test_whatever_is_called_an_identity_can_be_replaced(
+    text: str, mode: identities.Mode, category: str, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    span = Span(start, data.draw(st.integers(start + 1, len(text))), "EID", category)
+    new, done = identities.replaced(text, [span], mode, KEYS, "p")
+    words = text[span.start : span.end]
+    assert len(done) == any(map(str.isalnum, words))
+    assert new.startswith(text[:start]) and new.endswith(text[span.end :])
+    if mode == "encrypted" and "[" not in text:
+        assert identities.decrypted(new, KEYS) == text

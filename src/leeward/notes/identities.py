@@ -58,8 +58,8 @@ def replaced(
     done: list[Replacement] = []
     past = length = 0
     for span in spans:
-        if not goes(span):
-            continue
+        if not goes(span) or not any(map(str.isalnum, text[span.start : span.end])):
+            continue  # what another span left of this one may be nothing but a blank
         kept = text[past : span.start]
         new = _replacement(text[span.start : span.end], span, mode, keys, patient, year)
         start = length + len(kept)
