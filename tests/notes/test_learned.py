@@ -23,7 +23,7 @@ from leeward.notes.learned.labels import LABELS, labels_of, spans_of
 from leeward.notes.learned.linear import LinearAnnotator
 from leeward.notes.learned.tokens import tokens_of
 from leeward.notes.learned.training import CARD, train
-from leeward.notes.learned.words import class_of, shape_of
+from leeward.notes.learned.words import SLOTS, class_of, features_at, plain_number, shape_of
 from leeward.notes.spans import AnnotatedNote, Span
 
 DICTIONARY = Dictionary(SMALL)
@@ -97,6 +97,12 @@ def test_tokens_by_hand() -> None:
 )
 def test_classes_and_shapes_of_words(word: str, expected: str, shape: str) -> None:
     assert (class_of(word), shape_of(word)) == (expected, shape)
+
+
+@given(st.from_regex(r"\\A[0-9]{1,15}\\Z"))
+def test_a_number_s_stand_in_has_its_features(number: str) -> None:
+    for slot in range(len(SLOTS)):
+        assert features_at(plain_number(number), slot) == features_at(number, slot)
 
 
 def test_labels_and_spans_by_hand() -> None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.errors import BadInput
-from leeward.notes.learned.linear import LinearAnnotator
+from leeward.notes.learned.linear import LinearAnnotator, Weights
 from leeward.notes.spans import Annotator
 
 FILE = "crf.crfsuite"
@@ -74,10 +73,11 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
     transitions = np.zeros((len(labels), len(labels)))
     for (before, after), weight in info.transitions.items():
         transitions[number[before], number[after]] = weight
-    weights: dict[str, NDArray[np.float64]] = {}
+    rows: dict[str, int] = {}
+    for feature, _ in info.state_features:
+        rows.setdefault(feature, len(rows) + 1)
+    table = np.zeros((len(rows) + 1, len(labels)))
     for (feature, label), weight in info.state_features.items():
-        row = weights.get(feature)
-        if row is None:
-            row = weights[feature] = np.zeros(len(labels))
-        row[number[label]] = weight
-    return LinearAnnotator("crf", labels, weights.get, transitions, dictionary)
+        table[rows[feature], number[label]] = weight
+    weights = Weights(table, lambda feature: rows.get(feature, 0))
+    return LinearAnnotator("crf", labels, weights, transitions, dictionary)

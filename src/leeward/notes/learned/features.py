@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leeward.notes import categories
 from leeward.notes.learned import kernels
 from leeward.notes.learned.tokens import Tokens, tokens_of
-from leeward.notes.learned.words import CENTRE, CLASS_IDS, CLASSES, SLOTS, class_of, features_at
+from leeward.notes.learned.words import CENTRE, CLASS_IDS, CLASSES, SLOTS, class_of, features_at, plain_number
 from leeward.notes.spans import Span
 
 PAIRS: tuple[tuple[int, int], ...] = ((-1, 0), (0, 1), (-1, 1), (-2, -1))
@@ -41,9 +41,12 @@ KEPT_WORDS = 60_000
 
 @dataclass(frozen=True)
 class Looked:
-    """A note as the models see it; one entry a token, `key` and `head` are indices of tokens or −1."""
+    """A note as the models see it; one entry a token. `plain` are its words with long numbers all alike, `key` and
+    `head` indices of tokens or −1.
+    """
 
     tokens: Tokens
+    plain: list[str]
     classes: NDArray[np.int16]
     key: NDArray[np.int32]
     head: NDArray[np.int32]
@@ -86,7 +89,7 @@ _classes: dict[str, int] = {}
 def look(text: str, dictionary_spans: Sequence[Span]) -> Looked:
     """Split a text and find what the features of its tokens need."""
     tokens = tokens_of(text)
-    words = tokens.words
+    words = [plain_number(word) if word[0].isdigit() else word for word in tokens.words]
     known = _classes
     classes_list = [known.get(word, -1) for word in words]
     if -1 in classes_list:
@@ -115,7 +118,7 @@ def look(text: str, dictionary_spans: Sequence[Span]) -> Looked:
         CLASS_IDS["title"],
         CLASS_IDS["role"],
     )
-    return Looked(tokens, classes, key, head, again, _hits(tokens, dictionary_spans))
+    return Looked(tokens, words, classes, key, head, again, _hits(tokens, dictionary_spans))
 
 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:

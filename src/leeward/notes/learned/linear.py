@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,21 @@ from leeward.notes.learned.features import (
     pair_feature,
 )
 from leeward.notes.learned.labels import spans_of
-from leeward.notes.learned.words import CLASSES, SLOTS, features_at
+from leeward.notes.learned.words import CLASSES, SLOTS, all_features
 from leeward.notes.spans import Annotator, Span
 
-Weights = Callable[[str], "NDArray[np.float64] | None"]
-"""A feature's weight for each label; None where the model does not know the feature."""
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's weights: `table[row, label]`, the row of a feature, and row 0 for those that it does not know."""
+
+    table: NDArray[np.float64]
+    row_of: Callable[[str], int]
+
+    def of(self, features: Sequence[str]) -> NDArray[np.float64]:
+        """One row a feature."""
+        rows: NDArray[np.float64] = self.table[[self.row_of(feature) for feature in features]]
+        return rows
 
 
 class LinearAnnotator:
@@ -107,7 +118,7 @@ class LinearAnnotator:
         """Each token's score for each label, without transitions."""
         scores = np.tile(self._intercept, (len(looked.tokens.words), 1))
         first, second = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
-        ids, emissions = self._words(looked.tokens.words)
+        ids, emissions = self._words(looked.plain)
         kernels.add_words(scores, ids, looked.key, looked.head, emissions)
         kernels.add_context(
             scores,
@@ -149,20 +160,12 @@ class LinearAnnotator:
             self._emissions = grown
 
     def _fill(self, number: int, word: str) -> None:
-        for slot in range(len(SLOTS)):
-            for feature in features_at(word, slot):
-                weights = self._weights(feature)
-                if weights is not None:
-                    self._emissions[number, slot] += weights
+        features, begins = all_features(word)
+        self._emissions[number] = np.add.reduceat(self._weights.of(features), begins, axis=0)
 
     def _table(self, features: list[list[str]]) -> NDArray[np.float32]:
-        table = np.zeros((len(features), len(features[0]), len(self.labels)), dtype=np.float32)
-        for row, names in enumerate(features):
-            for column, name in enumerate(names):
-                weights = self._weights(name)
-                if weights is not None:
-                    table[row, column] = weights
-        return table
+        flat = self._weights.of([name for names in features for name in names])
+        return flat.reshape(len(features), len(features[0]), len(self.labels)).astype(np.float32)
 
     def _pair_table(self) -> NDArray[np.float32]:
         names = [

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.notes.learned.labels import OUTSIDE
-from leeward.notes.learned.linear import LinearAnnotator
+from leeward.notes.learned.linear import LinearAnnotator, Weights
 from leeward.notes.spans import Annotator
 
 FILE = "svm.npz"
@@ -126,10 +126,7 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
             intercept = stored["intercept"].astype(np.float64)
     except (ValueError, KeyError, IndexError, OSError, zipfile.BadZipFile):
         raise BadInput(f"{path}: is no model of `leeward notes train`.") from None
-    table = weights.reshape(columns, len(labels))
-
-    def weights_of(feature: str) -> NDArray[np.float64]:
-        row: NDArray[np.float64] = table[crc32(feature.encode()) & (columns - 1)]
-        return row
-
-    return LinearAnnotator("svm", labels, weights_of, None, dictionary, intercept)
+    table = Weights(
+        weights.reshape(columns, len(labels)), lambda feature: crc32(feature.encode()) & (columns - 1)
+    )
+    return LinearAnnotator("svm", labels, table, None, dictionary, intercept)

@@ -6,7 +6,7 @@ neighbouring classes are features too, which lets a linear model see "Dr. X", "1
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 LISTS = {
@@ -159,6 +159,24 @@ def features_at(word: str, slot: int) -> list[str]:
     elif name in ("-2", "+2"):
         features.append(f"{name} c={class_of(word)}")
     return features
+
+
+def plain_number(word: str) -> str:
+    """A number that has the same features as `word`, one for all of its length: what is known of one is of all."""
+    if len(word) < 3 or not word.isdigit():
+        return word
+    return "2000" if class_of(word) == "year" else "3" * len(word)
+
+
+@lru_cache(maxsize=4096)
+def all_features(word: str) -> tuple[list[str], list[int]]:
+    """The features of a word in every slot, one after the other, and where each slot's begin."""
+    features: list[str] = []
+    begins = []
+    for slot in range(len(SLOTS)):
+        begins.append(len(features))
+        features += features_at(word, slot)
+    return features, begins
 
 
 def _own(word: str, small: str) -> list[str]:
