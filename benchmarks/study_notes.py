@@ -214,7 +214,10 @@ def by_hand(annotators: dict[str, Annotate], notes: list[AnnotatedNote]) -> str:
     parts = []
     for group, title in (("mtsamples", "MTSamples"), ("aci", "ACI-Bench")):
         chosen = [note for note in notes if note.group == group]
-        results = {name: evaluate(name, chosen, annotate) for name, annotate in annotators.items()}
+        results = {
+            name: evaluate(name, chosen, without_procedures(annotate))
+            for name, annotate in annotators.items()
+        }
         ensemble = results["ensemble"]
         lines = [
             (
@@ -237,6 +240,15 @@ def by_hand(annotators: dict[str, Annotate], notes: list[AnnotatedNote]) -> str:
             table(("why", "mentions", "wrongly kept"), kept),
         ]
     return "\n\n".join(["## Notes checked by hand", *parts])
+
+
+def without_procedures(annotate: Annotate) -> Annotate:
+    """The annotator's answer less procedures, which were not marked by hand."""
+
+    def answer(text: str) -> list[Span]:
+        return [span for span in annotate(text) if span.category != "procedure"]
+
+    return answer
 
 
 def speed(annotators: dict[str, Annotate], texts: list[str]) -> str:

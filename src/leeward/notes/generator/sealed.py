@@ -38,10 +38,10 @@ Examined by {doctor} on {visit}
 I met {mister}, who is a {age} {sex}, because of {symptom}.
 The crew found a {age} {race} {sex} with {symptoms}.
 {first} came with {his} aunt {relative} and told us about {symptom}.
-{mister} reports {symptom}, {symptom} and poor appetite for treats.
+{mister} reports {symptom}, {symptom} and little wish for company.
 Since the accident in {short_date} there is {symptom}.
 {patient_plain} has had {disease} for many years.
-{relative} worries that {first} could fall.
+{relative} worries that {first} is alone too much.
 {doctor} asked us to look after {mister}.
 There has been neither {-symptom} nor {-symptom}.
 {He} said no to questions about {-symptom} and {-symptom}.
@@ -52,7 +52,7 @@ Before that, {other_doctor} had seen {him} at {other_facility} on {date}.
 Some {symptom} remains, the {symptom} is gone.
 The journey from {other_city} took two hours.
 Neighbour {stranger} opened the door.
-Blood was sent for {test} and {test}.
+A sample was sent for {test} and {test}.
 """,
     "line": """
 In the family: {~disease} (mother), {~disease} (father).
