@@ -7,7 +7,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from leeward.notes.identities import MODES, Mode, decrypted
+from leeward.notes.keys import Keys
 from leeward.notes.pipeline import INPUT, KNOWN, Work
 from leeward.notes.table import with_disagreements
 
@@ -155,3 +159,26 @@ def test_notes_of_a_patient_that_disagree_are_flagged() -> None:
         ["race"],
     ]
     assert flagged.columns == table.columns
+
+
+PIECES = (
+    *FIGURE_2,
+    "Mr. ", "White", ", M.D.", "St. ", "Jr.", "DOB: ", "Age: ", "4/5/2009", " 99/99/9999 ", "12301", "(", "F, 9)", ": ", "\n\n",
+    "FAMILY HISTORY", " - ", "mother", "'s ", "denies ", "fever", "İ", "ß", "\t", "@x.org", "www.", "1.2.3.4", "::1", "#", "[NAME]",
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), min_size=1, max_size=25),
+    st.sampled_from(MODES),
+)
+def test_any_text_makes_a_row_and_a_text(pieces: list[str], mode: Mode) -> None:
+    text = "".join(pieces)
+    note = {**dict.fromkeys(KNOWN), "row": 1, "patient": "p", "text": text}
+    work = Work(("rules", "dictionary"), text=mode, secret=b"k" * 32)
+    (found,) = work(pa.Table.from_pylist([note], schema=INPUT)).to_pylist()
+    assert found["row"] == 1 and found["text"] is not None
+    assert all(0 <= a < b <= len(found["text"]) for a, b in zip(found["starts"], found["ends"], strict=True))
+    assert found["age"] is None or 0 <= found["age"] <= 90
+    if mode == "encrypted" and "[" not in text:
+        assert decrypted(found["text"], Keys.of(b"k" * 32)) == text
