@@ -134,13 +134,15 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import make
+    from leeward.engine import LocalEngine, make
     from leeward.release import draft
 
     with watched(tell) as say, draft(out) as pending:
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
+        if isinstance(runner, LocalEngine):
+            runner = dataclasses.replace(runner, say=say)
         say(f"Protecting {cohort.name} ({method.name})")
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
         say("Writing the release aside")

@@ -92,6 +92,18 @@ def test_the_clock_stops_the_search():
     assert done.stopped_by_clock and done.rounds == 0
 
 
+def test_who_watches_hears_rounds_seconds_and_the_loss():
+    records = records_of(300, 2)
+    p = problem.make(records.offsets, records.codes, records.ages, SPACE, 4)
+    start, told = clustering.mdav(p, 4), []
+    improvement.improved(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
+    members = clustering.record_members(p, start)
+    groups = [run.Group(m, c.codes, c.ages) for m, c in zip(members, start, strict=True)]
+    done, left, loss = told[0]
+    assert done == 0 and 0 < left <= 60
+    assert loss == pytest.approx(losses.of(groups, records.lengths(), SPACE).total)
+
+
 @pytest.mark.parametrize("largest", [60, 200, 450])
 def test_parts_cover_everybody_in_groups_of_k(largest):
     records = records_of(900, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,20 @@ def test_every_release_is_verified_against_its_source(tmp_path, hierarchy, param
     assert result.verification.passed
     assert result.measures["loss"]["total"] == pytest.approx(result.measures["method"]["total"])
     assert "At a glance" in result.report.read_text()
+
+
+def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
+    heard = []
+    method = Trajectories(k=4, hierarchy=hierarchy, improve=True, improve_rounds=2)
+    for name, tell in (("watched", heard.append), ("alone", None)):
+        workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1, tell=tell)
+    line = re.compile(r"Improving .+ 0 of 2 rounds, at most \d+ s left, loss \d\.\d{4}")
+    assert any(line.fullmatch(each) for each in heard)
+    watched, alone = (
+        pl.read_parquet(tmp_path / name / "share" / "data" / "trajectories.parquet")
+        for name in ("watched", "alone")
+    )
+    assert watched.equals(alone)
 
 
 def test_sensitive_codes_are_never_published_alone(tmp_path, hierarchy):

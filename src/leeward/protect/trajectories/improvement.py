@@ -31,6 +31,12 @@ NEIGHBOURS = 24
 REGROUPED = 6
 """Of these, the nearest, taken two at a time to be clustered anew."""
 
+TELL_SECONDS = 0.5
+"""Between two reports of how far the search is."""
+
+Tell = Callable[[int, float, float], None]
+"""Told the rounds done, the seconds left, and the loss so far (ILM + ALM, each times twice its weight)."""
+
 BLOCK = 256
 """Clusters between two looks at the clock."""
 
@@ -55,17 +61,18 @@ def improved(
     seconds: float,
     threads: int = 1,
     progress: Progress | None = None,
-    tell: Callable[[int], None] | None = None,
+    tell: Tell | None = None,
 ) -> list[Cluster]:
     """Better clusters of the same entries, each of k … 2k − 1 records (a larger one given stays as it is).
 
-    Stops after `rounds`, when a round gains nothing, or when `seconds` are over.
+    Stops after `rounds`, when a round gains nothing, or when `seconds` are over. `tell` hears, every half second,
+    the rounds done, the seconds left and the loss so far.
     """
     from leeward.protect.trajectories import _improve
 
     state = _State(p, clusters, k)
     done = progress if progress is not None else Progress()
-    clock = _Clock(seconds)
+    clock = _Clock(seconds, None if tell is None else lambda left: tell(done.rounds, left, state.loss()))
     shared = (state.members, state.sizes, state.xc, state.xa, state.pairs, state.worth, state.weights)
     longest = p.longest
     done.realigned += state.sweep(clock, lambda a, b: _improve.realign(state.data, a, b, *shared, longest))
@@ -74,8 +81,6 @@ def improved(
             break
         made = _round(state, clock, stamp, threads, done)
         done.rounds = stamp
-        if tell is not None:
-            tell(stamp)
         if not made:
             break
     done.stopped_by_clock = clock.over
@@ -141,12 +146,19 @@ def _round(state: _State, clock: _Clock, stamp: int, threads: int, done: Progres
 
 
 class _Clock:
-    def __init__(self, seconds: float) -> None:
+    """The time limit; `tell` hears the seconds left whenever somebody looks, at most twice a second."""
+
+    def __init__(self, seconds: float, tell: Callable[[float], None] | None = None) -> None:
         self.end = time.monotonic() + seconds
+        self.tell, self.told = tell, 0.0
 
     @property
     def over(self) -> bool:
-        return time.monotonic() > self.end
+        now = time.monotonic()
+        if self.tell is not None and now - self.told >= TELL_SECONDS:
+            self.told = now
+            self.tell(max(0.0, self.end - now))
+        return now > self.end
 
 
 class _State:
@@ -156,6 +168,7 @@ class _State:
         self.problem, self.k = p, k
         # Larger clusters (merged for diversity) are left alone.
         self.fixed = [c for c in clusters if len(c.members) >= 2 * k]
+        self.fixed_worth = float(sum(_worth(p, c) * p.score[p.length[c.members]].sum() for c in self.fixed))
         clusters = [c for c in clusters if len(c.members) < 2 * k]
         n, longest = len(clusters), p.longest
         self.members = np.zeros((n, 2 * k), np.int32)
@@ -172,9 +185,7 @@ class _State:
             self.members[i, : len(c.members)] = c.members
             self.xc[i, : len(c.codes)] = c.codes
             self.xa[i, : len(c.ages)] = c.ages
-            self.worth[i] = (
-                p.codes.gain[c.codes].astype(np.int64).sum() + p.ages.gain[c.ages].astype(np.int64).sum()
-            )
+            self.worth[i] = _worth(p, c)
             self.weights[i] = p.score[p.length[c.members]].sum()
         self.data = data_of(p)
 
@@ -228,6 +239,12 @@ class _State:
             list(pool.map(one, alive.tolist()))
         return found
 
+    def loss(self) -> float:
+        """ILM + ALM of all records, each times twice its weight (ALGORITHMS §3.2, the closed form)."""
+        p = self.problem
+        kept = float(self.worth.astype(np.float64) @ self.weights.astype(np.float64)) + self.fixed_worth
+        return 2 - 2 * kept / (float(p.unit) * float(p.score[0]) * p.total)
+
     def clusters(self) -> list[Cluster]:
         """The clusters that are left."""
         kept = [
@@ -239,6 +256,12 @@ class _State:
             for i in np.flatnonzero(self.sizes).tolist()
         ]
         return kept + self.fixed
+
+
+def _worth(p: Problem, cluster: Cluster) -> int:
+    """Σ s of the published pairs."""
+    codes, ages = p.codes.gain[cluster.codes], p.ages.gain[cluster.ages]
+    return int(codes.astype(np.int64).sum() + ages.astype(np.int64).sum())
 
 
 def data_of(p: Problem) -> tuple[Any, ...]:

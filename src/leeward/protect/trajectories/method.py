@@ -245,7 +245,7 @@ class Trajectories:
         parts = ceil(len(records) / self.partition) if self.partition else 1
         facts: dict[str, Any] = {"partitions": 1}
         if parts == 1 and engine.name == "local":
-            groups = run.clustered(records, spaces, settings, engine.threads)
+            groups = run.clustered(records, spaces, settings, engine.threads, run.said_by(engine))
         elif parts == 1:
             groups = run.in_parts(records, np.zeros(len(records), np.int32), spaces, settings, engine)
         else:

@@ -83,11 +83,12 @@ def clustered(
     space: Space,
     settings: Settings,
     threads: int,
-    progress: Callable[[int], None] | None = None,
+    say: Callable[[str], None] | None = None,
+    part: str = "",
 ) -> list[Group]:
-    """All records as one partition."""
+    """All records as one partition. `say` hears how far the local search is; `part` names this one."""
     p = problem.make(records.offsets, records.codes, records.ages, space, settings.k, records.group)
-    clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most, progress)
+    clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most)
     if settings.realign and not settings.improve:
         from leeward.protect.trajectories import improvement
 
@@ -95,9 +96,23 @@ def clustered(
     if settings.improve:
         from leeward.protect.trajectories import improvement
 
-        clusters = improvement.improved(p, clusters, settings.k, settings.rounds, settings.seconds, threads)
+        tell = None if say is None else _spoken(say, part, settings.rounds)
+        clusters = improvement.improved(
+            p, clusters, settings.k, settings.rounds, settings.seconds, threads, tell=tell
+        )
     members = clustering.record_members(p, clusters)
     return [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
+
+
+def _spoken(say: Callable[[str], None], part: str, rounds: int) -> Callable[[int, float, float], None]:
+    width = 12
+
+    def tell(done: int, left: float, loss: float) -> None:
+        filled = width * done // rounds
+        bar = "█" * filled + "░" * (width - filled)
+        say(f"Improving{part} {bar} {done} of {rounds} rounds, at most {left:.0f} s left, loss {loss:.4f}")
+
+    return tell
 
 
 def in_parts(records: Records, part: Ints, space: Space, settings: Settings, engine: Engine) -> list[Group]:
@@ -118,9 +133,20 @@ def in_parts(records: Records, part: Ints, space: Space, settings: Settings, eng
     )
     settings = replace(settings, realign=bool(part.max() > 0))
     table = engine.map_groups(
-        frame, "part", _kernel(space, settings, records.group is not None), SCHEMA, ["record"]
+        frame,
+        "part",
+        _kernel(space, settings, records.group is not None, said_by(engine)),
+        SCHEMA,
+        ["record"],
     )
     return groups_of(table)
+
+
+def said_by(engine: Engine) -> Callable[[str], None] | None:
+    """Who hears how far a long step is: nobody, on engines that work elsewhere."""
+    from leeward.engine import LocalEngine
+
+    return engine.say if isinstance(engine, LocalEngine) else None
 
 
 def _lists(name: str, values: Ints, offsets: Longs) -> Any:
@@ -129,7 +155,9 @@ def _lists(name: str, values: Ints, offsets: Longs) -> Any:
     return pl.Series(name, pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values)))
 
 
-def _kernel(space: Space, settings: Settings, grouped: bool) -> Callable[[pa.Table], pa.Table]:
+def _kernel(
+    space: Space, settings: Settings, grouped: bool, say: Callable[[str], None] | None
+) -> Callable[[pa.Table], pa.Table]:
     def kernel(table: pa.Table) -> pa.Table:
         codes = table.column("codes").combine_chunks()
         ages = table.column("ages").combine_chunks()
@@ -140,9 +168,9 @@ def _kernel(space: Space, settings: Settings, grouped: bool) -> Callable[[pa.Tab
             ages.flatten().to_numpy().astype(np.int32),
             table.column("group").to_numpy().astype(np.int32) if grouped else None,
         )
-        groups = clustered(records, space, settings, 1)
-        names = table.column("record").to_numpy()
-        return table_of(groups, names, int(table.column("part")[0].as_py()))
+        part = int(table.column("part")[0].as_py())
+        groups = clustered(records, space, settings, 1, say, f" part {part + 1}")
+        return table_of(groups, table.column("record").to_numpy(), part)
 
     return kernel
 
