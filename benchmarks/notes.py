@@ -83,8 +83,8 @@ def main() -> None:
                 run = measured(leeward(*command))
                 rate_of = f"{size / run.wall:,.0f}"
                 grown.append((f"{size:,}", mode, threads, f"{run.wall:.1f}", rate_of, f"{run.peak:.0f}"))
-    body = f"""Texts of {WORDS} words, cut from held-out synthetic notes. The kernel does everything that a note needs: members,
-ensemble, ConText, the row of the table, the text with surrogates; one core, processor seconds, best of three.
+    body = f"""Texts of {WORDS} words, cut from held-out synthetic notes. The kernel does everything that a note needs:
+members, ensemble, ConText, the row of the table, the text with surrogates; one core, processor seconds, best of three.
 
 {table(("members", "notes a second"), speeds)}
 

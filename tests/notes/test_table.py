@@ -163,9 +163,37 @@ def test_notes_of_a_patient_that_disagree_are_flagged() -> None:
 
 PIECES = (
     *FIGURE_2,
-    "Mr. ", "White", ", M.D.", "St. ", "Jr.", "DOB: ", "Age: ", "4/5/2009", " 99/99/9999 ", "12301", "(", "F, 9)", ": ", "\n\n",
-    "FAMILY HISTORY", " - ", "mother", "'s ", "denies ", "fever", "İ", "ß", "\t", "@x.org", "www.", "1.2.3.4", "::1", "#", "[NAME]",
-)  # fmt: skip
+    *(
+        "Mr. ",
+        "White",
+        ", M.D.",
+        "St. ",
+        "Jr.",
+        "DOB: ",
+        "Age: ",
+        "4/5/2009",
+        " 99/99/9999 ",
+        "12301",
+        "(",
+        "F, 9)",
+    ),
+    *(
+        ": ",
+        "\n\n",
+        "FAMILY HISTORY",
+        " - ",
+        "mother",
+        "'s ",
+        "denies ",
+        "fever",
+        "İ",
+        "ß",
+        "\t",
+        "@x.org",
+        "www.",
+    ),
+    *("1.2.3.4", "::1", "#", "[NAME]"),
+)
 
 
 @given(
