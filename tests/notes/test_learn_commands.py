@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import sklearn.svm  # noqa: F401  # its import draws from Python's global generator: here, before a test is watched
 
 from leeward.cli.main import status_of
 from leeward.notes.corpora import jsonl
