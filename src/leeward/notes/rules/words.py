@@ -38,7 +38,7 @@ DOCTORS = words("dr drs doctor prof professor nurse")
 
 CREDENTIALS = words(
     """md m.d do d.o rn r.n np pa pa-c phd ph.d dds dmd lpn crna mbbs facs facp msw lcsw dpm fnp aprn pharmd
-    psyd ot pt cnm bsn msn mph frcp mrcp frcs od dc ma cma emt dnp fnp-c aprn-c"""
+    psyd cnm bsn msn mph frcp mrcp frcs dc cma emt dnp fnp-c aprn-c"""
 )
 NAME_TAILS = words("jr sr ii iii iv jr. sr. esq")
 PARTICLES = words("de la van von der den del di da al bin ibn el le du st st. ter ten dos das")
