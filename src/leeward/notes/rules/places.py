@@ -83,6 +83,8 @@ _LIVES = re.compile(
     r"|city of|town of"
     r"|outside of|suburb of|state of|county of)(?: the| downtown| rural| nearby)? $"
 )
+_UNITS = words("icu micu sicu ccu nicu picu pacu snf ltac asc ems hospice ams bid tid qhs prn hob iop bmi")
+_AFTER_PLACE = re.compile(r"\s*(?:\(|,|on\b|last\b|since\b|yesterday\b|today\b|in (?:19|20)\d\d)")
 _BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
 
 
@@ -253,7 +255,11 @@ def _treated_at(
     if words[-1] in ("to", "from", "@") and not _TREATED.intersection(words[-3:-1]):
         return None
     acronym = len(names) == 1 and names[0].word.isupper()
-    if acronym and (len(names[0].word) < 3 or not _TREATED.intersection(words[-4:-1])):
+    if acronym and not _TREATED.intersection(words[-4:-1]):
+        follows = _AFTER_PLACE.match(low, names[0].end)
+        if words[-1] != "at" or follows is None or names[0].low in _UNITS:
+            return None
+    if acronym and len(names[0].word) < 3:
         return None
     if len(names) == 1 and not acronym and not _TREATED.intersection(words[-5:-1]):
         return None
