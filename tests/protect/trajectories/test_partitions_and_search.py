@@ -12,7 +12,7 @@ from tests.protect.trajectories.test_clustering import AGES, CODES, flat, sample
 from tests.spark_fixture import spark_engine
 
 from leeward.engine import make
-from leeward.protect.trajectories import clustering, improvement, losses, problem, run, space
+from leeward.protect.trajectories import _regroup, clustering, improvement, losses, problem, run, space
 
 if TYPE_CHECKING:
     from leeward.engine.spark import SparkEngine
@@ -90,6 +90,41 @@ def test_the_clock_stops_the_search():
     done = improvement.Progress()
     improvement.improved(p, clustering.mdav(p, 5), 5, rounds=5, seconds=1e-9, progress=done)
     assert done.stopped_by_clock and done.rounds == 0
+
+
+def same(clusters, others):
+    return len(clusters) == len(others) and all(
+        np.array_equal(a.members, b.members)
+        and np.array_equal(a.codes, b.codes)
+        and np.array_equal(a.ages, b.ages)
+        for a, b in zip(clusters, others, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("n", "k"), [(1200, 5), (500, 2), (400, 7)])
+def test_any_number_of_threads_finds_the_same(n, k):
+    records = records_of(n, 9)
+    p = problem.make(records.offsets, records.codes, records.ages, SPACE, k)
+    start = clustering.mdav(p, k)
+    found, done = [], []
+    for threads in (1, 2, 5):
+        done.append(improvement.Progress())
+        found.append(
+            improvement.improved(p, start, k, rounds=3, seconds=120, threads=threads, progress=done[-1])
+        )
+    assert same(found[0], found[1]) and same(found[0], found[2])
+    assert done[0] == done[1] == done[2] and done[0].swaps > 0 and done[0].regrouped > 0
+
+
+@settings(max_examples=100)
+@given(
+    tasks=st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3, unique=True), min_size=1, max_size=60)
+)
+def test_levels_keep_the_order_of_tasks_that_share_a_cluster(tasks):
+    level = _regroup.levels(np.array(tasks, np.int32), 10)
+    for i, own in enumerate(tasks):
+        for j in range(i):
+            assert level[j] < level[i] or not set(own) & set(tasks[j])
 
 
 def test_who_watches_hears_rounds_seconds_and_the_loss():

@@ -105,6 +105,38 @@ def _without(members, size, place, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def diverse(D, members, size, out, entry):
+    """Whether no sensitive value would make up more than 1/ℓ of `size` members without the one at place `out` and
+    with `entry` (-1: nobody)."""
+    value, ell = D[20], D[21]
+    if ell == 0:
+        return True
+    many = size
+    if out >= 0:
+        many -= 1
+    fits = True
+    if entry >= 0:
+        many += 1
+        fits = _rare(D, members, size, out, entry, value[entry], many)
+    for i in range(size):
+        if i != out:
+            fits = fits and _rare(D, members, size, out, entry, value[members[i]], many)
+    return fits
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rare(D, members, size, out, entry, wanted, many):
+    value = D[20]
+    count = 0
+    if entry >= 0 and value[entry] == wanted:
+        count = 1
+    for i in range(size):
+        if i != out and value[members[i]] == wanted:
+            count += 1
+    return count * D[21] <= many
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def realign(D, first, last, members, sizes, xc, xa, pairs, worth, weights, longest):
     """Publish each cluster of first … last − 1 from its best starting member; returns how many got better."""
     tc, ta = np.empty(longest, np.int32), np.empty(longest, np.int32)
@@ -135,14 +167,14 @@ def leave_one_out(D, c, members, sizes, oc, oa, om, os, tc, ta, others, left, M,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def exchange(
-    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest,
+    D, pairings, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest,
     lc, la, lm, ls, fresh,
 ):  # fmt: skip
-    """Swap two records of near clusters, or move one, wherever that raises Σ S·W; the best for each pair of clusters.
+    """Swap two records of near clusters, or move one, wherever that raises Σ S·W: the best for each pair of clusters.
 
-    near : int32[clusters, …], the neighbours of each cluster.  changed[c] : the last round in which c changed;
-    pairs of clusters that have not changed since round `since` are not tried again.
-    lc, la, lm, ls : what each cluster would be without each of its members, where fresh. Returns how many were made.
+    pairings : int32[n, 2], pairs of clusters.  changed[c] : the last round in which c changed; pairs of clusters that
+    have not changed since round `since` are not tried again.  lc, la, lm, ls : what each cluster would be without each
+    of its members, where fresh. Touches no other clusters than those paired; returns how many changes were made.
     """
     capacity = members.shape[1]
     score, length = D[4], D[3]
@@ -152,76 +184,83 @@ def exchange(
     row = np.empty(longest + 1, np.int64)
     ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
     made = 0
-    for a in range(first, last):
-        if sizes[a] == 0:
+    for pairing in range(len(pairings)):
+        a, b = np.int64(pairings[pairing, 0]), np.int64(pairings[pairing, 1])
+        if sizes[a] == 0 or sizes[b] == 0 or (changed[a] < since and changed[b] < since):
             continue
-        for t in range(near.shape[1]):
-            b = np.int64(near[a, t])
-            if b < 0 or b == a or sizes[b] == 0 or (changed[a] < since and changed[b] < since):
+        for c in (a, b):
+            if not fresh[c]:
+                leave_one_out(
+                    D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb
+                )
+                fresh[c] = True
+        now = worth[a] * weights[a] + worth[b] * weights[b]
+        best, best_r, best_q = np.int64(0), -1, -1
+        for giver, taker in ((a, b), (b, a)):
+            if sizes[giver] <= k or sizes[taker] >= 2 * k - 1:
                 continue
-            for c in (a, b):
-                if not fresh[c]:
-                    leave_one_out(
-                        D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb
-                    )
-                    fresh[c] = True
-            ac, aa, am, as_ = lc[a], la[a], lm[a], ls[a]
-            bc, ba, bm, bs = lc[b], la[b], lm[b], ls[b]
-            now = worth[a] * weights[a] + worth[b] * weights[b]
-            best, best_r, best_q = np.int64(0), -1, -1
-            for r in range(sizes[a]):
-                x = members[a, r]
-                out = weights[a] - score[length[x]]
-                if sizes[a] > k and sizes[b] < 2 * k - 1:
-                    gain = (
-                        as_[r] * out
-                        + saving(D, xc[b], xa[b], pairs[b], x, row) * (weights[b] + score[length[x]])
-                        - now
-                    )
-                    if gain > best:
-                        best, best_r, best_q = gain, r, -1
-                for q in range(sizes[b]):
-                    y = members[b, q]
-                    w_a = out + score[length[y]]
-                    w_b = weights[b] - score[length[y]] + score[length[x]]
-                    # What is left after taking one out bounds what any newcomer can keep.
-                    if as_[r] * w_a + bs[q] * w_b - now <= best:
-                        continue
-                    s_a = saving(D, ac[r], aa[r], am[r], y, row)
-                    if s_a * w_a + bs[q] * w_b - now <= best:
-                        continue
-                    gain = s_a * w_a + saving(D, bc[q], ba[q], bm[q], x, row) * w_b - now
-                    if gain > best:
-                        best, best_r, best_q = gain, r, q
-            if best_r < 0:
-                continue
-            x = members[a, best_r]
-            if best_q >= 0:
-                y = members[b, best_q]
-                members[a, best_r] = y
-                members[b, best_q] = x
-                _adopt(D, a, ac[best_r], aa[best_r], am[best_r], y, xc, xa, pairs, worth, M, ra, rb)
-                _adopt(D, b, bc[best_q], ba[best_q], bm[best_q], x, xc, xa, pairs, worth, M, ra, rb)
-                weights[a] += score[length[y]] - score[length[x]]
-                weights[b] += score[length[x]] - score[length[y]]
-            else:
-                members[b, sizes[b]] = x
-                sizes[b] += 1
-                pairs[b], worth[b] = join(D, xc[b], xa[b], pairs[b], x, M, ra, rb)
-                sizes[a] -= 1
-                members[a, best_r] = members[a, sizes[a]]
-                pairs[a], worth[a] = am[best_r], as_[best_r]
-                xc[a, : pairs[a]] = ac[best_r, : pairs[a]]
-                xa[a, : pairs[a]] = aa[best_r, : pairs[a]]
-                weights[a] -= score[length[x]]
-                weights[b] += score[length[x]]
-            realign(D, a, a + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
-            realign(D, b, b + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
-            changed[a] = stamp
-            changed[b] = stamp
-            fresh[a] = False
-            fresh[b] = False
-            made += 1
+            for r in range(sizes[giver]):
+                x = members[giver, r]
+                gain = (
+                    ls[giver, r] * (weights[giver] - score[length[x]])
+                    + saving(D, xc[taker], xa[taker], pairs[taker], x, row)
+                    * (weights[taker] + score[length[x]])
+                    - now
+                )
+                if (
+                    gain > best
+                    and diverse(D, members[giver], sizes[giver], r, -1)
+                    and diverse(D, members[taker], sizes[taker], -1, x)
+                ):
+                    best = gain
+                    best_r, best_q = (r, -1) if giver == a else (-1, r)
+        for r in range(sizes[a]):
+            x = members[a, r]
+            for q in range(sizes[b]):
+                y = members[b, q]
+                w_a = weights[a] - score[length[x]] + score[length[y]]
+                w_b = weights[b] - score[length[y]] + score[length[x]]
+                # What is left after taking one out bounds what any newcomer can keep.
+                if ls[a, r] * w_a + ls[b, q] * w_b - now <= best:
+                    continue
+                s_a = saving(D, lc[a, r], la[a, r], lm[a, r], y, row)
+                if s_a * w_a + ls[b, q] * w_b - now <= best:
+                    continue
+                gain = s_a * w_a + saving(D, lc[b, q], la[b, q], lm[b, q], x, row) * w_b - now
+                if (
+                    gain > best
+                    and diverse(D, members[a], sizes[a], r, y)
+                    and diverse(D, members[b], sizes[b], q, x)
+                ):
+                    best, best_r, best_q = gain, r, q
+        if best_r < 0 and best_q < 0:
+            continue
+        if best_r >= 0 and best_q >= 0:
+            x, y = members[a, best_r], members[b, best_q]
+            members[a, best_r] = y
+            members[b, best_q] = x
+            _adopt(D, a, lc[a, best_r], la[a, best_r], lm[a, best_r], y, xc, xa, pairs, worth, M, ra, rb)
+            _adopt(D, b, lc[b, best_q], la[b, best_q], lm[b, best_q], x, xc, xa, pairs, worth, M, ra, rb)
+            weights[a] += score[length[y]] - score[length[x]]
+            weights[b] += score[length[x]] - score[length[y]]
+        else:
+            giver, taker, place = (a, b, best_r) if best_r >= 0 else (b, a, best_q)
+            x = members[giver, place]
+            members[taker, sizes[taker]] = x
+            sizes[taker] += 1
+            pairs[taker], worth[taker] = join(D, xc[taker], xa[taker], pairs[taker], x, M, ra, rb)
+            sizes[giver] -= 1
+            members[giver, place] = members[giver, sizes[giver]]
+            pairs[giver], worth[giver] = lm[giver, place], ls[giver, place]
+            xc[giver, : pairs[giver]] = lc[giver, place, : pairs[giver]]
+            xa[giver, : pairs[giver]] = la[giver, place, : pairs[giver]]
+            weights[giver] -= score[length[x]]
+            weights[taker] += score[length[x]]
+        for c in (a, b):
+            realign(D, c, c + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
+            changed[c] = stamp
+            fresh[c] = False
+        made += 1
     return made
 
 
@@ -231,152 +270,3 @@ def _adopt(D, c, oc, oa, om, entry, xc, xa, pairs, worth, M, ra, rb):
     xc[c, :om] = oc[:om]
     xa[c, :om] = oa[:om]
     pairs[c], worth[c] = join(D, xc[c], xa[c], om, entry, M, ra, rb)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def dissolve(D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, longest):
-    """Give a whole cluster's records to near ones wherever that raises Σ S·W; returns how many were dissolved."""
-    score, length = D[4], D[3]
-    capacity = members.shape[1]
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    target = np.empty(capacity, np.int64)
-    made = 0
-    for a in range(first, last):
-        if sizes[a] == 0:
-            continue
-        gain = -worth[a] * weights[a]
-        fits = True
-        for r in range(sizes[a]):
-            x = members[a, r]
-            best, target[r] = np.int64(-(2**62)), -1
-            for t in range(near.shape[1]):
-                b = near[a, t]
-                if b < 0 or b == a or sizes[b] == 0:
-                    continue
-                room = 2 * k - 1 - sizes[b]
-                for s in range(r):
-                    room -= target[s] == b
-                if room <= 0 or (room < 2 * k - 1 - sizes[b]):  # one newcomer a cluster: gains are exact
-                    continue
-                value = (
-                    saving(D, xc[b], xa[b], pairs[b], x, row) * (weights[b] + score[length[x]])
-                    - worth[b] * weights[b]
-                )
-                if value > best:
-                    best, target[r] = value, b
-            if target[r] < 0:
-                fits = False
-                break
-            gain += best
-        if not fits or gain <= 0:
-            continue
-        for r in range(sizes[a]):
-            x, b = members[a, r], target[r]
-            members[b, sizes[b]] = x
-            sizes[b] += 1
-            pairs[b], worth[b] = join(D, xc[b], xa[b], pairs[b], x, M, ra, rb)
-            weights[b] += score[length[x]]
-            realign(D, b, b + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
-            changed[b] = stamp
-        sizes[a], worth[a], weights[a], pairs[a] = 0, 0, 0, 0
-        made += 1
-    return made
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def regroup(
-    D, first, last, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest
-):
-    """Cluster the records of a cluster and two near ones anew, around every seed; keep it if Σ S·W rises."""
-    score, length = D[4], D[3]
-    capacity = members.shape[1]
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    pool, left = np.empty(3 * capacity, np.int32), np.empty(3 * capacity, np.int32)
-    tried, kept = np.empty((3, capacity), np.int32), np.empty((3, capacity), np.int32)
-    tried_sizes, kept_sizes = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    bc, ba = np.empty(longest, np.int32), np.empty(longest, np.int32)
-    tc, ta = np.empty(longest, np.int32), np.empty(longest, np.int32)
-    buffer = np.empty(capacity, np.int32)
-    three = np.empty(3, np.int64)
-    made = 0
-    for a in range(first, last):
-        if sizes[a] == 0:
-            continue
-        for t in range(0, near.shape[1] - 1, 2):
-            b, c = near[a, t], near[a, t + 1]
-            if b < 0 or c < 0 or sizes[b] == 0 or sizes[c] == 0 or b == c:
-                continue
-            if changed[a] < since and changed[b] < since and changed[c] < since:
-                continue
-            three[0], three[1], three[2] = a, b, c
-            count = 0
-            now = np.int64(0)
-            for g in three:
-                now += worth[g] * weights[g]
-                for r in range(sizes[g]):
-                    pool[count] = members[g, r]
-                    count += 1
-            best = now
-            for seed in range(count):
-                total = np.int64(0)
-                remaining = count
-                left[:count] = pool[:count]
-                at = seed
-                for part in range(3):
-                    quota = remaining if part == 2 else k
-                    entry = left[at]
-                    remaining -= 1
-                    left[at] = left[remaining]
-                    m = length[entry]
-                    for i in range(m):
-                        bc[i] = D[9][D[1][D[0][entry] + i]]
-                        ba[i] = D[14][D[2][D[0][entry] + i]]
-                    weight, s = score[m], np.int64(m) * D[19]
-                    tried[part, 0] = entry
-                    size = 1
-                    while size < quota:
-                        nearest, value = 0, np.int64(-1)
-                        for i in range(remaining):
-                            v = saving(D, bc, ba, m, left[i], row) * (score[length[left[i]]] + weight)
-                            if v > value:
-                                nearest, value = i, v
-                        entry = left[nearest]
-                        remaining -= 1
-                        left[nearest] = left[remaining]
-                        m, s = join(D, bc, ba, m, entry, M, ra, rb)
-                        weight += score[length[entry]]
-                        tried[part, size] = entry
-                        size += 1
-                    tried_sizes[part] = size
-                    total += np.int64(s) * weight
-                    # The next seed: what the cluster just made would keep least of.
-                    worst, at = np.int64(2**62), 0
-                    for i in range(remaining):
-                        v = saving(D, bc, ba, m, left[i], row) * score[length[left[i]]]
-                        if v < worst:
-                            worst, at = v, i
-                if total > best:
-                    best = total
-                    kept[:] = tried
-                    kept_sizes[:] = tried_sizes
-            if best <= now:
-                continue
-            for part in range(3):
-                g = three[part]
-                sizes[g] = kept_sizes[part]
-                members[g, : sizes[g]] = kept[part, : sizes[g]]
-                weights[g] = 0
-                for r in range(sizes[g]):
-                    weights[g] += score[length[members[g, r]]]
-                pairs[g], worth[g] = best_build(
-                    D, members[g, : sizes[g]], bc, ba, tc, ta, buffer, M, row, ra, rb
-                )
-                xc[g, : pairs[g]] = bc[: pairs[g]]
-                xa[g, : pairs[g]] = ba[: pairs[g]]
-                changed[g] = stamp
-            made += 1
-    return made

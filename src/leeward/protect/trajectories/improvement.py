@@ -1,8 +1,9 @@
 """Local search after MDAV (ours): lower ILM + ALM at the same k.
 
-Rounds of: publish each cluster from its best starting member; swap or move records between near clusters; cluster
-three near clusters anew; dissolve clusters whose records fit better elsewhere. Every step raises Σ S·W, exactly the
-saving of Definition 8, so the loss only falls; k holds throughout, because no cluster falls below k.
+First clusters of 2k records and more are split. Then rounds of: publish each cluster from its best starting member;
+cluster three near clusters anew; swap or move records between near clusters; dissolve clusters whose records fit
+better elsewhere. Every step raises Σ S·W, exactly the saving of Definition 8, so the loss only falls; k holds
+throughout, because no cluster falls below k, and so does ℓ-diversity, because a step that breaks it is not made.
 """
 
 from __future__ import annotations
@@ -11,34 +12,28 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.protect.trajectories import problem
+from leeward.protect.trajectories import problem, searching
 from leeward.protect.trajectories.clustering import Cluster
-from leeward.protect.trajectories.problem import Columns, Problem
+from leeward.protect.trajectories.problem import Problem
 from leeward.protect.trajectories.run import Group, Records
+from leeward.protect.trajectories.searching import Clock, State
 from leeward.protect.trajectories.space import Space
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-NEIGHBOURS = 24
-"""Clusters that each cluster exchanges records with: those whose first member its published pairs keep best."""
-
 REGROUPED = 6
-"""Of these, the nearest, taken two at a time to be clustered anew."""
+"""Of a cluster's neighbours, the nearest, taken two at a time to be clustered anew with it."""
 
-TELL_SECONDS = 0.5
-"""Between two reports of how far the search is."""
+SPLIT_WORK = 1 << 22
+"""Alignments spent on splitting one large cluster, about: fewer seeds are tried in the largest."""
 
 Tell = Callable[[int, float, float], None]
 """Told the rounds done, the seconds left, and the loss so far (ILM + ALM, each times twice its weight)."""
-
-BLOCK = 256
-"""Clusters between two looks at the clock."""
 
 
 @dataclass
@@ -46,6 +41,7 @@ class Progress:
     """What the search did."""
 
     rounds: int = 0
+    splits: int = 0
     swaps: int = 0
     regrouped: int = 0
     dissolved: int = 0
@@ -62,33 +58,49 @@ def improved(
     threads: int = 1,
     progress: Progress | None = None,
     tell: Tell | None = None,
+    diversity: int = 0,
 ) -> list[Cluster]:
-    """Better clusters of the same entries, each of k … 2k − 1 records (a larger one given stays as it is).
+    """Better clusters of the same entries; the same on any number of threads, unless the clock cuts it short.
 
-    Stops after `rounds`, when a round gains nothing, or when `seconds` are over. `tell` hears, every half second,
-    the rounds done, the seconds left and the loss so far.
+    Clusters of 2k records and more are split where that can be done. With `diversity`, the given clusters in which
+    no sensitive value (`p.group`) makes up more than 1 in `diversity` stay so; others, and those below k, are left
+    alone. Stops after `rounds`, when a round gains nothing, or when `seconds` are over. `tell` hears, every half
+    second, the rounds done, the seconds left and the loss so far.
     """
-    from leeward.protect.trajectories import _improve
-
-    state = _State(p, clusters, k)
     done = progress if progress is not None else Progress()
-    clock = _Clock(seconds, None if tell is None else lambda left: tell(done.rounds, left, state.loss()))
-    shared = (state.members, state.sizes, state.xc, state.xa, state.pairs, state.worth, state.weights)
-    longest = p.longest
-    done.realigned += state.sweep(clock, lambda a, b: _improve.realign(state.data, a, b, *shared, longest))
+    begun = time.monotonic()
+    found, waiting = list[Cluster](), [list(c) for c in searching.slices(p, clusters)]
+    share = 0.0
+    with ThreadPoolExecutor(threads) as pool:
+        while waiting:
+            own = waiting.pop(0)
+            share += len(own) / len(clusters)
+            elsewhere = searching.worth_of_all(p, found) + sum(searching.worth_of_all(p, c) for c in waiting)
+            clock = Clock(begun + seconds * share)
+            q = searching.narrowed(p, own)
+            own = split(q, own, k, diversity, clock, done)
+            state = State(q, own, k, diversity, pool, threads)
+            if tell is not None:
+                clock.tell = _teller(tell, state, done, begun + seconds, elsewhere)
+            _search(state, clock, rounds, done)
+            found += state.clusters()
+    return found
+
+
+def _teller(tell: Tell, state: State, done: Progress, end: float, elsewhere: float) -> Callable[[], None]:
+    return lambda: tell(done.rounds, max(0.0, end - time.monotonic()), state.loss(elsewhere))
+
+
+def _search(state: State, clock: Clock, rounds: int, done: Progress) -> None:
+    done.realigned += _realign(state, clock)
     for stamp in range(1, rounds + 1):
         if clock.over:
             break
-        made = _round(state, clock, stamp, threads, done)
-        done.rounds = stamp
+        made = _round(state, clock, stamp, done)
+        done.rounds = max(done.rounds, stamp)
         if not made:
             break
-    done.stopped_by_clock = clock.over
-    return state.clusters()
-
-
-TABLE_CELLS = 1 << 24
-"""Largest table of gains (nodes × columns) that `realigned` lays out: a part with more codes stays as it was grown."""
+    done.stopped_by_clock = clock.over or done.stopped_by_clock
 
 
 def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
@@ -96,204 +108,145 @@ def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
 
     For parts: about half a per cent, at a hundredth of the clustering's time.
     """
+    found = list(clusters)
+    with ThreadPoolExecutor(1) as pool:
+        for places in searching.slices_of(p, clusters):
+            own = [clusters[i] for i in places]
+            state = State(searching.narrowed(p, own), own, k, 0, pool, 1)
+            _realign(state, Clock(float("inf")))
+            for place, cluster in zip(state.places, state.clusters(), strict=False):
+                found[places[place]] = cluster
+    return found
+
+
+def _realign(state: State, clock: Clock) -> int:
     from leeward.protect.trajectories import _improve
 
-    for columns in (p.codes, p.ages):
-        if len(columns.nodes) * len(columns.parent) > TABLE_CELLS:
-            return list(clusters)
-    state = _State(p, clusters, k)
-    shared = (state.members, state.sizes, state.xc, state.xa, state.pairs, state.worth, state.weights)
-    _improve.realign(state.data, 0, len(state.sizes), *shared, p.longest)
-    return state.clusters()
-
-
-def _round(state: _State, clock: _Clock, stamp: int, threads: int, done: Progress) -> int:
-    """One round of all steps; returns how many changes it made."""
-    from leeward.protect.trajectories import _improve
-
-    near = state.neighbours(threads)
-    close = near[:, :REGROUPED].copy()
-    k, longest, since = state.k, state.problem.longest, stamp - 1
-    shared = (
-        state.members,
-        state.sizes,
-        state.xc,
-        state.xa,
-        state.pairs,
-        state.worth,
-        state.weights,
-        state.changed,
+    longest = state.problem.longest
+    return state.sweep(
+        clock,
+        lambda a, b: int(_improve.realign(state.data, a, b, *state.arrays, longest)),
+        len(state.sizes),
     )
 
-    def regroup(a: int, b: int) -> int:
-        return int(_improve.regroup(state.data, a, b, close, k, *shared, stamp, since, longest))
 
-    def exchange(a: int, b: int) -> int:
+def _round(state: State, clock: Clock, stamp: int, done: Progress) -> int:
+    """One round of all steps; returns how many changes it made."""
+    from leeward.protect.trajectories import _improve, _regroup
+
+    near = state.neighbours()
+    k, longest, since = state.k, state.problem.longest, stamp - 1
+    shared = (*state.arrays, state.changed)
+
+    def regroup(triples: Ints) -> int:
+        return int(_regroup.regroup(state.data, triples, k, *shared, stamp, since, longest))
+
+    def exchange(pairings: Ints) -> int:
         return int(
-            _improve.exchange(state.data, a, b, near, k, *shared, stamp, since, longest, *state.without())
+            _improve.exchange(state.data, pairings, k, *shared, stamp, since, longest, *state.without())
         )
 
-    def dissolve(a: int, b: int) -> int:
-        return int(_improve.dissolve(state.data, a, b, near, k, *shared, stamp, longest))
-
-    regrouped = state.sweep(clock, regroup)
+    regrouped = state.in_turn(clock, _triples(near), regroup)
     state.fresh[state.changed >= since] = False
-    swaps, dissolved = state.sweep(clock, exchange), state.sweep(clock, dissolve)
+    swaps = state.in_turn(clock, _pairings(near), exchange)
+    dissolved = _dissolve(state, clock, near, stamp)
+    state.fresh[state.changed >= since] = False
     done.regrouped += regrouped
     done.swaps += swaps
     done.dissolved += dissolved
     return regrouped + swaps + dissolved
 
 
-class _Clock:
-    """The time limit; `tell` hears the seconds left whenever somebody looks, at most twice a second."""
+def _dissolve(state: State, clock: Clock, near: Ints, stamp: int) -> int:
+    """Those that pay are found on all threads, then looked at again and dissolved one after the other."""
+    from leeward.protect.trajectories import _regroup
 
-    def __init__(self, seconds: float, tell: Callable[[float], None] | None = None) -> None:
-        self.end = time.monotonic() + seconds
-        self.tell, self.told = tell, 0.0
+    everyone = np.flatnonzero(state.sizes).astype(np.int32)
+    pays = np.zeros(len(everyone), np.bool_)
 
-    @property
-    def over(self) -> bool:
-        now = time.monotonic()
-        if self.tell is not None and now - self.told >= TELL_SECONDS:
-            self.told = now
-            self.tell(max(0.0, self.end - now))
-        return now > self.end
-
-
-class _State:
-    """Clusters as arrays, in place; `data` is what the kernels read."""
-
-    def __init__(self, p: Problem, clusters: Sequence[Cluster], k: int) -> None:
-        self.problem, self.k = p, k
-        # Larger clusters (merged for diversity) are left alone.
-        self.fixed = [c for c in clusters if len(c.members) >= 2 * k]
-        self.fixed_worth = float(sum(_worth(p, c) * p.score[p.length[c.members]].sum() for c in self.fixed))
-        clusters = [c for c in clusters if len(c.members) < 2 * k]
-        n, longest = len(clusters), p.longest
-        self.members = np.zeros((n, 2 * k), np.int32)
-        self.sizes = np.array([len(c.members) for c in clusters], np.int64)
-        self.xc = np.zeros((n, longest), np.int32)
-        self.xa = np.zeros((n, longest), np.int32)
-        self.pairs = np.array([len(c.codes) for c in clusters], np.int64)
-        self.worth = np.zeros(n, np.int64)
-        self.weights = np.zeros(n, np.int64)
-        self.changed = np.ones(n, np.int64)
-        self.fresh = np.zeros(n, np.bool_)
-        self.less: tuple[Any, ...] | None = None
-        for i, c in enumerate(clusters):
-            self.members[i, : len(c.members)] = c.members
-            self.xc[i, : len(c.codes)] = c.codes
-            self.xa[i, : len(c.ages)] = c.ages
-            self.worth[i] = _worth(p, c)
-            self.weights[i] = p.score[p.length[c.members]].sum()
-        self.data = data_of(p)
-
-    def without(self) -> tuple[Any, ...]:
-        """What each cluster would be without each of its members, where `fresh`."""
-        if self.less is None:
-            n, longest = self.xc.shape
-            nodes = tuple(np.zeros((n, 2 * self.k, longest), np.int32) for _ in range(2))
-            self.less = (*nodes, *(np.zeros((n, 2 * self.k), np.int64) for _ in range(2)))
-        return *self.less, self.fresh
-
-    def sweep(self, clock: _Clock, kernel: Callable[[int, int], int]) -> int:
-        """The kernel over all clusters, block by block, until the clock is over."""
-        made = 0
-        for first in range(0, len(self.sizes), BLOCK):
-            if clock.over:
-                break
-            made += int(kernel(first, min(first + BLOCK, len(self.sizes))))
-        return made
-
-    def neighbours(self, threads: int) -> Ints:
-        """int32[clusters, NEIGHBOURS], -1 where there are fewer."""
-        from leeward.protect.trajectories import _kernels
-
-        p = self.problem
-        alive = np.flatnonzero(self.sizes)
-        entries = self.members[alive, 0].copy()
-        by_length = np.argsort(p.length[entries], kind="stable")
-        alive, entries = alive[by_length], np.ascontiguousarray(entries[by_length])
-        found = np.full((len(self.sizes), NEIGHBOURS), -1, np.int32)
-        scores = p.score[p.length[entries]]
-
-        def one(a: int) -> None:
-            saved = np.zeros(len(entries), np.int64)
-            m = int(self.pairs[a])
-            _kernels.savings(
-                self.xc[a, :m], self.xa[a, :m], entries, saved, p.offsets, p.code, p.age, p.length,
-                p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.gain,
-                p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.gain, p.longest,
-            )  # fmt: skip
-            value = saved * (scores + self.weights[a])
-            value[alive == a] = -1
-            many = min(NEIGHBOURS, len(value) - 1)
-            if many <= 0:
-                return
-            top = np.argpartition(-value, many - 1)[:many]
-            top = top[np.lexsort((alive[top], -value[top]))]
-            found[a, :many] = alive[top]
-
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(one, alive.tolist()))
-        return found
-
-    def loss(self) -> float:
-        """ILM + ALM of all records, each times twice its weight (ALGORITHMS §3.2, the closed form)."""
-        p = self.problem
-        kept = float(self.worth.astype(np.float64) @ self.weights.astype(np.float64)) + self.fixed_worth
-        return 2 - 2 * kept / (float(p.unit) * float(p.score[0]) * p.total)
-
-    def clusters(self) -> list[Cluster]:
-        """The clusters that are left."""
-        kept = [
-            Cluster(
-                self.members[i, : self.sizes[i]].copy(),
-                self.xc[i, : self.pairs[i]].copy(),
-                self.xa[i, : self.pairs[i]].copy(),
+    def dissolve(chosen: Ints, found: NDArray[np.bool_], commit: bool) -> int:
+        return int(
+            _regroup.dissolve(
+                state.data, chosen, near, state.k, *state.arrays, state.changed, stamp, state.problem.longest,
+                found, commit,
             )
-            for i in np.flatnonzero(self.sizes).tolist()
-        ]
-        return kept + self.fixed
+        )  # fmt: skip
+
+    state.sweep(clock, lambda a, b: dissolve(everyone[a:b], pays[a:b], False), len(everyone))
+    chosen = everyone[pays]
+    return dissolve(chosen, np.zeros(len(chosen), np.bool_), True) if len(chosen) else 0
 
 
-def _worth(p: Problem, cluster: Cluster) -> int:
-    """Σ s of the published pairs."""
-    codes, ages = p.codes.gain[cluster.codes], p.ages.gain[cluster.ages]
-    return int(codes.astype(np.int64).sum() + ages.astype(np.int64).sum())
+def _triples(near: Ints) -> Ints:
+    """Each cluster with two near ones, the nearest of all clusters first."""
+    own = np.arange(len(near), dtype=np.int32)
+    tasks = np.concatenate(
+        [np.column_stack([own, near[:, t], near[:, t + 1]]) for t in range(0, REGROUPED - 1, 2)]
+    )
+    return np.ascontiguousarray(tasks[(tasks >= 0).all(axis=1)])
 
 
-def data_of(p: Problem) -> tuple[Any, ...]:
-    """What the kernels of `_improve` read, in their order."""
-    code_table, code_row = _table(p.codes)
-    age_table, age_row = _table(p.ages)
-    return (
-        p.offsets, p.code, p.age, p.length, p.score,
-        code_table, code_row, age_table, age_row,
-        p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.published,
-        p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.published,
-        np.int64(p.unit),
-    )  # fmt: skip
+def _pairings(near: Ints) -> Ints:
+    """Pairs of near clusters, each once, the nearest of all clusters first."""
+    own = np.arange(len(near), dtype=np.int32)
+    tasks = np.concatenate([np.column_stack([own, near[:, t]]) for t in range(near.shape[1])])
+    tasks = tasks[tasks[:, 1] >= 0]
+    key = tasks.min(axis=1).astype(np.int64) * len(near) + tasks.max(axis=1)
+    return np.ascontiguousarray(tasks[np.sort(np.unique(key, return_index=True)[1])])
 
 
-def _table(columns: Columns) -> tuple[NDArray[np.int64], Longs]:
-    """Gains of every node that can be published against every column, and the row of each node (-1: none)."""
-    from leeward.protect.trajectories import _kernels
+def split(
+    p: Problem, clusters: Sequence[Cluster], k: int, diversity: int, clock: Clock, done: Progress
+) -> list[Cluster]:
+    """The clusters, those of 2k records and more split into smaller ones, diverse if they were; the loss only falls.
 
-    reached = np.zeros(len(columns.parent), np.bool_)
-    nodes = columns.nodes
-    while len(nodes):
-        reached[nodes] = True
-        above = columns.parent[nodes]
-        nodes = np.unique(above[above >= 0])
-    rows = np.flatnonzero(reached)
-    row_of = np.full(len(reached), -1, np.int64)
-    row_of[rows] = np.arange(len(rows))
-    table = np.zeros((len(rows), len(columns.nodes)), columns.gain.dtype)
-    for row, node in enumerate(rows.tolist()):
-        _kernels.fill_row(table[row], node, columns.low, columns.high, columns.parent, columns.gain)
-    return table.astype(np.int64), row_of
+    Records that were published together can stay so in two groups, so a split costs nothing and nearly always gains.
+    """
+    if all(len(c.members) < 2 * k for c in clusters):
+        return list(clusters)
+    data = searching.data_of(p, diversity)
+    found: list[Cluster] = []
+    waiting = list(reversed(clusters))
+    while waiting:
+        cluster = waiting.pop()
+        large = len(cluster.members) >= 2 * k and searching.is_diverse(p, cluster.members, diversity)
+        parts = _parts(p, data, cluster, k) if large and not clock.over else []
+        done.splits += len(parts) > 0
+        if parts:
+            waiting += reversed(parts)
+        else:
+            found.append(cluster)
+    return found
+
+
+def _parts(p: Problem, data: searching.Data, cluster: Cluster, k: int) -> list[Cluster]:
+    """Two or more clusters of at least k of the cluster's records; none if no way was found that keeps diversity."""
+    from leeward.protect.trajectories import _improve, _regroup
+
+    size, longest = len(cluster.members), p.longest
+    seeds = min(size, max(1, SPLIT_WORK // size**2))
+    many = size // k
+    wholes = [[k] * (many - 1) + [size - k * (many - 1)], [size // 2, size - size // 2], [k, size - k]]
+    for quotas in wholes:
+        kept = np.zeros((len(quotas), max(quotas)), np.int32)
+        if _regroup.anew(data, cluster.members, np.array(quotas, np.int64), seeds, kept, longest) >= 0:
+            break
+    else:
+        return []
+    xc, xa, tc, ta = (np.zeros(longest, np.int32) for _ in range(4))
+    rows = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    M, row = np.empty((longest + 1, longest + 1), np.int64), np.empty(longest + 1, np.int64)
+    found = []
+    for quota, taken in zip(quotas, kept, strict=True):
+        members, left = taken[:quota].copy(), np.empty(quota, np.int32)
+        if quota < 2 * k:
+            m, saved = _improve.best_build(data, members, xc, xa, tc, ta, left, M, row, *rows)
+        else:
+            m, saved = _improve.build(data, members, 0, xc, xa, left, M, row, *rows)
+        better = saved > searching.worth_of(p, cluster)
+        codes, ages = (xc[:m].copy(), xa[:m].copy()) if better else (cluster.codes, cluster.ages)
+        found.append(Cluster(members, codes, ages))
+    return found
 
 
 class Joiner:
@@ -301,7 +254,7 @@ class Joiner:
 
     def __init__(self, records: Records, space: Space) -> None:
         self.problem = problem.make(records.offsets, records.codes, records.ages, space, 2)
-        self.data = data_of(self.problem)
+        self.data = searching.data_of(self.problem)
         self.entry = np.empty(len(records), np.int32)
         sizes = np.diff(self.problem.record_offsets)
         self.entry[self.problem.records] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -322,7 +275,4 @@ class Joiner:
 
     def saving(self, group: Group) -> int:
         """Σ s of the published pairs."""
-        p = self.problem
-        return int(
-            p.codes.gain[group.codes].astype(np.int64).sum() + p.ages.gain[group.ages].astype(np.int64).sum()
-        )
+        return searching.worth_of(self.problem, group)
