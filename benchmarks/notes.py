@@ -6,6 +6,7 @@ python benchmarks/notes.py
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -27,10 +28,10 @@ def texts(count: int) -> list[str]:
     plan = NotePlan(patients=3 * count, notes=3 * count, split="held-out", seed=1)
     words: list[str] = []
     for note in synthetic_notes(plan):
-        words += note.annotated.text.split(" ")
+        words += re.findall(r"\S+\s*", note.annotated.text + " ")
         if len(words) >= count * WORDS:
             break
-    return [" ".join(words[i : i + WORDS]) for i in range(0, count * WORDS, WORDS)]
+    return ["".join(words[i : i + WORDS]).strip() for i in range(0, count * WORDS, WORDS)]
 
 
 def rate(work: Work, notes: pa.Table) -> float:

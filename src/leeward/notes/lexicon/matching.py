@@ -127,7 +127,7 @@ class TermMatcher:
             self._automaton.make_automaton()
         self._deletes = _deletes(self._symbols) if typos else {}
 
-    @property
+    @cached_property
     def vocabulary(self) -> frozenset[str]:
         """Every folded word that occurs in a term."""
         return frozenset(self._symbols)

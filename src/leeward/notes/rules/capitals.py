@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _WORD = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž](?:[\w'’-]*[^\W_]|(?:\.[A-Z])*\.)?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
-@dataclass(frozen=True)
-class Capital:
+class Capital(NamedTuple):
     """A capitalised word, without a possessive `'s`; `low` is in lower case, without points."""
 
     start: int
@@ -21,7 +20,7 @@ class Capital:
     @property
     def initial(self) -> bool:
         """Whether it is one letter, with or without a point."""
-        return len(self.word.rstrip(".")) == 1
+        return len(self.word) == 1 or (len(self.word) == 2 and self.word[1] == ".")
 
 
 def find(text: str) -> list[Capital]:

@@ -140,7 +140,7 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
         if name and _speaks(text, low, capitals, i, name):
             yield name
             past = i + len(name) - 1
-        elif name and (credited := _credited(text, capitals, i)):
+        elif name and (credited := _credited(text, capitals, i, name)):
             yield credited
             past = i + len(credited) - 1
 
@@ -286,9 +286,11 @@ def _comma_first(text: str, capitals: Sequence[Capital], i: int) -> bool:
     return gap(text, last, capitals[i]) == ", " and last.low not in NO_NAME and last.low not in CITIES
 
 
-def _credited(text: str, capitals: Sequence[Capital], i: int) -> tuple[Capital, ...]:
+def _credited(
+    text: str, capitals: Sequence[Capital], i: int, begun: tuple[Capital, ...]
+) -> tuple[Capital, ...]:
     """A name before its credentials: `Jane Roe, M.D.`, `Roe, Jane A., RN`."""
-    name = list(_from(text, capitals, i))
+    name = list(begun)
     following = i + len(name)
     if following < len(capitals) and gap(text, capitals[following - 1], capitals[following]) == ", ":
         more = _from(text, capitals, following)
