@@ -29,6 +29,7 @@ from leeward.queries.accounting import micro
 from leeward.queries.answering import Desk, Question, answered
 from leeward.queries.index import Index
 from leeward.queries.query import Query
+from leeward.queries.vocabulary import Terms
 
 TREE = Path(__file__).resolve().parents[2]
 ONE_IN_A_MILLION = 1e-6
@@ -265,8 +266,14 @@ def test_refusals_do_not_depend_on_the_data(tmp_path: Path) -> None:
 
 def test_refusals_catch_a_vocabulary_from_the_data(tmp_path: Path) -> None:
     """Planted: terms are what the notes hold."""
-    found = [reactions(desk_of(notes, tmp_path / name, terms=None)) for name, notes in NEIGHBOURS.items()]
+    held = {name: Terms(tuple(notes["terms"].explode().unique())) for name, notes in NEIGHBOURS.items()}
+    found = [reactions(desk_of(n, tmp_path / name, terms=held[name])) for name, n in NEIGHBOURS.items()]
     assert found[0] != found[1]
+
+
+def test_refusals_do_not_depend_on_the_data_without_a_vocabulary_either(tmp_path: Path) -> None:
+    found = [reactions(desk_of(notes, tmp_path / name, terms=None)) for name, notes in NEIGHBOURS.items()]
+    assert all(each == found[0] for each in found)
 
 
 def test_refusals_catch_the_papers_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
