@@ -25,8 +25,8 @@ from leeward.notes.generator import (
 )
 from leeward.notes.generator.dice import Dice
 from leeward.notes.generator.draft import Draft, mistype
+from leeward.notes.generator.ordinary import EPONYMS, ORDINARY
 from leeward.notes.generator.people import pool
-from leeward.notes.generator.slots import EPONYMS, ORDINARY
 from leeward.notes.generator.terms import Terms
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.concepts import concept
@@ -126,7 +126,7 @@ def test_words_that_name_nobody_are_no_health_terms() -> None:
     assert "Rate" in ORDINARY
     left = Terms.of(lexicon).without(ORDINARY)
     assert "Rate" not in left and len(left) == len(ORDINARY) - 1
-    assert not {*ORDINARY, *EPONYMS.split()} & {*pool("training").male, *pool("training").female}
+    assert not {*ORDINARY, *EPONYMS} & {*pool("training").male, *pool("training").female}
 
 
 def test_patients_keep_their_identity_over_notes() -> None:

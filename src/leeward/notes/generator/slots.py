@@ -17,6 +17,7 @@ from leeward.notes.generator.case import (
 )
 from leeward.notes.generator.dice import Dice
 from leeward.notes.generator.draft import Draft
+from leeward.notes.generator.ordinary import EPONYMS, JOBS, ORDINARY, VERBS
 from leeward.notes.generator.people import Pool
 from leeward.notes.generator.terms import Terms
 
@@ -316,66 +317,12 @@ def _case_number(scene: Scene, dice: Dice) -> str:
     )
 
 
-_ORDINARY = (
-    "Access Activity Advance Airway Ambulation Arrival Assist Attention Awake Balance Bath Bed Belongings "
-    "Benefits Bilateral Body Bowel Breakfast Breast Capacity Cardiac Care Catheter Cause Central Change Check "
-    "Chest Choice Clear Clinical Coarse Code Color Comfort Compliance Compression Consent Consider Contrast "
-    "Cooperation Count Course Daily Decision Deep Definite Degree Delivery Dental Depth Diet Difficulty Dinner "
-    "Direct Discussion Disposition Distal Dose Drainage Dressing Duration Early Education Effort Elective "
-    "Elevation Energy Enough Entire Episode Equal Every Except Exercise Expect Extension External Eye Face Few "
-    "Final Finger First Flat Flexion Floor Fluid Focal Food Foot Four Frequent Full Function Gait Given "
-    "Glasses Goal Good Gradual Grip Growth Habits Hand Head Hearing Heart Heat Heavy High Hold Home Hopes Ice "
-    "Immediate Improvement Incision Increase Initial Injection Inner Inspection Intact Intake Intensity "
-    "Interval Isolated Joint Knee Large Late Lateral Left Length Level Light Limb Limited Line Little Liver "
-    "Local Long Loss Low Lower Lunch Lung Main Many Meals Medial Medication Memory Mental Mild Minimal Minor "
-    "Mobility Moderate Mood Most Motion Motor Mouth Mucosa Muscle Nails Narrow Neck Nerve Nevertheless New "
-    "Next Night Noise Normal Nose Note Numerous Nutrition Occasional Office Oral Other Outcome Outer Overall "
-    "Oxygen Pace Partial Peak Pedal Pelvis Perfusion Peripheral Physical Pillow Plain Poor Position Positive "
-    "Posture Power Prescription Pressure Prevention Previous Primary Prior Privacy Procedure Profile Prognosis "
-    "Progress Proximal Pupils Quality Quiet Range Rate Reaction Recent Recommend Recovery Red Reduced Reflexes "
-    "Regular Relief Repeat Reports Rest Rhythm Right Risk Room Routine Safety Same Scalp Second Secretions "
-    "Sensation Serum Several Severe Shoulder Simple Single Site Sitting Skin Slight Small Soft Some Sounds "
-    "Speech Spine Stable Standing Steady Strength Strong Subjective Sudden Superior Supine Support Surface "
-    "Symmetric Systolic Teaching Therapy Thickness Third Three Throat Time Tolerating Tone Tongue Topical "
-    "Total Touch Transfer Transport Treatment Trial Two Typical Unable Underlying Unremarkable Until Upper "
-    "Urgent Usual Valve Vascular Vein Vision Vital Voice Volume Walking Warm Water Weight While Wide Within "
-    "Work Worse Wrist Yearly Yellow Younger Zero"
-)
-ORDINARY = tuple(_ORDINARY.split())
-"""Words that begin a sentence or a heading and name nobody."""
-
-
-EPONYMS = (
-    "Babinski Kernig Brudzinski Murphy McBurney Rovsing Homan Hoffmann Trendelenburg Glasgow Braden Norton "
-    "Karnofsky Gleason Hickman Broca Wells Ranson Mallampati Snellen Ishihara Gram Coombs Papanicolaou "
-    "Valsalva Heimlich Epley Kegel Trousseau Kussmaul Wernicke"
-)
-_EPONYMS = tuple(EPONYMS.split())
-"""People of medicine's past in names of signs, scores and devices: not identities."""
-
-
 def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(scene.terms.without(_EPONYMS)))
-
-
-_JOBS = (
-    "Engineer Accountant Farmer Lawyer Cook Secretary Janitor Musician Plumber Salesman Waitress Carpenter "
-    "Programmer Librarian Cashier Journalist Photographer Pilot Soldier Barber Baker Tailor Welder Miner "
-    "Realtor Bookkeeper"
-)
-JOBS = tuple(_JOBS.split())
-
-_VERB_LIST = (
-    "asked walked slept vomited fell cried returned arrived agreed declined tolerated needed wanted smiled "
-    "used missed coughed drank ate stopped started improved worsened remained felt took tried moved turned "
-    "waited joined changed accepted finished signed understood continued complained explained followed kept "
-    "liked made met opened went"
-)
-_VERBS = tuple(_VERB_LIST.split())
+    draft.put(dice.pick(scene.terms.without(EPONYMS)))
 
 
 def _verb(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(_VERBS))
+    draft.put(dice.pick(VERBS))
 
 
 def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:

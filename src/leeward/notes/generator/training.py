@@ -6,93 +6,10 @@ A bank is a list of lines; `{slot}` is filled by `slots.py`. Signs before a heal
 
 from __future__ import annotations
 
+from leeward.notes.generator import ordinary
+
 BANKS: dict[str, str] = {
-    "prose": """
-We talked for a long time about what to expect over the next few weeks.
-He was asked to bring all of his bottles and papers to the next appointment.
-She enjoys reading, gardening and long walks with her dog.
-The patient was counselled about diet, exercise and safe lifting at home.
-All questions were answered, and the patient agrees with this plan.
-He was advised to drink plenty of water and to rest for a few days.
-I reviewed the records from the last admission with the patient today.
-The risks and benefits of the procedure were explained in plain words.
-He will keep a diary of his meals and bring it along.
-The edges are even, and everything is dry and intact.
-She lives alone in a house with stairs and uses the bus for shopping.
-There was good {=range of motion} of both arms and legs.
-Instructions were given for the use of ice, heat and rest.
-The patient understands the need for further follow up as needed.
-He plays cards with his friends on most evenings.
-Left side is equal to the right side in size and strength.
-The image quality was limited by motion of the patient.
-The {=scan} was performed with a standard protocol and compared with the prior study.
-Sections through the upper portion show normal tissue of both sides.
-She was seen by the team in the morning and again before lunch.
-The patient was prepared and draped in the usual sterile fashion.
-A small opening was made over the middle portion of the area.
-He tolerated this well and returned to the recovery area in stable condition.
-The patient prefers to wait and see how things go with the new routine.
-For the time being we will go on as before.
-It was a pleasure to take part in the care of this patient.
-The family would like to proceed with the home visit next month.
-Results of the last visit were reviewed in detail with him.
-The {=examination} of the skin, the head and the neck was within normal limits.
-He denies any changes in his work, his habits or his home life.
-The patient has had no change in routine since the last visit.
-She will call the office with any new questions or problems.
-Both knees are equal in shape; strength is five out of five.
-The lungs are resonant, and the heart has a regular rate and rhythm.
-He drinks two cups of coffee a day and eats out once a week.
-The procedure was done with the help of an interpreter.
-She would like to try a more conservative approach to begin with.
-Plan of care was discussed at length with the team and the patient.
-The chart was reviewed for any previous evaluation of this area.
-He is to return for further evaluation and treatment as planned.
-Vision with correction is good in both eyes.
-Time spent face to face was thirty minutes, more than half of it for teaching.
-The patient is a reliable historian and comes with a list of his medications.
-We recommend regular sleep, a balanced diet and daily exercise.
-Use of the new device was shown and practiced today.
-He has one dog and two cats and likes to fish.
-The tissue is soft and pink, with a smooth and shiny surface.
-No further treatment of this area is needed for now.
-The patient was encouraged to be active and to go on with her lessons.
-She asked about the cost of the test and about her insurance coverage.
-Overall the patient is doing well on the present dose.
-Nothing new: continue as before without changes.
-Head: even and round. Neck: supple, midline. Skin: warm and dry.
-General: pleasant, well dressed, in good spirits. Speech: clear.
-""",
-    "filler": """
-{Word} unchanged.
-{Word} and {Word} reviewed with the patient.
-{Word} as before, {Word} improved.
-{Word} {Word} within limits.
-{Word}: none. {Word}: good.
-{Word} is planned, and {Word} was explained in detail.
-{Word} on the {side} is noted.
-{Word} for {days} days, then as needed.
-We talked about {Word} and about the next steps.
-Normal {Word} and {Word}, without changes since last time.
-{Word}, {Word} and {Word} were considered.
-Please see the {Word} {Word} form.
-Grade {days} of 10 today. {Word} at baseline.
-{Word} by phone was offered; {Word} declined.
-The {Word} Scale was {n}, {Word} Index {value}.
-{Word} #{days} closed. {Word} No. {days} open.
-{Word} level {value}, {Word} {n}%.
-A {Word} test will follow in {days} weeks.
-{Word} score {n} of 100; {Word} ratio {value}.
-{Word} {days}/10, {Word} {days}+ on the {side}.
-Positive {Eponym} sign. {Eponym} negative.
-{Eponym} score {n}, {Eponym} scale {days}.
-{Eponym}'s sign was absent on the {side}; {Eponym} maneuver done.
-{Word} improved since {year}. {Word} last done in {year}.
-In {year} and {year} {Word} was normal; none since.
-{=temp} {temperature}, max {temperature} overnight. Level {n}%.
-Post-op {Word} on day {days}; follow-up {Word}, re-check {n}-hour {Word}.
-Our {Word} team and the community clinic were informed by email.
-""",
+    **ordinary.BANKS,
     "identity": """
 Patient Name: {patient}
 Name: {patient}
