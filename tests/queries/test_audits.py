@@ -266,7 +266,9 @@ def test_refusals_do_not_depend_on_the_data(tmp_path: Path) -> None:
 
 def test_refusals_catch_a_vocabulary_from_the_data(tmp_path: Path) -> None:
     """Planted: terms are what the notes hold."""
-    held = {name: Terms(tuple({t for row in notes["terms"] for t in row})) for name, notes in NEIGHBOURS.items()}
+    held = {
+        name: Terms(tuple({t for row in notes["terms"] for t in row})) for name, notes in NEIGHBOURS.items()
+    }
     found = [reactions(desk_of(n, tmp_path / name, terms=held[name])) for name, n in NEIGHBOURS.items()]
     assert found[0] != found[1]
 
