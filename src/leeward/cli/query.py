@@ -202,7 +202,10 @@ def _lines(answer: Answer, desk: Desk) -> list[str]:
     plan = answer.plan
     unit = {"patient": "patient", "note": desk.index.meta.row}
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
-    lines = [plan.query.canonical()]
+    called = [
+        f"{name} ({label})" for name in plan.query.terms if (label := desk.index.terms.shown(name)) != name
+    ]
+    lines = [plan.query.canonical(), *([f"  {', '.join(called)}"] if called else [])]
     for name, value in zip(names, answer.values, strict=True):
         if value is None:
             lines.append(f"  {name}hidden: the noisy count is below {answer.threshold}")
