@@ -19,7 +19,6 @@ WITHOUT_DATA = (
     "condensation.py",
     "queries.py",
     "charged_queries.py",
-    "notes.py",
 )
 WITH_DATA = (
     "check_vocabulary.py",
@@ -30,6 +29,7 @@ WITH_DATA = (
     "study_visits.py",
     "study_condensation.py",
     "study_trajectories.py",
+    "notes.py",
     "study_notes.py",
     "study_queries.py",
 )

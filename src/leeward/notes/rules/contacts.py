@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from leeward.notes.spans import Span
 
@@ -17,6 +17,10 @@ URL = re.compile(
 IP4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]\d)")
 IP6 = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
 MAC = re.compile(r"\b[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}\b")
+
+_DOMAINS = (".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io")
+REACH = 80
+"""Characters before a sign such as @ in which an address may begin."""
 
 _PHONE = re.compile(
     r"(?:\+\d{1,3}[\s.-]?(?:\(0?\d{1,4}\)[\s.-]?)?\d{1,4}(?:[\s.-]?\d{2,4}){1,4}"
@@ -37,10 +41,10 @@ _SAID = re.compile(
 def find(text: str, low: str) -> Iterator[Span]:
     """Spans of every kind of contact."""
     if "@" in text or "(at)" in low or "[at]" in low:
-        for match in EMAIL.finditer(text):
+        for match in _around(EMAIL, text, low, ("@", "(at)", "[at]")):
             yield Span(*match.span(), "EID", "email", source="rules")
     if "." in text and ("www" in low or "://" in text or _has_domain(low)):
-        for match in URL.finditer(text):
+        for match in _around(URL, text, low, ("://", "www.", *_DOMAINS)):
             if text[match.start() - 1 : match.start()] != "@":
                 yield Span(*match.span(), "EID", "url", source="rules")
     yield from _addresses(text)
@@ -48,7 +52,30 @@ def find(text: str, low: str) -> Iterator[Span]:
 
 
 def _has_domain(low: str) -> bool:
-    return any(end in low for end in (".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io"))
+    return any(end in low for end in _DOMAINS)
+
+
+def _around(pattern: re.Pattern[str], text: str, low: str, signs: Iterable[str]) -> Iterator[re.Match[str]]:
+    """The matches of a pattern in the lines' parts around some signs, ascending, each once."""
+    places = sorted(m for sign in signs for m in _places(low, sign))
+    past = 0
+    for place in places:
+        if place < past:
+            continue
+        start = max(past, place - REACH)
+        while start < place and start > past and not text[start - 1].isspace():
+            start += 1
+        for match in pattern.finditer(text, start, place + 2 * REACH):
+            yield match
+            past = match.end()
+        past = max(past, place + 1)
+
+
+def _places(low: str, sign: str) -> Iterator[int]:
+    place = low.find(sign)
+    while place >= 0:
+        yield place
+        place = low.find(sign, place + 1)
 
 
 def _addresses(text: str) -> Iterator[Span]:
