@@ -137,14 +137,13 @@ def _round(state: State, clock: Clock, stamp: int, done: Progress) -> int:
     near = state.neighbours()
     k, longest, since = state.k, state.problem.longest, stamp - 1
     shared = (*state.arrays, state.changed)
+    without = state.without()  # once, before threads share it
 
     def regroup(triples: Ints) -> int:
         return int(_regroup.regroup(state.data, triples, k, *shared, stamp, since, longest))
 
     def exchange(pairings: Ints) -> int:
-        return int(
-            _improve.exchange(state.data, pairings, k, *shared, stamp, since, longest, *state.without())
-        )
+        return int(_improve.exchange(state.data, pairings, k, *shared, stamp, since, longest, *without))
 
     regrouped = state.in_turn(clock, _triples(near), regroup)
     state.fresh[state.changed >= since] = False
