@@ -96,6 +96,14 @@ def test_contract_of_the_files(tmp_path, hierarchy):
         {"ages": "hipaa"},
         {"improve": True, "improve_rounds": 2},
         {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2},
+        {
+            "payload": ("sex",),
+            "sensitive_column": "sex",
+            "diversity": 2,
+            "improve": True,
+            "improve_rounds": 2,
+        },
+        {"sensitive": ("a",), "diversity": 2, "improve": True, "partition": 60},
         {"sensitive": ("a",), "diversity": 2},
         {"policy": "hierarchy:1", "widest_age": 8},
         {"partition": 40},
@@ -121,6 +129,37 @@ def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
         for name in ("watched", "alone")
     )
     assert watched.equals(alone)
+
+
+def test_diverse_groups_are_improved_and_stay_diverse(tmp_path, hierarchy):
+    wanted = {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2}
+    total = []
+    for improve in (False, True):
+        method = Trajectories(k=4, hierarchy=hierarchy, improve=improve, **wanted)
+        result = workflow.protect(cohort(), method, tmp_path / str(improve), seed=1, threads=2)
+        assert result.verification.passed
+        total.append(result.measures["loss"]["total"])
+        data = result.release.share / "data"
+        pairs = pl.read_parquet(data / "trajectories.parquet").group_by("record", maintain_order=True)
+        shown = pairs.agg(pl.concat_str("code", "age", separator="@").str.join(" ").alias("shown"))
+        people = pl.read_parquet(data / "records.parquet").join(shown, on="record", how="left")
+        sizes = people.group_by("shown").agg(
+            pl.len().alias("size"), pl.col("sex").value_counts().struct.field("count").max().alias("most")
+        )
+        assert (sizes["size"] >= 4).all() and (2 * sizes["most"] <= sizes["size"]).all()
+    assert total[1] < total[0]
+
+
+def test_the_custodian_is_told_when_the_clock_cut_the_search_short(tmp_path, hierarchy):
+    short = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, improve=True, improve_seconds=1e-9)
+    assert short.measures["method"]["search"]["cut_short"] == 1
+    told = [each["message"] for each in short.measures["notices"] if each["kind"] == "method"]
+    assert any("cut short by `improve_seconds`" in message for message in told)
+    long = workflow.protect(
+        cohort(), Trajectories(k=4, hierarchy=hierarchy, improve=True), tmp_path / "long", seed=1, threads=2
+    )
+    assert long.measures["method"]["search"]["cut_short"] == 0
+    assert not any("cut short" in each["message"] for each in long.measures["notices"])
 
 
 def test_sensitive_codes_are_never_published_alone(tmp_path, hierarchy):

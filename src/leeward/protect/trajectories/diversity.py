@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.errors import GuaranteeUnreachable
-from leeward.protect.trajectories.run import Group
+from leeward.protect.trajectories.run import Group, Records
+from leeward.protect.trajectories.space import Space
 
 Ints = NDArray[np.int32]
 
@@ -31,6 +32,22 @@ def require_reachable(values: Ints, diversity: int) -> None:
 def is_diverse(members: NDArray[np.int64], values: Ints, diversity: int) -> bool:
     """Whether no value makes up more than 1/ℓ of the members."""
     return max(Counter(values[members].tolist()).values()) * diversity <= len(members)
+
+
+def made_diverse(
+    groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int
+) -> list[Group]:
+    """The groups of these records, those that are too small or one-sided merged into others."""
+    from leeward.protect.trajectories import improvement
+
+    assert records.group is not None  # for the types: the diversity of a column was asked for
+    values = records.group
+    if all(len(g.members) >= k and is_diverse(g.members, values, diversity) for g in groups):
+        return list(groups)
+    joiner = improvement.Joiner(records, space)
+    return repaired(
+        groups, values, diversity, k, joiner.joined, lambda group: joiner.saving(group) * len(group.members)
+    )
 
 
 def repaired(

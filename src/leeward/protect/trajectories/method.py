@@ -50,8 +50,8 @@ class Trajectories:
     odd_ages
         Rows without an age inside the hierarchy: `refuse` them, or `leave out` with their row numbers told.
     improve, improve_rounds, improve_seconds
-        Local search after clustering, at most so many rounds and seconds (what the clock cuts short differs
-        from run to run; the custodian is told).
+        Local search after clustering, at most so many rounds and seconds in all, on all threads (what the clock
+        cuts short differs from run to run; the custodian is told). Keeps groups diverse.
     partition
         Largest number of records clustered at once; 0: all at once.
     payload
@@ -106,8 +106,6 @@ class Trajectories:
             raise BadInput(f"`diversity` must be at most k = {self.k} for a column; got {self.diversity}.")
         if self.sensitive_column is not None and self.sensitive_column not in self.payload:
             raise BadInput("`sensitive_column` must be one of the `payload` columns.")
-        if self.improve and self.sensitive_column is not None:
-            raise BadInput("`improve` does not keep groups diverse in a column; leave out one of the two.")
         if self.widest_age is not None and self.widest_age < 1:
             raise BadInput(f"`widest_age` must be at least 1 year; got {self.widest_age}.")
         if any(name in RESERVED for name in self.payload):
@@ -160,6 +158,7 @@ class Trajectories:
         facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
         facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
         facts |= wording.facts_of(groups, records, spaces)
+        notices += wording.search_notices(facts)
         listed = wording.common_nodes(tree, records, self.k) if found_in_data else None
         if listed is not None:
             hidden = tree.n_leaves - int(listed[tree.leaves].sum())
@@ -228,7 +227,7 @@ class Trajectories:
         return of_leaf
 
     def _groups(self, records: Records, spaces: Space, engine: Engine) -> tuple[list[Group], dict[str, Any]]:
-        from leeward.protect.trajectories import run
+        from leeward.protect.trajectories import diversity, improvement, run
 
         settings = run.Settings(
             self.k,
@@ -237,39 +236,32 @@ class Trajectories:
             self.improve,
             self.improve_rounds,
             self.improve_seconds,
+            diversity=self.diversity if self.sensitive_column and self.diversity else 0,
         )
         if records.group is not None and self.diversity is not None:
-            from leeward.protect.trajectories import diversity
-
             diversity.require_reachable(records.group, self.diversity)
         parts = ceil(len(records) / self.partition) if self.partition else 1
         facts: dict[str, Any] = {"partitions": 1}
+        searched: list[improvement.Progress] = []
         if parts == 1 and engine.name == "local":
-            groups = run.clustered(records, spaces, settings, engine.threads, run.said_by(engine))
+            groups = run.clustered(
+                records, spaces, settings, engine.threads, run.said_by(engine), searched=searched
+            )
         elif parts == 1:
-            groups = run.in_parts(records, np.zeros(len(records), np.int32), spaces, settings, engine)
+            groups = run.in_parts(
+                records, np.zeros(len(records), np.int32), spaces, settings, engine, searched
+            )
         else:
             part = run.describe_parts(records, spaces, self.partition)
-            groups = run.in_parts(records, part, spaces, settings, engine)
+            groups = run.in_parts(records, part, spaces, settings, engine, searched)
             facts["partitions"] = int(part.max()) + 1
             facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
         if records.group is not None:
-            groups = self._diverse(records, groups, spaces)
+            assert self.diversity is not None  # for the types: goes with the column
+            groups = diversity.made_diverse(groups, records, spaces, self.diversity, self.k)
+        if self.improve:
+            facts["search"] = wording.search_of(searched, facts["partitions"])
         return groups, facts
-
-    def _diverse(self, records: Records, groups: list[Group], spaces: Space) -> list[Group]:
-        from leeward.protect.trajectories import diversity, improvement
-
-        assert records.group is not None and self.diversity is not None  # for the types: asked for
-        joiner = improvement.Joiner(records, spaces)
-        return diversity.repaired(
-            groups,
-            records.group,
-            self.diversity,
-            self.k,
-            joiner.joined,
-            lambda g: joiner.saving(g) * len(g.members),
-        )
 
     def _payload(self, cohort: Cohort, lens: Lens) -> pl.DataFrame | None:
         """The payload of each record, in the order of the lens."""

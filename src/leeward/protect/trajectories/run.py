@@ -11,10 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.protect.trajectories import clustering, partitioning, problem
+from leeward.protect.trajectories.clustering import Cluster
+from leeward.protect.trajectories.problem import Problem
 from leeward.protect.trajectories.space import Space
 
 if TYPE_CHECKING:
     from leeward.engine import Engine
+    from leeward.protect.trajectories.improvement import Progress
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -76,6 +79,7 @@ class Settings:
     rounds: int = 0
     seconds: float = 0.0
     realign: bool = False
+    diversity: int = 0
 
 
 def clustered(
@@ -85,8 +89,13 @@ def clustered(
     threads: int,
     say: Callable[[str], None] | None = None,
     part: str = "",
+    searched: list[Progress] | None = None,
 ) -> list[Group]:
-    """All records as one partition. `say` hears how far the local search is; `part` names this one."""
+    """All records as one partition. `say` hears how far the local search is; `part` names this one; `searched` gets
+    what the search did.
+
+    With `improve` and a diversity, groups are made diverse first, as far as these records allow, and stay so.
+    """
     p = problem.make(records.offsets, records.codes, records.ages, space, settings.k, records.group)
     clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most)
     if settings.realign and not settings.improve:
@@ -97,11 +106,40 @@ def clustered(
         from leeward.protect.trajectories import improvement
 
         tell = None if say is None else _spoken(say, part, settings.rounds)
+        done = improvement.Progress()
+        if settings.diversity:
+            clusters = _diverse(p, clusters, records, space, settings)
         clusters = improvement.improved(
-            p, clusters, settings.k, settings.rounds, settings.seconds, threads, tell=tell
+            p,
+            clusters,
+            settings.k,
+            settings.rounds,
+            settings.seconds,
+            threads,
+            done,
+            tell,
+            settings.diversity,
         )
+        if searched is not None:
+            searched.append(done)
     members = clustering.record_members(p, clusters)
     return [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
+
+
+def _diverse(
+    p: Problem, clusters: list[Cluster], records: Records, space: Space, settings: Settings
+) -> list[Cluster]:
+    from leeward.protect.trajectories import diversity
+
+    assert records.group is not None  # for the types: the diversity of a column was asked for
+    if int(np.bincount(records.group).max()) * settings.diversity > len(records):
+        return clusters  # a part by itself need not be diverse; the whole is repaired at the end
+    members = clustering.record_members(p, clusters)
+    groups = [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
+    entry = np.empty(len(records), np.int32)
+    entry[p.records] = np.repeat(np.arange(len(p), dtype=np.int32), np.diff(p.record_offsets))
+    groups = diversity.made_diverse(groups, records, space, settings.diversity, settings.k)
+    return [Cluster(entry[group.members], group.codes, group.ages) for group in groups]
 
 
 def _spoken(say: Callable[[str], None], part: str, rounds: int) -> Callable[[int, float, float], None]:
@@ -115,11 +153,19 @@ def _spoken(say: Callable[[str], None], part: str, rounds: int) -> Callable[[int
     return tell
 
 
-def in_parts(records: Records, part: Ints, space: Space, settings: Settings, engine: Engine) -> list[Group]:
+def in_parts(
+    records: Records,
+    part: Ints,
+    space: Space,
+    settings: Settings,
+    engine: Engine,
+    searched: list[Progress] | None = None,
+) -> list[Group]:
     """Each part by itself, on the engine; groups in the order of their parts.
 
     With more than one part, each cluster is then published from its best starting member, which gives back some of
-    what the cuts cost; one part alone stays the exact answer of MDAV.
+    what the cuts cost; one part alone stays the exact answer of MDAV. The seconds of the local search are shared out
+    among the parts; `searched` gets what it did, if the work is done on this machine.
     """
     import polars as pl
 
@@ -131,14 +177,12 @@ def in_parts(records: Records, part: Ints, space: Space, settings: Settings, eng
     frame = pl.DataFrame(columns).with_columns(
         _lists("codes", records.codes, records.offsets), _lists("ages", records.ages, records.offsets)
     )
-    settings = replace(settings, realign=bool(part.max() > 0))
-    table = engine.map_groups(
-        frame,
-        "part",
-        _kernel(space, settings, records.group is not None, said_by(engine)),
-        SCHEMA,
-        ["record"],
-    )
+    parts = int(part.max()) + 1
+    share = min(1.0, engine.threads / parts)
+    settings = replace(settings, realign=parts > 1, seconds=settings.seconds * share)
+    here = searched if engine.name == "local" else None
+    kernel = _kernel(space, settings, records.group is not None, said_by(engine), here)
+    table = engine.map_groups(frame, "part", kernel, SCHEMA, ["record"])
     return groups_of(table)
 
 
@@ -156,7 +200,11 @@ def _lists(name: str, values: Ints, offsets: Longs) -> Any:
 
 
 def _kernel(
-    space: Space, settings: Settings, grouped: bool, say: Callable[[str], None] | None
+    space: Space,
+    settings: Settings,
+    grouped: bool,
+    say: Callable[[str], None] | None,
+    searched: list[Progress] | None,
 ) -> Callable[[pa.Table], pa.Table]:
     def kernel(table: pa.Table) -> pa.Table:
         codes = table.column("codes").combine_chunks()
@@ -169,7 +217,7 @@ def _kernel(
             table.column("group").to_numpy().astype(np.int32) if grouped else None,
         )
         part = int(table.column("part")[0].as_py())
-        groups = clustered(records, space, settings, 1, say, f" part {part + 1}")
+        groups = clustered(records, space, settings, 1, say, f" part {part + 1}", searched)
         return table_of(groups, table.column("record").to_numpy(), part)
 
     return kernel

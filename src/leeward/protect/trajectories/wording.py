@@ -16,6 +16,7 @@ from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
+    from leeward.protect.trajectories.improvement import Progress
     from leeward.protect.trajectories.method import Trajectories
 
 ATTACKER = (
@@ -180,6 +181,34 @@ def facts_of(groups: Sequence[Group], records: Records, spaces: Space) -> dict[s
         "empty_records": int(sizes[published == 0].sum()),
         "examples": _examples(groups, spaces),
     }
+
+
+def search_of(searched: Sequence[Progress], parts: int) -> dict[str, Any]:
+    """What the local search did; of parts that ran on other machines nothing is known."""
+    return {
+        "parts": parts,
+        "known_parts": len(searched),
+        "cut_short": sum(each.stopped_by_clock for each in searched),
+        "rounds": max((each.rounds for each in searched), default=0),
+    } | {
+        name: sum(getattr(each, name) for each in searched)
+        for name in ("splits", "swaps", "regrouped", "dissolved", "realigned")
+    }
+
+
+def search_notices(facts: dict[str, Any]) -> list[str]:
+    """A sentence if the clock may have cut the search short: then another run gives other groups."""
+    found = facts.get("search")
+    if not found:
+        return []
+    other = "another run may give other groups and a slightly different loss."
+    if found["cut_short"]:
+        where = "" if found["parts"] == 1 else f" in {found['cut_short']:,} of {found['parts']:,} parts"
+        rounds = f"after {found['rounds']} rounds at most"
+        return [f"The local search was cut short by `improve_seconds`{where}, {rounds}: {other}"]
+    if found["known_parts"] < found["parts"]:
+        return [f"The local search ran on other machines; where `improve_seconds` cut it short, {other}"]
+    return []
 
 
 def _examples(groups: Sequence[Group], spaces: Space) -> list[dict[str, Any]]:
