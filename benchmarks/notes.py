@@ -103,9 +103,9 @@ def main() -> None:
                 rate_of = f"{size / run.wall:,.0f}"
                 grown.append((f"{size:,}", mode, threads, f"{run.wall:.1f}", rate_of, f"{run.peak:.0f}"))
     heads = ("members", *(f"notes a second, {name}" for name in sets))
-    body = f"""Texts of {WORDS} words, cut from held-out synthetic notes, dense with identities and terms, and from MTSamples.
-The kernel does everything that a note needs: members, ensemble, ConText, the row of the table, the text with surrogates;
-one core, processor seconds, best of three.
+    body = f"""Texts of {WORDS} words, cut from held-out synthetic notes, dense with identities and terms, and from
+MTSamples. The kernel does everything that a note needs: members, ensemble, ConText, the row of the table, the text
+with surrogates; one core, processor seconds, best of three.
 
 {table(heads, speeds)}
 
