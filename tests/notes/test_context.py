@@ -59,6 +59,11 @@ def said(text: str, category: str = "disease") -> str:
         ("His father died of [myocardial infarction] at 52.", "f"),
         ("Mother with [breast cancer], patient has [asthma].", "f -"),
         ("No family history of [cancer].", "fn"),
+        ("[Asthma] (mother), [gout] (father and uncle).", "f f"),
+        ("ROS: [fever] (-), [cough] (negative), [rash] (possible).", "n n u"),
+        ("We are thinking of [gout] vs [pseudogout].", "u u"),
+        ("No improvement of [cough].", "-"),
+        ("[Croup] as a toddler, outgrew [eczema].", "p p"),
         # who brings or speaks is not ill by that
         ("Brought in by his wife for [fever].", "-"),
         ("Mother reports [fever] and [cough].", "- -"),

@@ -19,7 +19,8 @@ PSEUDO = phrases(
     present illness, social history, medical history, review of systems, rule out sheet, without further, nothing
     makes, no way, questions answered, all questions, if any, i suggest, we suggest, i would suggest, we would
     suggest, no improvement in, no better, no relief, not relieved, not improved, not controlled, not well
-    controlled, poorly controlled, not resolved, not completely resolved, did not resolve, has not resolved"""
+    controlled, poorly controlled, not resolved, not completely resolved, did not resolve, has not resolved, no
+    improvement of, no improvement with, no resolution of"""
 )
 
 NEGATED_BEFORE = phrases(
@@ -51,7 +52,8 @@ NEGATED_AFTER = phrases(
     appreciated, is absent, was absent, are absent, were absent, absent, denied, denies, free, is denied, are
     denied, was denied, were denied, has been excluded, was excluded, excluded, not demonstrated, not evident, not
     observed, not reported, is not present, are not present, were not present, declined, not visualized, refused,
-    not done, was not done, not performed"""
+    not done, was not done, not performed, (-), [-], (neg), (negative), (denied), (denies), (absent), (none), (ruled
+    out)"""
 )
 
 UNCERTAIN_BEFORE = phrases(
@@ -69,7 +71,10 @@ UNCERTAIN_BEFORE = phrases(
     about, fear of, fears, fearful of, low suspicion for, high suspicion for, working diagnosis of, be ruled out
     for, consider, considering, considered, precautions for, concerns for, work-up for, workup for, worked up for,
     test for, testing for, tested for, query, as needed for, prn for, educated on, educated about, education about,
-    counseled on, counselled on, discussed risks of, in the event of, awaiting, referred for, scheduled for, planned"""
+    counseled on, counselled on, discussed risks of, in the event of, awaiting, referred for, scheduled for,
+    planned, think of, thinking of, think about, thinking about, possibility of, wonder about, wondering about,
+    wonders about, whether, unclear if, unsure if, uncertain if, unsure about, entertain, entertaining, entertained,
+    tentative diagnosis of, provisional diagnosis of, hypothesis of, as if, so-called, feared"""
 )
 
 UNCERTAIN_AFTER = phrases(
@@ -78,7 +83,8 @@ UNCERTAIN_AFTER = phrases(
     ruled out, has not been ruled out, to be ruled out, must be ruled out, should be ruled out, be ruled out, be
     excluded, is considered, was considered, is likely, is probable, remains a possibility, is a possibility, in the
     differential, on the differential, is being considered, versus, not certain, uncertain, is pending, pending, to
-    be determined"""
+    be determined, vs, (?), [?], (possible), (possibly), (probable), (suspected), (likely), cannot be confirmed, not
+    confirmed, remains to be seen, to be clarified, comes to mind, come to mind"""
 )
 
 FAMILY_BEFORE = phrases(
@@ -102,7 +108,13 @@ FAMILY_AFTER = phrases(
     his uncle, in her uncle, on the maternal side, on the paternal side, on mother's side, on father's side, on her
     mother's side, on his mother's side, on her father's side, on his father's side, in a grandparent, in
     grandmother, in grandfather, in her grandmother, in his grandmother, in her grandfather, in his grandfather, in
-    relatives, in a first-degree relative, in her daughter, in his daughter, in her son, in his son"""
+    relatives, in a first-degree relative, in her daughter, in his daughter, in her son, in his son, (mother),
+    (father), (sister), (brother), (siblings), (sibling), (parents), (parent), (both parents), (mother and, (father
+    and, (sister and, (brother and, (his mother), (her mother), (his father), (her father), (her sister), (his
+    sister), (her brother), (his brother), (grandmother), (grandfather), (grandparents), (maternal, (paternal,
+    (aunt), (uncle), (cousin), (son), (daughter), (mom), (dad), (family), (wife), (husband), (mgm), (mgf), (pgm),
+    (pgf), among relatives, among his relatives, among her relatives, on both sides of the family, of his mother, of
+    her mother, of his father, of her father, of his brother, of her brother, of his sister, of her sister"""
 )
 
 PAST_BEFORE = phrases(
@@ -111,7 +123,8 @@ PAST_BEFORE = phrases(
     years ago had, in the past had, in the past he had, in the past she had, in remote past, resolved, history of
     resolved, former, formerly had, formerly took, former use of, used to have, used to take, stopped, discontinued,
     was discontinued from, previously took, past use of, previously on, formerly on, was once on, status post
-    treatment for, s/p treatment for, recovered from, no longer"""
+    treatment for, s/p treatment for, recovered from, no longer, outgrew, has outgrown, had outgrown, as a boy had,
+    as a girl had, as a baby had, as an infant had"""
 )
 
 PAST_AFTER = phrases(
@@ -120,7 +133,11 @@ PAST_AFTER = phrases(
     resolved, has since resolved, which resolved, which has resolved, that resolved, completely resolved, long
     resolved, in remission, was discontinued, were discontinued, discontinued, was stopped, were stopped, stopped,
     long ago, in college, in high school, when he was young, when she was young, in her teens, in his teens, in her
-    twenties, in his twenties, last pregnancy, during her pregnancy, with her pregnancy, without recurrence"""
+    twenties, in his twenties, last pregnancy, during her pregnancy, with her pregnancy, without recurrence, as a
+    boy, as a girl, as a baby, as a toddler, as a youngster, as an adolescent, as a schoolchild, in his childhood,
+    in her childhood, in early life, in early childhood, in grade school, in elementary school, during adolescence,
+    in her infancy, in his infancy, when small, when little, since outgrown, which he outgrew, which she outgrew,
+    outgrown, in former years, in earlier years"""
 )
 
 STOP = phrases(
