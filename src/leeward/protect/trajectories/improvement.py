@@ -134,7 +134,7 @@ def _round(state: State, clock: Clock, stamp: int, done: Progress) -> int:
     """One round of all steps; returns how many changes it made."""
     from leeward.protect.trajectories import _improve, _regroup
 
-    near = state.neighbours()
+    near = state.neighbours(clock)
     k, longest, since = state.k, state.problem.longest, stamp - 1
     shared = (*state.arrays, state.changed)
     without = state.without()  # once, before threads share it

@@ -27,8 +27,8 @@ NEIGHBOURS = 24
 TELL_SECONDS = 0.5
 """Between two reports of how far the search is."""
 
-BLOCK, SMALL = 64, 8
-"""Tasks a thread does between two looks at the clock; fewer than SMALL are not shared out."""
+BLOCK, SMALL = 16, 8
+"""Tasks a thread does at a time, between two looks at the clock; fewer than SMALL are not shared out."""
 
 Data = tuple[Any, ...]
 
@@ -40,14 +40,18 @@ class Clock:
         self.end, self.tell, self.told = end, tell, 0.0
         self.ran_out = False
 
-    @property
-    def over(self) -> bool:
-        """Whether the time is over."""
+    def look(self) -> None:
+        """See what time it is, and let `tell` be told."""
         now = time.monotonic()
         if self.tell is not None and now - self.told >= TELL_SECONDS:
             self.told = now
             self.tell()
         self.ran_out = now > self.end
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over, now."""
+        self.look()
         return self.ran_out
 
 
@@ -103,17 +107,19 @@ class State:
 
     def sweep(self, clock: Clock, kernel: Callable[[int, int], int], many: int) -> int:
         """`kernel(first, last)` over `many` tasks that share nothing, until the clock is over; the sum of results."""
+        if clock.over:
+            return 0
+        if many < SMALL:
+            return kernel(0, many)
+
+        def block(first: int) -> int:
+            return 0 if clock.ran_out else kernel(first, min(first + BLOCK, many))
+
         made = 0
-        step = BLOCK * self.threads
-        for first in range(0, many, step):
-            if clock.over:
-                break
-            last = min(first + step, many)
-            if self.threads == 1 or last - first < SMALL:
-                made += kernel(first, last)
-            else:
-                edges = np.linspace(first, last, 2 * self.threads + 1).astype(int).tolist()
-                made += sum(self.pool.map(lambda edge: kernel(*edge), pairwise(edges)))
+        starts = range(0, many, BLOCK)
+        for some in map(block, starts) if self.threads == 1 else self.pool.map(block, starts):
+            made += some
+            clock.look()
         return made
 
     def in_turn(self, clock: Clock, tasks: Ints, kernel: Callable[[Ints], int]) -> int:
@@ -130,8 +136,8 @@ class State:
                 break
         return made
 
-    def neighbours(self) -> Ints:
-        """int32[clusters, NEIGHBOURS], -1 where there are fewer."""
+    def neighbours(self, clock: Clock) -> Ints:
+        """int32[clusters, NEIGHBOURS], -1 where there are fewer, or the clock was over first."""
         from leeward.protect.trajectories import _kernels
 
         p = self.problem
@@ -143,6 +149,8 @@ class State:
         scores = p.score[p.length[entries]]
 
         def one(a: int) -> None:
+            if clock.ran_out:
+                return
             saved = np.zeros(len(entries), np.int64)
             m = int(self.pairs[a])
             _kernels.savings(
@@ -159,7 +167,8 @@ class State:
             top = top[np.lexsort((alive[top], -value[top]))]
             found[a, :many] = alive[top]
 
-        list(self.pool.map(one, alive.tolist()))
+        for _ in self.pool.map(one, alive.tolist()):
+            clock.look()
         return found
 
     def loss(self, elsewhere: float = 0.0) -> float:
