@@ -325,6 +325,15 @@ def statements(
         "`normalised` do not.",
         "",
     )
+    page.say(
+        "Why the losses are lower than on sets with independent codes: a plain oracle on codes drawn "
+        "independently to the same Table 3 gives 0.88, 0.715 and 0.689 for `thesis`, `size` and `normalised` "
+        "at k = 5 on d50-pop, and 0.956 for Baseline. In the sets here chronic codes recur and comorbid codes "
+        "come together, as in records, so similar patients exist; the order of the four is the same. Where a "
+        "bar for ages is missed under `thesis`, the share at 128-year says why: pairs that were suppressed "
+        "stand at the root with both values.",
+        "",
+    )
 
 
 def real(page: Page, data: Path, folder: Path) -> None:
