@@ -22,6 +22,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import study_trajectories_figures as figures
 from benchmarks.common import commit, machine
 
 from leeward.cohort.cohort import Cohort
@@ -447,6 +448,8 @@ def main() -> None:
             real(page, options.data, folder)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text("\n".join(page.lines).rstrip() + "\n", encoding="utf-8")
+    if options.output == OUTPUT:
+        figures.main()
 
 
 if __name__ == "__main__":
