@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -72,7 +72,7 @@ def judged(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
     result = list(spans)
     for i, status in zip(terms, statuses, strict=True):
         if status:
-            result[i] = replace(spans[i], asserted=False)
+            result[i] = spans[i]._replace(asserted=False)
     return result
 
 

@@ -7,7 +7,7 @@ member named first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def _is_remnant(span: Span, start: int, end: int) -> bool:
 def _piece(span: Span, start: int, end: int) -> Span:
     if (start, end) == (span.start, span.end):
         return span
-    return replace(span, start=start, end=end, concept="")
+    return span._replace(start=start, end=end, concept="")
 
 
 def _joined(pieces: Sequence[Span]) -> list[Span]:
@@ -88,7 +88,7 @@ def _joined(pieces: Sequence[Span]) -> list[Span]:
             and last.kind == piece.kind != "HMI"
             and last.category == piece.category
         ):
-            joined[-1] = replace(last, end=piece.end, asserted=last.asserted and piece.asserted)
+            joined[-1] = last._replace(end=piece.end, asserted=last.asserted and piece.asserted)
         else:
             joined.append(piece)
     return joined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Kind = Literal["EID", "QID", "HMI"]
 """Explicit identifier, quasi-identifier, health information. What no span covers is OTHER (Li & Qin, §3.1)."""
@@ -13,8 +13,7 @@ PRIORITY: dict[Kind, int] = {"EID": 0, "QID": 1, "HMI": 2}
 """Who wins where annotators disagree: the one that protects most (Li & Qin, §3.2)."""
 
 
-@dataclass(frozen=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of a note.
 
     Attributes

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def _span(span: Any, text: str, where: str, mapping: Mapping) -> Span | None:
 
 def row_of(note: AnnotatedNote) -> str:
     """A note as one row, with its line break."""
-    spans = [asdict(span) for span in note.spans]
+    spans = [span._asdict() for span in note.spans]
     row = {"name": note.name, "group": note.group, "text": note.text, "spans": spans}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
