@@ -65,7 +65,7 @@ def method(algorithm: str = "balanced", k: int = K, variables: int = 13, **more:
         if variables > 2
         else {"time": ("SurvInterval",)}
     )
-    return Condensation(k=k, algorithm=algorithm, repetitions=0, **outcome, **more)  # type: ignore[arg-type]
+    return Condensation(k=k, algorithm=algorithm, repetitions=0, **outcome, **more)
 
 
 def commands(largest: int) -> str:

@@ -198,7 +198,7 @@ def main() -> None:
         for unit in ("note", "patient"):
             for qids in ((), ("when", "sex")):
                 begin = time.perf_counter()
-                found = frequent_itemsets(index, 0.01, qids=qids, unit=unit)  # type: ignore[arg-type]
+                found = frequent_itemsets(index, 0.01, qids=qids, unit=unit)
                 rows.append([f"Itemsets at support 1 % of {unit}s" + (", with month and sex" if qids else ""),
                              f"{time.perf_counter() - begin:.1f} s", f"{len(found):,} itemsets"])  # fmt: skip
         begin = time.perf_counter()

@@ -235,7 +235,7 @@ def figure_12(page: Page, sets: list[Set], folder: Path) -> dict[tuple[str, int]
             row = [f"{each.name}, {joining}"]
             for k in KS:
                 out = folder / f"{each.name}-{joining}-{k}"
-                protect(each.cohort, Trajectories(k=k, joining=joining, ages="1-128"), out, seed=1)  # type: ignore[arg-type]
+                protect(each.cohort, Trajectories(k=k, joining=joining, ages="1-128"), out, seed=1)
                 figures = measure(out, each.cohort, ["avgre"])["avgre"]
                 if joining == "thesis":
                     found[each.name, k] = figures["avgre"]

@@ -136,7 +136,7 @@ def speed(path: Path) -> None:
         say(f"| {n:,} | " + " | ".join(row) + " |", flush=True)
 
 
-def whole_command(path: Path, joining: str = "normalised", *further: str):  # type: ignore[no-untyped-def]
+def whole_command(path: Path, joining: str = "normalised", *further: str):
     """`leeward trajectories` from file to verified release, measured from outside."""
     with tempfile.TemporaryDirectory() as folder:
         return measured(

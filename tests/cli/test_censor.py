@@ -32,7 +32,7 @@ COLUMNS = ("--patient", "pid", "--code", "icd")
 
 
 @pytest.mark.parametrize("scope", ["global", "record"])
-def test_a_release_of_figure_1(leeward: Run, files, tmp_path: Path, scope: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_release_of_figure_1(leeward: Run, files, tmp_path: Path, scope: str) -> None:
     sample, population = files
     out = tmp_path / "out"
     done = leeward(
@@ -56,7 +56,7 @@ def test_a_release_of_figure_1(leeward: Run, files, tmp_path: Path, scope: str) 
     assert shown["attack"]["records"] == 3
 
 
-def test_a_forged_release_fails(leeward: Run, files, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_forged_release_fails(leeward: Run, files, tmp_path: Path) -> None:
     sample, population = files
     out = tmp_path / "out"
     assert (
@@ -80,7 +80,7 @@ def test_a_forged_release_fails(leeward: Run, files, tmp_path: Path) -> None:  #
         (("--k", 2, "--caps", "250=1,250=2"), 2, "named twice"),
     ],
 )
-def test_refusals_write_nothing(leeward: Run, files, tmp_path: Path, flags, status, message) -> None:  # type: ignore[no-untyped-def]
+def test_refusals_write_nothing(leeward: Run, files, tmp_path: Path, flags, status, message) -> None:
     sample, population = files
     refused = leeward("censor", sample, "--population", population, *COLUMNS, *flags, "-o", tmp_path / "out")
     assert (refused.status, message in refused.err) == (status, True), refused.err
@@ -88,14 +88,14 @@ def test_refusals_write_nothing(leeward: Run, files, tmp_path: Path, flags, stat
     assert "canary" not in refused.err
 
 
-def test_a_stranger_in_the_sample_is_named_by_row(leeward: Run, files, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_stranger_in_the_sample_is_named_by_row(leeward: Run, files, tmp_path: Path) -> None:
     sample = write_csv(tmp_path / "strange.csv", [["250"], ["272", "999"]])
     refused = leeward("censor", sample, "--population", files[1], *COLUMNS, "--k", 2, "-o", tmp_path / "out")
     assert refused.status == 2
     assert "beginning in rows 2" in refused.err and "999" not in refused.err
 
 
-def test_caps_from_a_file(leeward: Run, files, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_caps_from_a_file(leeward: Run, files, tmp_path: Path) -> None:
     (tmp_path / "caps.csv").write_text("code,cap\n250,1\n272,1\n724,1\n")
     sample, population = files
     flags = ("--k", 2, "--caps", tmp_path / "caps.csv", "-o", tmp_path / "out")

@@ -193,7 +193,7 @@ def test_progress_and_figures_say_nothing_of_the_text(
     from contextlib import contextmanager
 
     @contextmanager
-    def watched(tell: object):  # type: ignore[no-untyped-def]
+    def watched(tell: object):
         yield told.append
 
     monkeypatch.setattr("leeward.annotation.watched", watched)

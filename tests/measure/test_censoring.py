@@ -21,7 +21,7 @@ from leeward.randomness import Randomness
 from leeward.release import Release, write
 
 
-def measured(tmp_path: Path, sample, population, method: Censoring, wanted=()):  # type: ignore[no-untyped-def]
+def measured(tmp_path: Path, sample, population, method: Censoring, wanted=()):
     source, everyone = cohort(sample, "sample"), cohort(population, "population")
     anonymized = method.protect(source, randomness=Randomness.of(1), population=everyone)
     out = write(anonymized, tmp_path / f"out{len(list(tmp_path.iterdir()))}")
@@ -57,7 +57,7 @@ def test_the_two_definitions_of_cul_differ_by_what_the_caps_take(tmp_path: Path)
 
 
 @pytest.mark.parametrize("scope", ["global", "record"])
-def test_every_figure_equals_plain_counting(tmp_path: Path, scope) -> None:  # type: ignore[no-untyped-def]
+def test_every_figure_equals_plain_counting(tmp_path: Path, scope) -> None:
     population, sample = large_problem(300)
     figures, shown = measured(tmp_path, sample, population, Censoring(k=4, cap=3, scope=scope))
     before, after = ([oracle.dis(record, population) for record in records] for records in (sample, shown))
@@ -92,7 +92,7 @@ record = st.lists(st.sampled_from("abcd"), min_size=1, max_size=5)
 @given(st.lists(record, min_size=3, max_size=14), st.data())
 def test_the_attack_on_the_record_rule_equals_carrying_the_rule_out(
     tmp_path_factory, population, data
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     k = data.draw(st.integers(2, len(population)))
     sample = population[::2]
     method = Censoring(k=k, cap=3, scope="record")
@@ -108,7 +108,7 @@ def test_the_attack_on_the_record_rule_equals_carrying_the_rule_out(
 
 @settings(max_examples=15)  # each writes a release
 @given(st.lists(record, min_size=3, max_size=14), st.data())
-def test_the_attack_on_global_caps_equals_cutting_everybody(tmp_path_factory, population, data) -> None:  # type: ignore[no-untyped-def]
+def test_the_attack_on_global_caps_equals_cutting_everybody(tmp_path_factory, population, data) -> None:
     k = data.draw(st.integers(2, len(population)))
     sample = population[::2]
     figures, shown = measured(

@@ -153,7 +153,7 @@ def test_a_model_outside_the_plan_is_kept_as_well() -> None:
     assert isinstance(released, pl.DataFrame)
     outside = 0
     for covariate in COVARIATES:
-        model = Model("cox", (covariate,), None, OUTCOME["time"], OUTCOME["event"], OUTCOME["event_value"])  # type: ignore[arg-type]
+        model = Model("cox", (covariate,), None, OUTCOME["time"], OUTCOME["event"], OUTCOME["event_value"])
         before, after = (
             fit("cox", design_of(model, frame, table.columns)) for frame in (table.frame, released)
         )

@@ -221,7 +221,7 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
         ({"predictors": ["snp"], "covariates": ["name"]}, "`name` is no numeric column"),
     ],
 )
-def test_wrong_options_say_what_to_do(tmp_path: Path, map_file: Path, options, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_options_say_what_to_do(tmp_path: Path, map_file: Path, options, message: str) -> None:
     source = planted(60)
     assert source.patients is not None
     source = Cohort(

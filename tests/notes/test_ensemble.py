@@ -47,7 +47,7 @@ def kinds(spans: list[Span]) -> list[str]:
 @given(st.lists(answers(), max_size=4))
 def test_each_character_gets_the_kind_that_protects_most(said: list[list[Span]]) -> None:
     expected = [
-        min((kinds(answer)[place] for answer in said), key=lambda k: PRIORITY.get(k, 9), default="OTHER")  # type: ignore[call-overload]
+        min((kinds(answer)[place] for answer in said), key=lambda k: PRIORITY.get(k, 9), default="OTHER")
         for place in range(LENGTH)
     ]
     found = resolve(LENGTH, said)

@@ -88,7 +88,7 @@ def test_each_category_of_hipaa_is_found(category: str, words: str, text: str) -
 
 
 def test_every_category_has_its_case() -> None:
-    marks = test_each_category_of_hipaa_is_found.pytestmark  # type: ignore[attr-defined]
+    marks = test_each_category_of_hipaa_is_found.pytestmark
     assert {case[0] for case in marks[0].args[1]} == set(EID)
 
 

@@ -70,7 +70,7 @@ def test_offsets_are_checked(corpora: ModuleType, tmp_path: Path) -> None:
     write(tmp_path, "medcat-deid/deid_train_data.json", json.dumps({"projects": [{"documents": [document]}]}))
     (note,) = corpora.medcat(tmp_path)
     assert [note.text[s.start : s.end] for s in note.spans] == ["Ann Poe"]
-    document["annotations"][0]["start"] = 5  # type: ignore[index]
+    document["annotations"][0]["start"] = 5
     write(tmp_path, "medcat-deid/deid_train_data.json", json.dumps({"projects": [{"documents": [document]}]}))
     with pytest.raises(BadInput, match="document 1, annotation 1"):
         corpora.medcat(tmp_path)

@@ -196,7 +196,7 @@ def test_every_count_equals_brute_force(
         }
         parsed = parse(" & ".join(query["terms"]), {q: t for q, t in query.items() if q != "terms"})
         for unit in ("patient", "note"):
-            assert index.count(parsed, unit) == oracle.count(rows, wanted, conditions, unit)  # type: ignore[arg-type]
+            assert index.count(parsed, unit) == oracle.count(rows, wanted, conditions, unit)
 
 
 def test_histograms_add_up_and_keep_to_their_bound(five: Index) -> None:
@@ -224,7 +224,7 @@ def test_a_patient_moves_a_bounded_histogram_by_no_more_than_the_bound(
                 continue
             table = pl.DataFrame([{k: row[k] for k in schema} for row in part], schema=schema)
             index = index_table(table, folder / f"{unit}{number}", terms=SYMPTOMS).index
-            counted.append(index.count_by(parse("fever"), "when", bins, unit, most))  # type: ignore[arg-type]
+            counted.append(index.count_by(parse("fever"), "when", bins, unit, most))
         assert np.abs(counted[0] - counted[1]).sum() <= most
 
 

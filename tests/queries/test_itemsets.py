@@ -129,7 +129,7 @@ def test_a_sample_of_many_notes_equals_brute_force(tmp_path: Path) -> None:
     index = index_table(pl.DataFrame(rows, schema=SCHEMA), tmp_path / "index").index
     named = [{**each, "when": each["visit_month"]} for each in rows]
     for unit in ("patient", "note"):
-        found = frequent_itemsets(index, 0.02, qids=("when",), unit=unit)  # type: ignore[arg-type]
+        found = frequent_itemsets(index, 0.02, qids=("when",), unit=unit)
         least = int(np.ceil(0.02 * (index.patients if unit == "patient" else index.rows)))
         assert as_oracle(found) == oracle.itemsets(named, ["when"], least, unit)
         assert len(found) > 200

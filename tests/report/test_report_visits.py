@@ -16,7 +16,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
     master = protect(made_up(), Visits(k=3), folder / "master", seed=1)
     snps = made_up().patients
-    drawn = extract(folder / "master", snps["patient"].head(40), folder / "drawn", payload=snps, seed=1)  # type: ignore[index]
+    drawn = extract(folder / "master", snps["patient"].head(40), folder / "drawn", payload=snps, seed=1)
     measured = extract(
         folder / "master",
         "visits > 1",

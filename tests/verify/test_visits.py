@@ -52,7 +52,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A sound release of each variant, verified with its source while it was written."""
     folder = tmp_path_factory.mktemp("visits")
     for name, parameters in VARIANTS.items():
-        protect(made_up(), Visits(k=3, **parameters), folder / name, seed=1)  # type: ignore[arg-type]
+        protect(made_up(), Visits(k=3, **parameters), folder / name, seed=1)
     extract(folder / "payload", "snp >= 1", folder / "extract", seed=1)
     return {name: folder / name for name in (*VARIANTS, "extract")}
 
@@ -86,7 +86,7 @@ ALL_FIVE = ["250.0", "272.0", "401.0", "428.0", "780.0"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_sound_releases_pass_with_and_without_source(releases, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_sound_releases_pass_with_and_without_source(releases, name: str) -> None:
     assert verify(releases[name]).passed
     assert verify(releases[name], made_up()).passed
 
@@ -94,12 +94,12 @@ def test_sound_releases_pass_with_and_without_source(releases, name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "check"), [("visit", "visit_sets"), ("generalize", "visit_sets"), ("merged", "visit_sets")]
 )
-def test_a_set_of_one_patient_is_caught(releases, tmp_path: Path, name: str, check: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_set_of_one_patient_is_caught(releases, tmp_path: Path, name: str, check: str) -> None:
     folder = broken(releases[name], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
     assert check in failures(folder)
 
 
-def test_a_set_repeated_by_one_patient_is_still_one_patient(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_set_repeated_by_one_patient_is_still_one_patient(releases, tmp_path: Path) -> None:
     def repeat(visits: pl.DataFrame) -> pl.DataFrame:
         last = visits.filter(pl.col("record") == visits["record"].max())
         rows = [
@@ -110,18 +110,18 @@ def test_a_set_repeated_by_one_patient_is_still_one_patient(releases, tmp_path: 
     assert "visit_sets" in failures(broken(releases["visit"], tmp_path / "x", VISITS, repeat))
 
 
-def test_a_rare_code_is_caught_at_level_code(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_rare_code_is_caught_at_level_code(releases, tmp_path: Path) -> None:
     folder = broken(releases["code"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ["999.9"]))
     assert failures(folder) == {"codes"}
 
 
-def test_a_uncontained_visit_set_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_uncontained_visit_set_is_caught(releases, tmp_path: Path) -> None:
     path = "custody/data/visit_sets.parquet"
     folder = broken(releases["containment"], tmp_path / "x", path, lambda sets: in_first(sets, ALL_FIVE))
     assert failures(folder) >= {"contained_sets", "unions_of_visit_sets"}
 
 
-def test_containment_cannot_be_checked_from_the_share_alone(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_containment_cannot_be_checked_from_the_share_alone(releases, tmp_path: Path) -> None:
     shutil.copytree(releases["containment"] / "share", tmp_path / "sent")
     with pytest.raises(BadInput, match="verify the whole release folder"):
         verify(tmp_path / "sent")
@@ -137,18 +137,18 @@ def test_containment_cannot_be_checked_from_the_share_alone(releases, tmp_path: 
         (lambda v: v.with_columns(codes=pl.lit([], pl.List(pl.String))), "sets_sorted"),
     ],
 )
-def test_a_damaged_table_is_caught(releases, tmp_path: Path, change, check: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_table_is_caught(releases, tmp_path: Path, change, check: str) -> None:
     assert check in failures(broken(releases["visit"], tmp_path / "x", VISITS, change))
 
 
-def test_a_missing_record_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_missing_record_is_caught(releases, tmp_path: Path) -> None:
     folder = broken(
         releases["visit"], tmp_path / "x", "share/data/records.parquet", lambda r: r.head(r.height - 1)
     )
     assert "records_numbered" in failures(folder)
 
 
-def test_visits_of_two_patients_exchanged_are_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_visits_of_two_patients_exchanged_are_caught_with_the_source(releases, tmp_path: Path) -> None:
     """Every set keeps its holders: only the source tells."""
 
     def exchange(visits: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +160,7 @@ def test_visits_of_two_patients_exchanged_are_caught_with_the_source(releases, t
     assert failures(folder, made_up()) & {"parts_of_source_visits", "witness"}
 
 
-def test_a_visit_cut_in_two_is_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_visit_cut_in_two_is_caught_with_the_source(releases, tmp_path: Path) -> None:
     """Splitting a visit could satisfy k; the attacker would intersect the pieces."""
 
     def same_row_twice(witness: pl.DataFrame) -> pl.DataFrame:
@@ -172,7 +172,7 @@ def test_a_visit_cut_in_two_is_caught_with_the_source(releases, tmp_path: Path) 
     assert "one_source_visit_each" in failures(folder, made_up())
 
 
-def test_an_invented_code_is_caught_with_the_source(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_invented_code_is_caught_with_the_source(releases, tmp_path: Path) -> None:
     def invent(visits: pl.DataFrame) -> pl.DataFrame:
         return visits.with_columns(codes=pl.lit(["250.0"]))
 
@@ -181,7 +181,7 @@ def test_an_invented_code_is_caught_with_the_source(releases, tmp_path: Path) ->
     assert failures(folder, made_up()) == {"parts_of_source_visits"}
 
 
-def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:
     def mix(codes: pl.DataFrame) -> pl.DataFrame:
         return codes.with_columns(
             label=pl.when(pl.col("code").is_in(["250.0", "401.0"]))
@@ -193,7 +193,7 @@ def test_a_merge_across_groups_is_caught(releases, tmp_path: Path) -> None:  # t
     assert "merged_inside_groups" in failures(folder, made_up())
 
 
-def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:
     folder = broken(
         releases["payload"],
         tmp_path / "x",
@@ -203,7 +203,7 @@ def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None: 
     assert failures(folder, made_up()) == {"payload"}
 
 
-def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:
     assert verify(releases["extract"]).passed
     changed = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
     assert failures(changed) == {"visit_sets", "same_as_master"}
@@ -212,7 +212,7 @@ def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> N
         verify(tmp_path / "sent")
 
 
-def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) -> None:
     shutil.copytree(releases["extract"], tmp_path / "x")
     note = tmp_path / "x" / "custody" / "master.json"
     named = json.loads(note.read_text())

@@ -61,7 +61,8 @@ def _and_count(a: Array, b: Array, out: Array) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _grown(array: Array, needed: int) -> Any:
+def grown(array: Array, needed: int) -> Any:
+    """The array, or a longer one that begins with it."""
     if needed <= len(array):
         return array
     larger = np.empty(max(2 * len(array), needed), array.dtype)
@@ -108,9 +109,9 @@ def eclat(bits: Array, supports: Array, pair: Array, least: int, size: int, limi
         if count < least:
             chosen[depth] += 1
             continue
-        out_offsets = _grown(out_offsets, found + 2)
-        out_supports = _grown(out_supports, found + 1)
-        out_items = _grown(out_items, used + depth + 1)
+        out_offsets = grown(out_offsets, found + 2)
+        out_supports = grown(out_supports, found + 1)
+        out_items = grown(out_items, used + depth + 1)
         for d in range(depth + 1):
             out_items[used] = chosen[d]
             used += 1

@@ -18,7 +18,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses_trajectories import Trajectories
 from leeward.errors import BadInput
 from leeward.release import Release
-from leeward.vocabulary import VOCABULARIES, Vocabulary
+from leeward.vocabulary import built_in
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -192,14 +192,9 @@ def _tree(release: Release, name: str) -> Hierarchy:
     return Hierarchy.from_csv(release.share / "data" / name)
 
 
-def _built_in(tree: Hierarchy) -> Vocabulary | None:
-    """The built-in vocabulary that a tree is of, by the name of its root."""
-    return next((made for load in VOCABULARIES.values() if (made := load()).name == tree.labels[0]), None)
-
-
 def _whole(tree: Hierarchy, lens: Trajectories) -> Hierarchy:
     """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have."""
-    vocabulary = _built_in(tree)
+    vocabulary = built_in(tree.labels[0])
     if vocabulary is None or set(lens.labels) <= set(tree.leaf_labels()):
         return tree
     return vocabulary.hierarchy(lens.labels)
@@ -214,7 +209,7 @@ def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
         steps = sorted({1 << max(0, (w - 1).bit_length()) for w in widths})
         level = np.array([steps.index(1 << max(0, (w - 1).bit_length())) for w in widths], np.int32)
         return dataclasses.replace(tree, level=level, level_names=tuple(f"{w}-year" for w in steps))
-    vocabulary = _built_in(tree)
+    vocabulary = built_in(tree.labels[0])
     if vocabulary is not None:
         built = vocabulary.hierarchy(tree.leaf_labels())
         if built == tree:

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from leeward.cohort._itemset_kernels import grown
+
 Array = NDArray[Any]
 
 
@@ -61,15 +63,6 @@ def patients_in_both(a: Array, b: Array, last: Array) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _grown(array: Array, needed: int) -> Any:
-    if needed <= len(array):
-        return array
-    larger = np.empty(max(2 * len(array), needed), array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-@njit(cache=True, nogil=True)
 def eclat(
     bits: Array,
     supports: Array,
@@ -116,9 +109,9 @@ def eclat(
             continue
         item = allowed[depth, at]
         chosen[depth] = item
-        out_offsets = _grown(out_offsets, found + 2)
-        out_supports = _grown(out_supports, found + 1)
-        out_items = _grown(out_items, used + depth + 1)
+        out_offsets = grown(out_offsets, found + 2)
+        out_supports = grown(out_supports, found + 1)
+        out_items = grown(out_items, used + depth + 1)
         for d in range(depth + 1):
             out_items[used] = chosen[d]
             used += 1

@@ -90,12 +90,11 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
 def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame) -> Tree | None:
     """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
     k patients have; None where the hierarchy is a stated one."""
-    from leeward.vocabulary import VOCABULARIES
+    from leeward.vocabulary import built_in
 
     if share.manifest["parameters"].get("listed_codes") != COMMON:
         return None
-    made = [load() for load in VOCABULARIES.values()]
-    vocabulary = next((each for each in made if each.name == released.code_tree.labels[0]), None)
+    vocabulary = built_in(released.code_tree.labels[0])
     if vocabulary is None:
         return None
     return tree_of(vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs())[0]

@@ -15,7 +15,7 @@ from leeward.vocabulary.classification import Classification, Normalised
 from leeward.vocabulary.custom import CustomVocabulary
 from leeward.vocabulary.hierarchy import Hierarchy
 
-__all__ = ["VOCABULARIES", "Hierarchy", "Normalised", "Vocabulary", "load"]
+__all__ = ["VOCABULARIES", "Hierarchy", "Normalised", "Vocabulary", "built_in", "load"]
 
 
 class Vocabulary(Protocol):
@@ -64,6 +64,11 @@ def _icd10() -> Classification:
 
 VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {"icd9": _icd9, "icd10": _icd10}
 """The built-in vocabularies by the name that the command line uses."""
+
+
+def built_in(title: str) -> Vocabulary | None:
+    """The built-in vocabulary that a released hierarchy is of, by its title, which is the name of the root."""
+    return next((made for make in VOCABULARIES.values() if (made := make()).name == title), None)
 
 
 def load(name_or_path: str | Path) -> Vocabulary:

@@ -47,7 +47,7 @@ def released(anonymized: Anonymized) -> list[list[str]]:
     return [record for _, record in sorted(zip(places, codes, strict=True))]
 
 
-def table(one) -> pl.DataFrame:  # type: ignore[no-untyped-def]
+def table(one) -> pl.DataFrame:
     """A release table as a frame."""
     frame = pl.from_arrow(pa.Table.from_batches(one.batches(), one.schema))
     assert isinstance(frame, pl.DataFrame)

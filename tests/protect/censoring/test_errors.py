@@ -36,7 +36,7 @@ def test_a_population_is_needed() -> None:
 
 
 @pytest.mark.parametrize("engine", [None, "streamed"])
-def test_k_above_the_population(engine, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_k_above_the_population(engine, tmp_path) -> None:
     population: Any = cohort(POPULATION)
     if engine:
         population.events.with_columns(pl.col("code").cast(pl.String)).write_parquet(tmp_path / "p.parquet")
@@ -114,7 +114,7 @@ def test_unlike_visit_columns_are_noticed() -> None:
     assert any("visit column" in notice for notice in anonymized.notices)
 
 
-def test_a_streamed_population_needs_its_columns(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_streamed_population_needs_its_columns(tmp_path) -> None:
     pl.DataFrame({"patient": [1], "icd": ["250"]}).write_parquet(tmp_path / "p.parquet")
     with pytest.raises(BadInput, match="no column 'code'"):
         Censoring(k=2).protect(cohort(SAMPLE), LocalEngine(1), population=tmp_path / "p.parquet")

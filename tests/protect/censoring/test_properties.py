@@ -19,7 +19,7 @@ record = st.lists(st.sampled_from(["250", "250.1", "272", "401", "724", "V10"]),
 
 
 @st.composite
-def problems(draw):  # type: ignore[no-untyped-def]
+def problems(draw):
     """Population, sample of it (parts of records too), k, caps."""
     population = draw(st.lists(record, min_size=2, max_size=16))
     owners = draw(st.lists(st.sampled_from(range(len(population))), min_size=1, max_size=6))
@@ -38,9 +38,9 @@ def full_caps(sample: list[list[str]], caps: dict[str, int], rest: int | None) -
     return {code: caps.get(code, rest or 0) for code in codes}
 
 
-def protect(problem, scope: str, engine=None, seed: int = 5):  # type: ignore[no-untyped-def]
+def protect(problem, scope: str, engine=None, seed: int = 5):
     population, sample, k, caps, rest = problem
-    method = Censoring(k=k, caps=caps or None, cap=rest, scope=scope)  # type: ignore[arg-type]
+    method = Censoring(k=k, caps=caps or None, cap=rest, scope=scope)
     everyone = cohort(population, "population") if not isinstance(population, str) else population
     return method.protect(
         cohort(sample, "sample"), engine, randomness=Randomness.of(seed), population=everyone
@@ -48,7 +48,7 @@ def protect(problem, scope: str, engine=None, seed: int = 5):  # type: ignore[no
 
 
 @given(problems())
-def test_gccens_equals_the_printed_algorithm(problem) -> None:  # type: ignore[no-untyped-def]
+def test_gccens_equals_the_printed_algorithm(problem) -> None:
     population, sample, k, caps, rest = problem
     anonymized = protect(problem, "global")
     expected, picks = oracle.gccens(sample, population, k, full_caps(sample, caps, rest))
@@ -58,7 +58,7 @@ def test_gccens_equals_the_printed_algorithm(problem) -> None:  # type: ignore[n
 
 
 @given(problems())
-def test_the_record_scope_equals_trying_everything(problem) -> None:  # type: ignore[no-untyped-def]
+def test_the_record_scope_equals_trying_everything(problem) -> None:
     population, sample, k, caps, rest = problem
     anonymized = protect(problem, "record")
     limits = full_caps(sample, caps, rest)
@@ -67,7 +67,7 @@ def test_the_record_scope_equals_trying_everything(problem) -> None:  # type: ig
 
 
 @given(problems(), st.sampled_from(["global", "record"]))
-def test_every_record_is_part_of_its_original_and_of_k_people(problem, scope) -> None:  # type: ignore[no-untyped-def]
+def test_every_record_is_part_of_its_original_and_of_k_people(problem, scope) -> None:
     population, sample, k, caps, rest = problem
     limits = full_caps(sample, caps, rest)
     for original, shown in zip(sample, released(protect(problem, scope)), strict=True):
@@ -78,7 +78,7 @@ def test_every_record_is_part_of_its_original_and_of_k_people(problem, scope) ->
 
 
 @given(problems(), st.sampled_from(["global", "record"]))
-def test_threads_and_row_order_change_nothing(problem, scope) -> None:  # type: ignore[no-untyped-def]
+def test_threads_and_row_order_change_nothing(problem, scope) -> None:
     population, sample, k, caps, rest = problem
     first = protect(problem, scope, LocalEngine(1))
     again = protect(
@@ -88,14 +88,14 @@ def test_threads_and_row_order_change_nothing(problem, scope) -> None:  # type: 
 
 
 @given(problems())
-def test_by_record_never_keeps_less_than_global(problem) -> None:  # type: ignore[no-untyped-def]
+def test_by_record_never_keeps_less_than_global(problem) -> None:
     kept = [sum(map(len, released(protect(problem, scope)))) for scope in ("record", "global")]
     assert kept[0] >= kept[1]
 
 
 @pytest.mark.parametrize("scope", ["global", "record"])
 @pytest.mark.parametrize("names", [int, str])
-def test_a_streamed_population_gives_the_same_release(scope, names, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_streamed_population_gives_the_same_release(scope, names, tmp_path) -> None:
     """The seam to scale: blocks of people, counted by the engine, from a Parquet file."""
     population, sample = large_problem()
     everyone = cohort(population, "population")

@@ -21,7 +21,7 @@ __all__ = ["spark_engine"]
 @pytest.mark.parametrize("scope", ["global", "record"])
 def test_spark_equals_local(spark_engine: SparkEngine, scope: str) -> None:
     population, sample = large_problem(300)
-    method = Censoring(k=5, cap=3, scope=scope)  # type: ignore[arg-type]
+    method = Censoring(k=5, cap=3, scope=scope)
     everyone, source = cohort(population), cohort(sample)
     local, spark = (
         method.protect(source, engine, randomness=Randomness.of(2), population=everyone)

@@ -25,15 +25,15 @@ BY_RECORD = [
 ]
 
 
-def protect(k: int, scope: str = "global"):  # type: ignore[no-untyped-def]
-    method = Censoring(k=k, caps=CAPS, scope=scope)  # type: ignore[arg-type]
+def protect(k: int, scope: str = "global"):
+    method = Censoring(k=k, caps=CAPS, scope=scope)
     return method.protect(
         cohort(SAMPLE, "sample"), randomness=Randomness.of(1), population=cohort(POPULATION, "population")
     )
 
 
 @pytest.mark.parametrize(("k", "expected", "picks", "counts", "losses"), CASES)
-def test_example_1_of_gccens(k, expected, picks, counts, losses) -> None:  # type: ignore[no-untyped-def]
+def test_example_1_of_gccens(k, expected, picks, counts, losses) -> None:
     assert oracle.gccens(SAMPLE, POPULATION, k, CAPS) == (expected, picks)
     anonymized = protect(k)
     assert released(anonymized) == expected

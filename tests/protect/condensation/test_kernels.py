@@ -133,7 +133,7 @@ def test_exact_mode_reproduces_mean_and_covariance(seed: int, groups: int, width
 @pytest.mark.parametrize("draw", ["normal", "uniform"])
 def test_sampled_moments_hold_in_expectation(draw: str) -> None:
     rows = np.random.default_rng(1).normal(size=(20_000, 3)) @ np.array([[2.0, 1, 0], [0, 1, 1], [0, 0, 0.5]])
-    done = synthesize(rows, np.array([0, 20_000]), 2, np.random.default_rng(2), draw=draw)  # type: ignore[arg-type]
+    done = synthesize(rows, np.array([0, 20_000]), 2, np.random.default_rng(2), draw=draw)
     assert np.abs(np.cov(done.rows.T) - np.cov(rows.T)).max() < 0.15
 
 

@@ -27,18 +27,18 @@ def category(code: str) -> str:
     return code.partition(".")[0]
 
 
-def mapped(records, k: int, rescue: bool = False):  # type: ignore[no-untyped-def]
+def mapped(records, k: int, rescue: bool = False):
     data = sets_of(records)
     return oracle.mapped(data, k, oracle.merged(data, k, category, rescue))
 
 
-def protect(records, k: int, engine=None, seed: int = 3, **parameters):  # type: ignore[no-untyped-def]
+def protect(records, k: int, engine=None, seed: int = 3, **parameters):
     assume(k <= len(records))
     return Visits(k=k, **parameters).protect(cohort(records), engine, randomness=Randomness.of(seed))
 
 
 @given(populations, ks, st.booleans())
-def test_merging_equals_the_plain_procedure(records, k: int, rescue: bool) -> None:  # type: ignore[no-untyped-def]
+def test_merging_equals_the_plain_procedure(records, k: int, rescue: bool) -> None:
     after = released(protect(records, k, level="code", rescue=rescue))
     assert after == expected(mapped(records, k, rescue))
     data = sets_of(after)
@@ -47,14 +47,14 @@ def test_merging_equals_the_plain_procedure(records, k: int, rescue: bool) -> No
 
 
 @given(populations, ks, st.sampled_from(["absolute", "relative"]))
-def test_enforcement_equals_the_naive_loop(records, k: int, key: str) -> None:  # type: ignore[no-untyped-def]
+def test_enforcement_equals_the_naive_loop(records, k: int, key: str) -> None:
     after = oracle.enforced(mapped(records, k), k, key)
     assert released(protect(records, k, key=key)) == expected(after)
     assert oracle.violating(after, k) == set()
 
 
 @given(populations, ks)
-def test_generalizing_equals_the_naive_loop(records, k: int) -> None:  # type: ignore[no-untyped-def]
+def test_generalizing_equals_the_naive_loop(records, k: int) -> None:
     data = sets_of(records)
     vocabulary = load("icd9")
     active = oracle.merged(data, k, category)
@@ -72,7 +72,7 @@ def test_generalizing_equals_the_naive_loop(records, k: int) -> None:  # type: i
 
 
 @given(populations, ks, st.sampled_from([0, 3, 1024]))
-def test_containment_equals_the_plain_rounds(records, k: int, bits: int) -> None:  # type: ignore[no-untyped-def]
+def test_containment_equals_the_plain_rounds(records, k: int, bits: int) -> None:
     """Whether holders are counted one by one (0), as bits (1024), or some in this way and some in that."""
     after = oracle.contained(mapped(records, k), k)
     with pytest.MonkeyPatch.context() as patched:
@@ -84,7 +84,7 @@ def test_containment_equals_the_plain_rounds(records, k: int, bits: int) -> None
 
 
 @given(populations, ks, st.randoms(use_true_random=False))
-def test_row_order_threads_and_seed_change_no_visit(records, k: int, random) -> None:  # type: ignore[no-untyped-def]
+def test_row_order_threads_and_seed_change_no_visit(records, k: int, random) -> None:
     plain = protect(records, k)
     shuffled = cohort(records)
     events = shuffled.require_events()
@@ -96,7 +96,7 @@ def test_row_order_threads_and_seed_change_no_visit(records, k: int, random) -> 
 
 
 @given(populations, ks)
-def test_records_are_released_in_an_order_of_their_own(records, k: int) -> None:  # type: ignore[no-untyped-def]
+def test_records_are_released_in_an_order_of_their_own(records, k: int) -> None:
     anonymized = protect(records, k)
     visits = named(anonymized.tables, "visits.parquet")
     assert named(anonymized.tables, "records.parquet")["record"].to_list() == list(range(len(records)))
@@ -106,7 +106,7 @@ def test_records_are_released_in_an_order_of_their_own(records, k: int) -> None:
 
 
 @given(populations)
-def test_the_lens_shows_every_visit(records) -> None:  # type: ignore[no-untyped-def]
+def test_the_lens_shows_every_visit(records) -> None:
     lens = cohort(records).visits()
     found: dict[str, list[list[str]]] = {patient: [] for patient in lens.patients}
     for number, person in enumerate(lens.patient_of_visit()):
@@ -128,7 +128,7 @@ def test_a_null_visit_is_a_visit_of_its_own_and_a_date_serves_as_one() -> None:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_large_identifiers_do_not_overflow(large: bool, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_large_identifiers_do_not_overflow(large: bool, monkeypatch) -> None:
     if large:
         monkeypatch.setattr("leeward.cohort.lenses_visits.LARGEST_KEY", 10)
     lens = cohort({"A": [["x", "y"], ["x"]], "B": [["z"]]}).visits()
@@ -138,6 +138,6 @@ def test_large_identifiers_do_not_overflow(large: bool, monkeypatch) -> None:  #
 
 @settings(max_examples=5)
 @given(populations)
-def test_same_seed_same_tables(records) -> None:  # type: ignore[no-untyped-def]
+def test_same_seed_same_tables(records) -> None:
     one, two = protect(records, 2, seed=8), protect(records, 2, seed=8)
     assert all(frame(a).equals(frame(b)) for a, b in zip(one.tables, two.tables, strict=True))

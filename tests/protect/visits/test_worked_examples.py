@@ -17,7 +17,7 @@ def category(code: str) -> str:
     return code.partition(".")[0]
 
 
-def protect(records, **parameters):  # type: ignore[no-untyped-def]
+def protect(records, **parameters):
     return Visits(**parameters).protect(cohort(records), randomness=Randomness.of(1))
 
 
@@ -139,7 +139,7 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
         ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
     ],
 )
-def test_bad_parameters(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_parameters(wrong, message: str) -> None:
     with pytest.raises(BadInput) as found:
         Visits(**wrong)
     assert message in str(found.value)

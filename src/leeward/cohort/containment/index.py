@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
@@ -190,7 +190,7 @@ def numbered(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
     return Multisets(before[lens.offsets], values[known], lens.counts[known])
 
 
-def _in_threads(work, firsts, threads: int) -> None:  # type: ignore[no-untyped-def]
+def _in_threads(work: Callable[[int], object], firsts: Sequence[int], threads: int) -> None:
     if threads <= 1 or len(firsts) < 2:
         for first in firsts:
             work(first)
