@@ -26,16 +26,16 @@ import numpy as np
 import polars as pl
 
 from common import write_section
+from leeward.analysis.containment import Index, Multisets
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.containment import Index, Multisets
-from leeward.cohort.lenses_counts import CodeCounts
+from leeward.cohort.lenses.counts import CodeCounts
 from leeward.cohort.readers import read
-from leeward.cohort.synthetic.repeats import PATIENTS, write_repeats
 from leeward.engine import make
-from leeward.protect.censoring import Censoring
+from leeward.methods.censoring import Censoring
 from leeward.randomness import Randomness
 from leeward.release import Anonymized
-from leeward.workflow import protect
+from leeward.runs.protect import protect
+from leeward.synthetic.repeats import PATIENTS, write_repeats
 
 K, CAP = 5, 3
 

@@ -26,14 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import leeward, measured, table, write_section
 from leeward.cohort import Cohort
 from leeward.cohort.readers import read
-from leeward.cohort.synthetic.registry import registry, write_registry
 from leeward.engine import make
-from leeward.protect.condensation import Condensation
-from leeward.protect.condensation._grouping_kernels import balance
-from leeward.protect.condensation.grouping import Grouping, clusters, group
-from leeward.protect.condensation.run import condense
-from leeward.protect.tables import KAnonymity
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation.grouping import Grouping, clusters, group
+from leeward.methods.condensation.kernels.grouping import balance
+from leeward.methods.condensation.run import condense
+from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
+from leeward.synthetic.registry import registry, write_registry
 from study_condensation_figures import lines as draw_lines
 
 K = 100

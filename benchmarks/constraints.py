@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from common import table, write_section
-from leeward.cohort.lenses import CodeSets
+from leeward.analysis.policies import constraints
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.cohort.readers import read
-from leeward.cohort.synthetic.codes import write_codes
-from leeward.protect.constraints import greedy
-from leeward.protect.constraints.apriori import recode
-from leeward.protect.constraints.clusters import Clusters
-from leeward.protect.constraints.privacy import AllSets
-from leeward.protect.constraints.weighted import weigh
-from leeward.protect.policies import constraints
+from leeward.methods.constraints import greedy
+from leeward.methods.constraints.apriori import recode
+from leeward.methods.constraints.clusters import Clusters
+from leeward.methods.constraints.privacy import AllSets
+from leeward.methods.constraints.weighted import weigh
+from leeward.synthetic.codes import write_codes
 from leeward.vocabulary.icd9cm import ICD9CM
 
 K, M = 5, 2

@@ -19,12 +19,12 @@ from typing import Any
 
 from common import leeward, measured, median_seconds, table, write_section
 from leeward.cohort import read
-from leeward.cohort.synthetic import write_codes
-from leeward.protect.disassociation import Disassociation, core
-from leeward.protect.disassociation.layout import layout_of
-from leeward.protect.disassociation.method import facts_of, partition_of, policy_over, rules_of
-from leeward.protect.disassociation.publish import published
+from leeward.methods.disassociation import Disassociation, core
+from leeward.methods.disassociation.layout import layout_of
+from leeward.methods.disassociation.method import facts_of, partition_of, policy_over, rules_of
+from leeward.methods.disassociation.publish import published
 from leeward.randomness import Randomness
+from leeward.synthetic import write_codes
 
 LARGE = 1_000_000
 """Above this size a run is not repeated, kernels are warm from the sizes before, and only the default is timed."""

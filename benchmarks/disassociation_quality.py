@@ -17,7 +17,7 @@ from typing import Any
 import leeward as lw
 from common import table, write_section
 from leeward.cohort import Cohort
-from leeward.cohort.synthetic import write_codes
+from leeward.synthetic import write_codes
 
 COLUMNS = [
     "data", "k", "m", "policy", "partitioning", "recut", "clusters", "in item chunks", "ARE ≥ 1.25 %",

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from common import leeward, measured, table, write_section
-from leeward.notes.generator import NotePlan, synthetic_notes
 from leeward.notes.pipeline import INPUT, KNOWN, Work, shipped_members
+from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 WORDS = 150
 SIZES = (1_500, 3_000, 6_000)

@@ -22,13 +22,13 @@ from censoring import synthetic
 from common import commit, machine
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
-from leeward.cohort.synthetic.repeats import CODES as FOUR
-from leeward.cohort.synthetic.repeats import PATIENTS, POPULATION_MEANS, SAMPLE_MEANS, SAMPLE_PATIENTS
-from leeward.measure import measure
-from leeward.protect.censoring import Censoring
+from leeward.methods.censoring import Censoring
+from leeward.methods.censoring.report import AFTER, BEFORE, charts_of_steps
 from leeward.randomness import Randomness
 from leeward.release import Release, write
-from leeward.report.censoring import AFTER, BEFORE, charts_of_steps
+from leeward.runs.measure import measure
+from leeward.synthetic.repeats import CODES as FOUR
+from leeward.synthetic.repeats import PATIENTS, POPULATION_MEANS, SAMPLE_MEANS, SAMPLE_PATIENTS
 
 TABLE_1 = {5: (0.046, 0.123, 0, 3.016), 10: (0.046, 0.123, 0, 3.016), 25: (0.091, 0.156, 0, 1.501)}
 """The thesis, caps 3: mean, standard deviation, median, skewness of CUL by k."""

@@ -27,19 +27,18 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import commit, machine, table
+from leeward.analysis.plan import Model, design_of, median_time, models_of
+from leeward.analysis.regression import Fit, fit
 from leeward.cohort import Cohort
-from leeward.cohort.lenses_table import Table
-from leeward.cohort.plan import Model, design_of, median_time, models_of
+from leeward.cohort.lenses.table import Table
 from leeward.cohort.readers import read
-from leeward.cohort.regression import Fit, fit
-from leeward.cohort.synthetic.registry import SITES, registry
-from leeward.measure import condensation_attacks as attacks
-from leeward.measure.condensation import Both, privacy
-from leeward.measure.condensation_models import Metrics, compare, mean_metrics
-from leeward.protect.condensation import Condensation
-from leeward.protect.tables import KAnonymity
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation.measures import Both, attacks, privacy
+from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
+from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
+from leeward.synthetic.registry import SITES, registry
 from study_condensation_figures import bars
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensation.md"

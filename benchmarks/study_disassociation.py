@@ -22,25 +22,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from leeward.analysis import generalized, policies
+from leeward.analysis.itemsets import supports_of
+from leeward.analysis.relative_errors import relative_errors
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.itemsets import supports_of
 from leeward.cohort.readers import read
-from leeward.cohort.synthetic.codes import write_codes
-from leeward.measure import generalized, published
-from leeward.measure.disassociation import (
+from leeward.methods.constraints import Constraints
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.measures import (
     estimate_queries,
     frequent_queries,
     intervals,
     matching_records,
+    published,
     random_queries,
 )
-from leeward.measure.errors import relative_errors
-from leeward.measure.estimates import matching
-from leeward.protect import policies
-from leeward.protect.constraints import Constraints
-from leeward.protect.disassociation import Disassociation
+from leeward.methods.disassociation.measures.estimates import matching
 from leeward.randomness import Randomness
 from leeward.release import write
+from leeward.synthetic.codes import write_codes
 from study_disassociation_page import write_page
 
 K, M = 5, 2

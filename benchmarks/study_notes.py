@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
 from common import commit, machine, table
 from leeward.notes.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
-from leeward.notes.generator import NotePlan, synthetic_notes
 from leeward.notes.members import members
 from leeward.notes.spans import AnnotatedNote, Span
+from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "notes.md"
 CHECKED = Path(__file__).resolve().parent / "notes_hand_checked.json"

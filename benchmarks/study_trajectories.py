@@ -26,9 +26,8 @@ from benchmarks import study_trajectories_figures as figures
 from benchmarks.common import commit, machine
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.synthetic.trajectories import SETS, write_trajectories
 from leeward.engine import available_threads
-from leeward.protect.trajectories import (
+from leeward.methods.trajectories import (
     Trajectories,
     brute,
     clustering,
@@ -38,9 +37,10 @@ from leeward.protect.trajectories import (
     run,
     space,
 )
-from leeward.protect.trajectories import problem as problems
+from leeward.methods.trajectories import problem as problems
+from leeward.runs.protect import measure, protect
+from leeward.synthetic.trajectories import SETS, write_trajectories
 from leeward.vocabulary.omop import from_concept_ancestor
-from leeward.workflow import measure, protect
 
 KS = (2, 5, 10, 15)
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "studies" / "trajectories.md"

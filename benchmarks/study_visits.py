@@ -27,16 +27,16 @@ import numpy as np
 import polars as pl
 
 from common import commit, machine
+from leeward.analysis.phewas import associations as phewas
+from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.cohort.subset import restricted
-from leeward.cohort.synthetic.visits import SNPS, write_visits
-from leeward.extraction import extract
-from leeward.measure import phewas
-from leeward.measure.phewas_phenotypes import phenotypes_of
-from leeward.measure.visits import mentions_of
-from leeward.protect.visits import Visits
-from leeward.workflow import Result, protect
+from leeward.methods.visits import Visits
+from leeward.methods.visits.measures import mentions_of
+from leeward.runs.extract import extract
+from leeward.runs.protect import Result, protect
+from leeward.synthetic.visits import SNPS, write_visits
 from study_visits_plots import draw
 
 K = 5

@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.common import measured, write_section
 from tests.oracles import trajectories as oracle
 
-from leeward.cohort.lenses_trajectories import Trajectories, trajectories_of
-from leeward.cohort.synthetic.trajectories import write_trajectories
+from leeward.cohort.lenses.trajectories import Trajectories, trajectories_of
 from leeward.engine import available_threads, make
-from leeward.protect.trajectories import brute, clustering, hierarchies, losses, problem, run, space
+from leeward.methods.trajectories import brute, clustering, hierarchies, losses, problem, run, space
+from leeward.synthetic.trajectories import write_trajectories
 
 SIZES = (5_000, 10_000, 20_000, 27_639)
 KS = (2, 5, 15)

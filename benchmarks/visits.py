@@ -22,13 +22,13 @@ import numpy as np
 import polars as pl
 
 from common import leeward, measured, table, write_section
+from leeward.analysis.phewas import associations as phewas
+from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.readers import read
 from leeward.cohort.subset import restricted
-from leeward.extraction import extract
-from leeward.measure import phewas
-from leeward.measure.phewas_phenotypes import Phenotypes, phenotypes_of
-from leeward.protect.visits import Visits
-from leeward.workflow import protect
+from leeward.methods.visits import Visits
+from leeward.runs.extract import extract
+from leeward.runs.protect import protect
 
 K = 5
 UCI = {"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"], "visit": "encounter_id"}
@@ -71,7 +71,7 @@ def main() -> None:
         if "large" in parts and (options.patients or options.population):
             source = options.population or place / "population"
             if options.population is None:
-                from leeward.cohort.synthetic.visits import write_visits
+                from leeward.synthetic.visits import write_visits
 
                 write_visits(source, options.patients, 1)
             said = f"--patients {options.patients}" if options.patients else "--population POPULATION"
@@ -135,7 +135,7 @@ def uci(data: Path, place: Path) -> str:
 
 def enforcement(everyone: Any) -> tuple[int, float]:
     """Steps and seconds of the enforcement alone, with compiled kernels."""
-    from leeward.protect.visits import enforce
+    from leeward.methods.visits import enforce
 
     lens = everyone.visits()
     pairs = lens.table().select("patient", "code").unique()["code"].to_numpy()

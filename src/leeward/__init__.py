@@ -18,19 +18,19 @@ from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, Verific
 from leeward.version import __version__
 
 if TYPE_CHECKING:
-    from leeward.annotation import annotate
+    from leeward import synthetic as synth
     from leeward.cohort import Cohort, read
-    from leeward.cohort import synthetic as synth
-    from leeward.extraction import extract
-    from leeward.measure.estimates import estimate
-    from leeward.protect.condensation import Condensation
-    from leeward.protect.constraints import Constraints
-    from leeward.protect.disassociation import Disassociation
-    from leeward.protect.tables import KAnonymity
-    from leeward.protect.visits import Visits
+    from leeward.methods.condensation import Condensation
+    from leeward.methods.constraints import Constraints
+    from leeward.methods.disassociation import Disassociation
+    from leeward.methods.disassociation.measures.estimates import estimate
+    from leeward.methods.k_anonymity import KAnonymity
+    from leeward.methods.visits import Visits
     from leeward.queries.asking import query
     from leeward.release import Release
-    from leeward.workflow import Result, measure, protect, run, verify
+    from leeward.runs.annotate import annotate
+    from leeward.runs.extract import extract
+    from leeward.runs.protect import Result, measure, protect, run, verify
 
 __all__ = [
     "BadInput",
@@ -60,23 +60,23 @@ __all__ = [
 
 _WHERE = {
     "Cohort": "leeward.cohort.cohort:Cohort",
-    "Constraints": "leeward.protect.constraints:Constraints",
-    "Condensation": "leeward.protect.condensation:Condensation",
-    "Disassociation": "leeward.protect.disassociation:Disassociation",
-    "KAnonymity": "leeward.protect.tables:KAnonymity",
+    "Constraints": "leeward.methods.constraints:Constraints",
+    "Condensation": "leeward.methods.condensation:Condensation",
+    "Disassociation": "leeward.methods.disassociation:Disassociation",
+    "KAnonymity": "leeward.methods.k_anonymity:KAnonymity",
     "Release": "leeward.release:Release",
-    "Result": "leeward.workflow:Result",
-    "Visits": "leeward.protect.visits:Visits",
-    "annotate": "leeward.annotation:annotate",
-    "estimate": "leeward.measure.estimates:estimate",
-    "extract": "leeward.extraction:extract",
-    "measure": "leeward.workflow:measure",
-    "protect": "leeward.workflow:protect",
+    "Result": "leeward.runs.protect:Result",
+    "Visits": "leeward.methods.visits:Visits",
+    "annotate": "leeward.runs.annotate:annotate",
+    "estimate": "leeward.methods.disassociation.measures.estimates:estimate",
+    "extract": "leeward.runs.extract:extract",
+    "measure": "leeward.runs.protect:measure",
+    "protect": "leeward.runs.protect:protect",
     "query": "leeward.queries.asking:query",
     "read": "leeward.cohort.readers:read",
-    "run": "leeward.workflow:run",
-    "synth": "leeward.cohort.synthetic:",
-    "verify": "leeward.workflow:verify",
+    "run": "leeward.runs.protect:run",
+    "synth": "leeward.synthetic:",
+    "verify": "leeward.runs.protect:verify",
 }
 
 
@@ -97,7 +97,7 @@ class _Package(ModuleType):
     imported.
 
     Python binds a subpackage to its parent when it is first imported; for the names above that is refused.
-    The rooms stay importable as ever (`from leeward.protect import …`).
+    The rooms stay importable as ever (`from leeward.methods import …`).
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.measure import MEASURES
-from leeward.protect import METHODS
+from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
+from leeward.runs.measure import MEASURES
 from leeward.verify import CHECKERS, Check
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from tests.cli.conftest import Run
-from tests.protect.censoring.frames import POPULATION, SAMPLE
+from tests.methods.censoring.frames import POPULATION, SAMPLE
 
 PEOPLE = ["Alan", "Tom", "Bella"]
 

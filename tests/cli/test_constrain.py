@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.protect.constraints.test_apriori import icd_records
+from tests.methods.constraints.test_apriori import icd_records
 
 from leeward.cli.main import status_of
 

@@ -146,7 +146,7 @@ def test_the_library_does_what_the_command_does(tmp_path: Path) -> None:
 
 
 def test_the_verbs_stay_verbs_though_rooms_have_their_names() -> None:
-    for room in ("measure.estimates", "protect.disassociation", "verify.checks"):
+    for room in ("methods.disassociation", "runs.measure", "verify.checks"):
         importlib.import_module(f"leeward.{room}")
     assert callable(lw.protect)
     assert callable(lw.verify)

@@ -9,7 +9,7 @@ import pytest
 
 from leeward.cli.main import COMMANDS
 from leeward.release.spec import COLUMNS, SourceSpec, Spec, parse
-from leeward.workflow import method_of
+from leeward.runs.protect import method_of
 
 TREE = Path(__file__).resolve().parents[2]
 

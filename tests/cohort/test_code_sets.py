@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.cohort import CodeSets, read
-from leeward.cohort.lenses import code_sets_of, patient_numbers
+from leeward.cohort.lenses.code_sets import code_sets_of, patient_numbers
 
 numbers = st.integers(-3, 9) | st.sampled_from([10**12, -(10**12), 7 * 10**6])
 texts = st.sampled_from(["p1", "p10", "p2", "é", "Z"])

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leeward.cohort.synthetic import repeats
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
+from leeward.synthetic import repeats
 
 
 @pytest.fixture(scope="module")

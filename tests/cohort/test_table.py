@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from leeward.cohort import read
-from leeward.cohort.lenses_table import decimals_of, half_away
+from leeward.cohort.lenses.table import decimals_of, half_away
 from leeward.cohort.readers.table import read_table
-from leeward.cohort.synthetic.registry import VARIABLES, registry, write_registry
 from leeward.errors import BadInput
+from leeward.synthetic.registry import VARIABLES, registry, write_registry
 
 TEXT = "id, stage ,age,dose,day,zip\n1, I a ,50,1.50,2010-01-02,00123\n2,II,,2.25,2010-02-03,04567\n3,?,60,0.75,,1\n"
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from leeward.errors import BadInput
+from leeward.methods.disassociation.report import bins, sections
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
 from leeward.report import write as write_report
-from leeward.report.disassociation import bins, sections
 from leeward.report.notebook import result_html
 from leeward.report.writing import marked
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.methods.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
 from tests.oracles import censoring as oracle
-from tests.protect.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
 
 from leeward.errors import BadInput
-from leeward.protect.censoring import Censoring
+from leeward.methods.censoring import Censoring
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Source, verify
@@ -134,7 +134,7 @@ def test_without_a_population_nothing_can_be_said(release: Path, source: Source)
 
 
 def test_visits_are_counted_once_by_the_verifier_too() -> None:
-    from leeward.verify.censoring import People
+    from leeward.verify.censoring.check import People
 
     events = pl.DataFrame({"patient": [1, 1, 1, 2], "code": ["a"] * 4, "visit": ["x", "x", None, "y"]})
     people = People.of(events)
@@ -145,7 +145,7 @@ def test_equal_records_and_originals_are_matched_by_number() -> None:
     """Three originals {a}, one {a, b}: three times {a} and once {a, b} fit, twice {a, b} does not."""
     from collections import Counter
 
-    from leeward.verify.censoring import People, _matched
+    from leeward.verify.censoring.check import People, _matched
 
     codes = ["a", "a", "a", "a", "b"]
     sample = People.of(pl.DataFrame({"patient": [1, 2, 3, 4, 4], "code": codes}))

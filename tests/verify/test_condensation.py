@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
-from tests.protect.condensation.tables import PLAN, lung
+from tests.methods.condensation.tables import PLAN, lung
 
 from leeward.cohort import Cohort
-from leeward.protect.condensation import Condensation
-from leeward.protect.tables import KAnonymity
+from leeward.methods.condensation import Condensation
+from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Source, Verification, verify
@@ -103,7 +103,7 @@ def test_verbatim_copies_are_caught(cohort: Cohort, tmp_path: Path) -> None:
 
 
 def test_copies_are_counted_among_empty_and_equal_rows() -> None:
-    from leeward.verify.condensation import numbered, standing
+    from leeward.verify.condensation.check import numbered, standing
 
     frame = pl.DataFrame(
         {"a": [1, 1, None, 2], "none": pl.Series([None] * 4, dtype=pl.String), "t": ["x"] * 4}
@@ -169,7 +169,7 @@ def test_messages_name_no_value(cohort: Cohort, tmp_path: Path) -> None:
 
 
 def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
-    from leeward.verify.condensation import shuffled
+    from leeward.verify.condensation.check import shuffled
 
     original = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 5, "b": np.arange(10)})
     groups = pl.DataFrame({"row": np.arange(1, 11), "group": [0] * 5 + [1] * 5})

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from tests.protect.visits.frames import cohort
+from tests.methods.visits.frames import cohort
 
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
-from leeward.extraction import extract
-from leeward.protect.visits import Visits
-from leeward.workflow import protect, verify
+from leeward.methods.visits import Visits
+from leeward.runs.extract import extract
+from leeward.runs.protect import protect, verify
 
 CODES = [f"{category}.{digit}" for category in (250, 272, 401, 428, 780) for digit in range(3)]
 

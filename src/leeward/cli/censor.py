@@ -139,9 +139,9 @@ def repeats(
     """
     from pathlib import Path
 
-    from leeward.cohort.synthetic.repeats import write_repeats
     from leeward.errors import BadInput
-    from leeward.workflow import watched
+    from leeward.runs.protect import watched
+    from leeward.synthetic.repeats import write_repeats
 
     for file in (out, sample):
         if file is not None and Path(file).exists():

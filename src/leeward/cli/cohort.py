@@ -58,8 +58,8 @@ def cohort(
 
     Exit status: 0 done; 2 bad input; 4 verification failed. In the last two cases nothing is written.
     """
-    from leeward.extraction import extract
-    from leeward.workflow import read_source, watched
+    from leeward.runs.extract import extract
+    from leeward.runs.protect import read_source, watched
 
     with watched(None) as say:
         original = None

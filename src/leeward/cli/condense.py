@@ -183,8 +183,8 @@ def registry(patients: int | None, out: str, site: str, variables: int, seed: in
     """
     from pathlib import Path
 
-    from leeward.cohort.synthetic.registry import write_registry
     from leeward.errors import BadInput
+    from leeward.synthetic.registry import write_registry
 
     if Path(out).exists():
         raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")

@@ -27,9 +27,9 @@ def demo(out: str, as_json: bool) -> None:
     from tempfile import TemporaryDirectory
 
     from leeward.cohort.readers import read
-    from leeward.cohort.synthetic import write_codes
     from leeward.release.folder import check_out
-    from leeward.workflow import method_of, protect
+    from leeward.runs.protect import method_of, protect
+    from leeward.synthetic import write_codes
 
     check_out(Path(out))
     with TemporaryDirectory() as folder:

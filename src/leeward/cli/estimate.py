@@ -31,8 +31,8 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
       leeward estimate release/share 296.00 296.00,692.71 --json
     """
     from leeward.errors import BadInput
-    from leeward.measure.estimates import estimates
-    from leeward.measure.published import read
+    from leeward.methods.disassociation.measures.estimates import estimates
+    from leeward.methods.disassociation.measures.published import read
     from leeward.release import Release
 
     queries = [tuple(code.strip() for code in text.split(",")) for text in sets]

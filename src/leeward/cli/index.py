@@ -116,7 +116,7 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
     from leeward.engine import make
     from leeward.queries.build import index_cohort, index_events, index_table
     from leeward.randomness import Randomness
-    from leeward.workflow import read_source, watched
+    from leeward.runs.protect import read_source, watched
 
     common: dict[str, Any] = {
         "domains": domains_of(flags["domain"]),

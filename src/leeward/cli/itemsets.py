@@ -101,7 +101,7 @@ def write(
     from leeward.queries.accounting import shown
     from leeward.release import draft
     from leeward.release.spec import SourceSpec, Spec, to_yaml
-    from leeward.workflow import refusal, reported, verify
+    from leeward.runs.protect import refusal, reported, verify
 
     made = anonymized(desk, asked, items, found)
     method = {

@@ -31,8 +31,8 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
 
     from leeward.cli.condense import as_released
     from leeward.release import Release
-    from leeward.workflow import measure as figures_of
-    from leeward.workflow import read_source, watched
+    from leeward.runs.protect import measure as figures_of
+    from leeward.runs.protect import read_source, watched
 
     release = Release.open(out)
     source = as_released(release, source)

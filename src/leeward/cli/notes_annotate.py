@@ -97,7 +97,7 @@ def annotate(
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """
-    from leeward.annotation import annotate as run
+    from leeward.runs.annotate import annotate as run
 
     result = run(
         notes,
@@ -148,7 +148,7 @@ def decrypt(path: str, key: str, out: str) -> None:
 
     Exit status: 0 done; 2 bad input, such as another key (nothing is written).
     """
-    from leeward.annotation import decrypt as run
+    from leeward.runs.annotate import decrypt as run
 
     count = run(path, key, out)
     print_lines(f"{out}: {count:,} texts with their identities. Keep it as you keep the notes.")

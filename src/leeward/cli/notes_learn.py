@@ -9,8 +9,8 @@ import click
 
 if TYPE_CHECKING:
     from leeward.notes.evaluation import Counts, Evaluation
-    from leeward.notes.generator import Split
     from leeward.notes.spans import AnnotatedNote
+    from leeward.synthetic.notes import Split
 
 SYNTHETIC: dict[str, Split] = {
     "synthetic": "training",
@@ -63,7 +63,7 @@ def train(
     from leeward.notes.learned import own_dictionary
     from leeward.notes.learned.training import SYNTHETIC_NOTES
     from leeward.notes.learned.training import train as train_models
-    from leeward.workflow import watched
+    from leeward.runs.protect import watched
 
     notes, provenance = _notes(corpus, format_, labels, count or SYNTHETIC_NOTES, seed)
     with watched(None) as say:
@@ -149,8 +149,8 @@ def synth(
       leeward synth notes --patients 100 -o notes.parquet --spans gold.jsonl
       leeward synth notes --patients 100 --held-out --seed 7 -o notes.parquet --spans gold.jsonl
     """
-    from leeward.notes.generator import NotePlan, write_notes
-    from leeward.workflow import watched
+    from leeward.runs.protect import watched
+    from leeward.synthetic.notes import NotePlan, write_notes
 
     plan = NotePlan(patients, count, "held-out" if held_out else "training", seed)
     with watched(None) as say:
@@ -165,7 +165,7 @@ def _notes(
     from pathlib import Path
 
     from leeward.notes.corpora import mapping_of, read
-    from leeward.notes.generator import NotePlan, synthetic_notes
+    from leeward.synthetic.notes import NotePlan, synthetic_notes
 
     if corpus in SYNTHETIC:
         plan = NotePlan(max(1, count // 2), count, SYNTHETIC[corpus], seed)

@@ -30,8 +30,8 @@ def profile(source: Any, k: int, as_json: bool) -> None:
       leeward profile diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?'
       --json
     """
-    from leeward.workflow import profile as figures_of
-    from leeward.workflow import read_source, watched
+    from leeward.runs.protect import profile as figures_of
+    from leeward.runs.protect import read_source, watched
 
     with watched(None) as say:
         say("Reading")

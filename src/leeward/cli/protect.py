@@ -31,6 +31,6 @@ def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> Non
       leeward protect spec.yaml -o release
     """
     from leeward.release.spec import load
-    from leeward.workflow import run
+    from leeward.runs.protect import run
 
     tell(run(load(spec_file), out, threads=threads), as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.cli.options import print_json, print_lines
 
 if TYPE_CHECKING:
-    from leeward.workflow import Result
+    from leeward.runs.protect import Result
 
 
 def run_and_tell(
@@ -32,7 +32,7 @@ def run_and_tell(
     from pathlib import Path
 
     from leeward.release.spec import Spec, resolved
-    from leeward.workflow import run
+    from leeward.runs.protect import run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
     spec = Spec(

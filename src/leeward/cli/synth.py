@@ -54,9 +54,9 @@ def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None,
     """
     from pathlib import Path
 
-    from leeward.cohort.synthetic import write_codes
     from leeward.errors import BadInput
-    from leeward.workflow import watched
+    from leeward.runs.protect import watched
+    from leeward.synthetic import write_codes
 
     if Path(out).exists():
         raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")

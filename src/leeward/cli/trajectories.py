@@ -94,9 +94,9 @@ def synth(patients: int | None, out: str, shape: str, seed: int | None) -> None:
     """
     from pathlib import Path
 
-    from leeward.cohort.synthetic.trajectories import write_trajectories
     from leeward.errors import BadInput
-    from leeward.workflow import watched
+    from leeward.runs.protect import watched
+    from leeward.synthetic.trajectories import write_trajectories
 
     if Path(out).exists():
         raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")

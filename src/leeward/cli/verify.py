@@ -40,8 +40,8 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
     from leeward.cli.condense import as_released
     from leeward.errors import VerificationFailed
     from leeward.release import Release
-    from leeward.workflow import read_source, refusal, watched
-    from leeward.workflow import verify as check
+    from leeward.runs.protect import read_source, refusal, watched
+    from leeward.runs.protect import verify as check
 
     release = Release.open(out)
     everyone = None if source is None or population is None else replace(source, path=population)

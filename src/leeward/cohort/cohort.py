@@ -14,11 +14,11 @@ import polars as pl
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
-    from leeward.cohort.lenses import CodeSets
-    from leeward.cohort.lenses_counts import CodeCounts
-    from leeward.cohort.lenses_table import Table
-    from leeward.cohort.lenses_trajectories import Trajectories
-    from leeward.cohort.lenses_visits import Visits
+    from leeward.cohort.lenses.code_sets import CodeSets
+    from leeward.cohort.lenses.counts import CodeCounts
+    from leeward.cohort.lenses.table import Table
+    from leeward.cohort.lenses.trajectories import Trajectories
+    from leeward.cohort.lenses.visits import Visits
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
@@ -82,7 +82,7 @@ class Cohort:
 
     def code_sets(self) -> CodeSets:
         """Each patient's set of distinct codes as flat arrays (computed once)."""
-        from leeward.cohort.lenses import code_sets_of
+        from leeward.cohort.lenses.code_sets import code_sets_of
 
         if "code_sets" not in self._lenses:
             self._lenses["code_sets"] = code_sets_of(self.require_events())
@@ -91,7 +91,7 @@ class Cohort:
 
     def code_counts(self) -> CodeCounts:
         """Each patient's codes with their repeats as flat arrays; a code counts once a visit (computed once)."""
-        from leeward.cohort.lenses_counts import code_counts_of
+        from leeward.cohort.lenses.counts import code_counts_of
 
         if "code_counts" not in self._lenses:
             self._lenses["code_counts"] = code_counts_of(self.require_events())
@@ -100,7 +100,7 @@ class Cohort:
 
     def visits(self, *, merged: bool = False) -> Visits:
         """Each patient's visits as sets of codes in flat arrays, or one set a patient (computed once)."""
-        from leeward.cohort.lenses_visits import visits_of
+        from leeward.cohort.lenses.visits import visits_of
 
         key = "merged_visits" if merged else "visits"
         if key not in self._lenses:
@@ -110,7 +110,7 @@ class Cohort:
 
     def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
         """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last` (computed once)."""
-        from leeward.cohort.lenses_trajectories import trajectories_of
+        from leeward.cohort.lenses.trajectories import trajectories_of
 
         key = f"trajectories {first}-{last}"
         if key not in self._lenses:
@@ -120,7 +120,7 @@ class Cohort:
 
     def table(self) -> Table:
         """The patients' frame as columns of numbers with their permissible values (computed once)."""
-        from leeward.cohort.lenses_table import table_of
+        from leeward.cohort.lenses.table import table_of
 
         if "table" not in self._lenses:
             self._lenses["table"] = table_of(self.patients, self.domains, self.name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.cohort.itemsets import LIMIT, minimum_count
+from leeward.analysis.itemsets import LIMIT, minimum_count
 from leeward.errors import BadInput
 from leeward.queries.index import Index, Unit
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.cohort._itemset_kernels import grown
+from leeward.analysis.itemset_kernels import grown
 
 Array = NDArray[Any]
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from leeward.cohort.lenses import patient_numbers
+from leeward.cohort.lenses.code_sets import patient_numbers
 from leeward.errors import BadInput
 from leeward.queries.query import WHEN, folded, month_number, month_text
 from leeward.queries.store import Qid, QidKind

@@ -132,7 +132,7 @@ def write(
     spec_text: str | None = None,
     custody: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
-    """Write a release at once, without verifying or measuring it (`leeward.protect` does those too).
+    """Write a release at once, without verifying or measuring it (`leeward.methods` does those too).
 
     Parameters
     ----------

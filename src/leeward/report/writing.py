@@ -15,14 +15,14 @@ from leeward.report.common import checks_section, guarantee_section, notices_sec
 from leeward.report.sections import Section
 
 SECTIONS: dict[str, str] = {
-    "censoring": "leeward.report.censoring:sections",
-    "constraints": "leeward.report.constraints:sections",
-    "condensation": "leeward.report.condensation:sections",
-    "disassociation": "leeward.report.disassociation:sections",
-    "k-anonymity": "leeward.report.condensation:sections",
-    "notes": "leeward.report.notes:sections",
-    "trajectories": "leeward.report.trajectories:sections",
-    "visits": "leeward.report.visits:sections",
+    "censoring": "leeward.methods.censoring.report:sections",
+    "constraints": "leeward.methods.constraints.report:sections",
+    "condensation": "leeward.methods.condensation.report:sections",
+    "disassociation": "leeward.methods.disassociation.report:sections",
+    "k-anonymity": "leeward.methods.condensation.report:sections",
+    "notes": "leeward.queries.report:sections",
+    "trajectories": "leeward.methods.trajectories.report:sections",
+    "visits": "leeward.methods.visits.report:sections",
 }
 """Method -> "module:function", called as `function(release, measures, verification) -> list[Section]`."""
 

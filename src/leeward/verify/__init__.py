@@ -16,14 +16,14 @@ from leeward.verify.manifest import Share, manifest_checks, open_share
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
 CHECKERS: dict[str, str] = {
-    "constraints": "leeward.verify.constraints:check",
-    "censoring": "leeward.verify.censoring:check",
-    "condensation": "leeward.verify.condensation:check",
-    "disassociation": "leeward.verify.disassociation:check",
-    "k-anonymity": "leeward.verify.condensation:check",
-    "notes": "leeward.verify.notes:check",
-    "trajectories": "leeward.verify.trajectories:check",
-    "visits": "leeward.verify.visits:check",
+    "constraints": "leeward.verify.constraints.check:check",
+    "censoring": "leeward.verify.censoring.check:check",
+    "condensation": "leeward.verify.condensation.check:check",
+    "disassociation": "leeward.verify.disassociation.check:check",
+    "k-anonymity": "leeward.verify.condensation.check:check",
+    "notes": "leeward.verify.notes.check:check",
+    "trajectories": "leeward.verify.trajectories.check:check",
+    "visits": "leeward.verify.visits.check:check",
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""
 

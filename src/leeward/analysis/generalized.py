@@ -1,0 +1,160 @@
+"""Counts from generalized records: a label `(a,b,c)` stands for some non-empty subset of its members
+(ALGORITHMS §2).
+
+Two readings. `subset`: every non-empty subset is equally likely, so t given members of a label of n are all
+there with probability 2^(n-t)/(2^n - 1), and none of them with (2^(n-t) - 1)/(2^n - 1). `share`: the label
+stands for one member, any of them alike and independently for each code asked for: n^-t, and (1 - 1/n)^t;
+of all members one is there for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.analysis.itemsets import supports_of
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.errors import BadInput
+from leeward.release import Release
+
+READINGS = ("subset", "share")
+"""How a generalized code is read; `subset` is the one published with figures unless said otherwise."""
+
+
+@dataclass(frozen=True)
+class Generalized:
+    """A generalized release.
+
+    records : the labels of every record; `records.codes` are the labels.
+    members : the codes of each label.
+    label_of : label (index) of each released code.
+    suppressed : codes that were taken out.
+    """
+
+    records: CodeSets
+    members: tuple[tuple[str, ...], ...]
+    label_of: dict[str, int]
+    suppressed: frozenset[str]
+
+    def keeps(self, query: Sequence[str]) -> bool:
+        """Whether every code of a query is released, by itself or inside a label."""
+        return all(code in self.label_of for code in query)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Bounds and expectation of each query: int64, float64, int64, and whether it can be answered at all."""
+
+    low: NDArray[np.int64]
+    expected: NDArray[np.float64]
+    high: NDArray[np.int64]
+    answerable: NDArray[np.bool_]
+
+
+def read(release: Release | str | Path) -> Generalized:
+    """Open a release of the method `constraints`. Raises BadInput for another method's."""
+    opened = release if isinstance(release, Release) else Release.open(release)
+    if opened.method != "constraints":
+        raise BadInput(f"{opened.share}: made by `{opened.method}`; generalized counts need `constraints`.")
+    rows = opened.table("codes.parquet").sort("code").collect()
+    kept = rows.filter(~pl.col("suppressed"))
+    labels = tuple(kept["code"].to_list())
+    members = tuple(tuple(group) for group in kept["members"].to_list())
+    records = opened.table("records.parquet").select("codes").collect()["codes"]
+    suppressed = frozenset(rows.filter(pl.col("suppressed"))["code"].to_list())
+    return of_labels(_sets(records, labels), members, suppressed)
+
+
+def of_labels(
+    records: CodeSets, members: tuple[tuple[str, ...], ...], suppressed: frozenset[str]
+) -> Generalized:
+    """The same from records in memory; `members[i]` are the codes of `records.codes[i]`."""
+    label_of = {code: i for i, group in enumerate(members) for code in group}
+    return Generalized(records, members, label_of, suppressed)
+
+
+def _sets(records: pl.Series, labels: tuple[str, ...]) -> CodeSets:
+    lengths = records.list.len().to_numpy().astype(np.int64)
+    flat = records.to_arrow().flatten().dictionary_encode()
+    number = {label: i for i, label in enumerate(labels)}
+    lookup = np.array([number[label] for label in flat.dictionary.to_pylist()] or [0], np.int32)
+    values = lookup[flat.indices.to_numpy(zero_copy_only=False)]
+    order = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    return CodeSets(offsets, values[order].astype(np.int32), labels, pl.Series(np.arange(len(lengths))))
+
+
+def check_reading(reading: str) -> str:
+    """The reading, or BadInput naming the known ones."""
+    if reading not in READINGS:
+        raise BadInput(f"`reading`: {reading!r} is not known; choose from {', '.join(READINGS)}.")
+    return reading
+
+
+def all_there(n: int, t: int, reading: str) -> float:
+    """Probability that t given members of a label of n members are all there."""
+    if reading == "share":
+        return float(n) ** -t
+    return 2.0**-t / (1.0 - 2.0**-n)
+
+
+def none_there(n: int, t: int, reading: str) -> float:
+    """Probability that none of t given members of a label of n members is there."""
+    if t >= n:
+        return 0.0
+    if reading == "share":
+        return (1.0 - 1.0 / n) ** t
+    return (2.0**-t - 2.0**-n) / (1.0 - 2.0**-n)
+
+
+def counts(release: Generalized, queries: Sequence[Sequence[str]], reading: str = "subset") -> Counts:
+    """COUNT(S) of every query: records that hold the labels of S, times the probability that they mean S.
+
+    Bounds: a record counts for certain where the labels of S have one member each, and never without the
+    labels. A query on a suppressed code can not be answered and gives 0, 0, n.
+    """
+    check_reading(reading)
+    n = len(queries)
+    answerable = np.array([release.keeps(query) for query in queries], np.bool_)
+    images: list[list[int]] = []
+    shares = np.zeros(n)
+    exact = np.zeros(n, np.bool_)
+    for i, query in enumerate(queries):
+        if not answerable[i]:
+            continue
+        asked = np.unique([release.label_of[code] for code in set(query)], return_counts=True)
+        images.append(asked[0].tolist())
+        sizes = [len(release.members[label]) for label in asked[0]]
+        shares[i] = np.prod([all_there(s, t, reading) for s, t in zip(sizes, asked[1].tolist(), strict=True)])
+        exact[i] = all(size == 1 for size in sizes)
+    held = np.zeros(n, np.int64)
+    if images:
+        held[answerable] = supports_of(release.records, images)
+    high = np.where(answerable, held, len(release.records))
+    return Counts(np.where(exact, held, 0), held * shares, high, answerable)
+
+
+def matching(release: Generalized, constraint: Sequence[str], reading: str = "subset") -> float:
+    """Expected number of records with at least one code of `constraint` (for MRE)."""
+    check_reading(reading)
+    none = np.ones(len(release.members))
+    touched: dict[int, int] = {}
+    for code in set(constraint):
+        if code in release.label_of:
+            label = release.label_of[code]
+            touched[label] = touched.get(label, 0) + 1
+    for label, t in touched.items():
+        none[label] = none_there(len(release.members[label]), t, reading)
+    sets = release.records
+    entries = np.flatnonzero((none < 1.0)[sets.values])
+    if not len(entries):
+        return 0.0
+    owner = np.searchsorted(sets.offsets, entries, side="right")
+    first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+    absent = np.multiply.reduceat(none[sets.values[entries]], first)
+    return float((1.0 - absent).sum())

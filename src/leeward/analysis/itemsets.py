@@ -1,0 +1,125 @@
+"""Frequent itemsets and supports of code sets, counted vertically with bitmaps (Eclat; Zaki 2000).
+
+A bitmap is `uint64[ceil(n / 64)]`, bit r set when record r holds the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.engine.blocks import over_blocks
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.cohort.lenses.code_sets import CodeSets
+
+LIMIT = 5_000_000
+"""Most itemsets that are mined before the support is called too low."""
+
+Itemset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Itemsets:
+    """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into
+    `codes`."""
+
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int32]
+    supports: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.supports)
+
+    def __getitem__(self, i: int) -> Itemset:
+        return tuple(self.items[self.offsets[i] : self.offsets[i + 1]].tolist())
+
+
+def minimum_count(records: int, min_support: int | float) -> int:
+    """Records that `min_support` asks for: an integer is a count (≥ 1), a float a share of records in (0,
+    1]."""
+    if isinstance(min_support, bool) or not isinstance(min_support, int | float):
+        raise BadInput("`min_support` must be a whole number of records or a share of them between 0 and 1.")
+    if isinstance(min_support, int):
+        if min_support < 1:
+            raise BadInput(f"`min_support` must be at least 1 record; got {min_support}.")
+        return min_support
+    if not 0.0 < min_support <= 1.0:
+        raise BadInput(f"`min_support` as a share must be above 0 and at most 1; got {min_support:g}.")
+    # The share of a support s is s / records: the least s with s / records >= min_support, whatever the
+    # rounding.
+    count = max(int(min_support * records) - 1, 1)
+    while count / records < min_support:
+        count += 1
+    return count
+
+
+def mine(
+    sets: CodeSets, min_support: int | float, max_size: int | None = None, *, limit: int = LIMIT
+) -> Itemsets:
+    """All itemsets of 1 to `max_size` codes that at least `min_support` records hold.
+
+    In the order of a depth-first walk, codes ascending: (a), (a, b), (a, b, c), (a, c), (b), …
+
+    Raises
+    ------
+    BadInput
+        `min_support` is out of range, or more than `limit` itemsets reach it.
+    """
+    from leeward.analysis import itemset_kernels as kernels
+
+    least = minimum_count(max(len(sets), 1), min_support)
+    supports = sets.supports()
+    frequent = np.flatnonzero(supports >= least).astype(np.int32)
+    longest = int(sets.lengths().max(initial=0))
+    size = longest if max_size is None else min(max_size, longest)
+    if len(frequent) == 0 or size < 1:
+        return Itemsets(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+    rank = np.full(len(sets.codes), -1, np.int32)
+    rank[frequent] = np.arange(len(frequent), dtype=np.int32)
+    bitmaps = kernels.bitmaps(sets.offsets, sets.values, rank, len(frequent))
+    pairs = (
+        kernels.pairs(sets.offsets, sets.values, rank, len(frequent))
+        if size > 1
+        else np.zeros((1, 1), np.int32)
+    )
+    offsets, items, counts = kernels.eclat(bitmaps, supports[frequent], pairs, least, size, limit)
+    if len(counts) > limit:
+        raise BadInput(
+            f"More than {limit:,} itemsets reach the support of {least:,} records; raise `min_support`."
+        )
+    return Itemsets(offsets, frequent[items], counts)
+
+
+def frequent_itemsets(
+    sets: CodeSets, min_support: int | float, max_size: int | None = None
+) -> list[tuple[Itemset, int]]:
+    """The itemsets of `mine` as (indices into `sets.codes`, support), by falling support, then items."""
+    found = mine(sets, min_support, max_size)
+    listed = [(found[i], int(found.supports[i])) for i in range(len(found))]
+    return sorted(listed, key=lambda each: (-each[1], each[0]))
+
+
+def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
+    records."""
+    from leeward.analysis import itemset_kernels as kernels
+
+    lengths = np.array([len(each) for each in itemsets], np.int64)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    items = np.fromiter((int(c) for each in itemsets for c in each), np.int32, count=int(offsets[-1]))
+    if len(items) and (items.min() < 0 or items.max() >= len(sets.codes)):
+        raise BadInput("An itemset names a code that no record holds.")
+    starts, records = kernels.postings(sets.offsets, sets.values, len(sets.codes))
+    return np.concatenate(
+        over_blocks(
+            lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)),
+            len(lengths),
+        )
+    )

@@ -1,0 +1,1 @@
+"""PheWAS: phenotypes from codes, and a regression for each."""

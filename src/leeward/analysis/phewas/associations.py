@@ -1,0 +1,349 @@
+"""Phenome-wide association studies, before and after anonymization (Heatherly et al. 2013; ALGORITHMS §5.3).
+
+For each phecode and each predictor (a SNP as 0, 1 or 2 copies of an allele, or any number): the allelic χ² test of the
+2 × 2 table (Fisher's exact test where an expected count is below 5), and logistic regression with covariates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.analysis.phewas.phenotypes import Phenotypes
+from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.vocabulary.phecode import PhecodeMap
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEW = 5.0
+"""An expected count below this: Fisher's exact test."""
+
+CORRECTIONS = ("p05", "bonferroni", "fdr")
+"""Rules of significance: p < 0.05, 0.05 over the number of tests of the predictor, false discovery rate 0.05."""
+
+ALPHA = 0.05
+
+OUTCOMES = ("fitted", "few", "collinear", "separated")
+"""What became of a regression: fitted; fewer cases or controls than `min_cases`; a column that tells nothing new among
+these people; groups that the columns separate, so that no finite coefficient is the likeliest."""
+
+
+def scan(
+    phenotypes: Phenotypes,
+    people: pl.DataFrame,
+    predictors: Sequence[str],
+    covariates: Sequence[str] = (),
+    *,
+    min_cases: int = 1,
+    threads: int = 1,
+) -> pl.DataFrame:
+    """Test every phecode against every predictor.
+
+    Parameters
+    ----------
+    phenotypes : Phenotypes
+    people : frame
+        One row a person, in the order of the phenotypes' numbers; numeric columns. A person without a value of the
+        predictor or of a covariate is left out of its tests.
+    min_cases : int
+        Phecodes with fewer cases (or controls) are not tested: their p is null.
+    threads : int
+        Kernels at work at once.
+
+    Returns
+    -------
+    frame
+        `predictor`, `phecode`, `cases`, `controls`, `beta`, `error`, `p` (logistic regression, Wald), `regression`
+        (`fitted`, or why those three are null: see `OUTCOMES`), `odds_ratio`, `p_allelic`, `exact` (whether that was
+        Fisher's test); the last three are null for a predictor that is no count of alleles.
+    """
+    # What the covariates alone explain is the same for every predictor, and a good place to start from.
+    null = _Cells.of(people, covariates)
+    start = _fitted(
+        phenotypes, null, np.full((len(phenotypes.names), null.columns), np.nan), min_cases, threads
+    )
+    return pl.concat(
+        [
+            _of_predictor(phenotypes, people, name, covariates, start.beta, min_cases, threads)
+            for name in predictors
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """People with equal values: the design of each cell, the cell of each person (-1: left out), people of a cell."""
+
+    design: Floats
+    spread: Floats
+    of_person: Ints
+    totals: Floats
+
+    @property
+    def columns(self) -> int:
+        """Columns of the design, the constant included."""
+        return len(self.design)
+
+    @staticmethod
+    def of(people: pl.DataFrame, columns: Sequence[str]) -> _Cells:
+        """float64[1 + columns, cells]: a constant and the columns, in units of their spread around their mean."""
+        for name in columns:
+            if name not in people.columns or not people[name].dtype.is_numeric():
+                raise BadInput(
+                    f"phewas: `{name}` is no numeric column of the patients; name one, or recode it as numbers."
+                )
+        values = people.select(pl.col(columns).cast(pl.Float64).fill_nan(None)).to_numpy()
+        values = values.reshape(people.height, len(columns))
+        known = ~np.isnan(values).any(axis=1)
+        if not known.any():
+            listed = ", ".join(f"`{name}`" for name in columns)
+            raise BadInput(f"phewas: nobody has a value of {listed}.")
+        rows, inverse = _distinct_rows(values[known])
+        of_person = np.full(len(values), -1, np.int64)
+        of_person[known] = inverse
+        totals = np.bincount(inverse, minlength=len(rows)).astype(np.float64)
+        # Standardised columns keep Newton's steps well conditioned; only the predictor's scale matters afterwards.
+        mean = values[known].mean(axis=0)
+        spread = values[known].std(axis=0)
+        spread[spread == 0] = 1.0
+        design = np.vstack([np.ones(len(rows)), ((rows - mean) / spread).T])
+        return _Cells(np.ascontiguousarray(design), np.append(1.0, spread), of_person, totals)
+
+
+def _distinct_rows(values: Floats) -> tuple[Floats, Ints]:
+    """(distinct rows, the number of each row's); rows that hardly repeat are all kept, as they stand."""
+    numbers = np.zeros(len(values), np.int64)
+    for column in values.T:
+        distinct, place = np.unique(column, return_inverse=True)
+        if len(distinct) > len(values) // 2:
+            return values, np.arange(len(values))
+        numbers = np.unique(numbers * len(distinct) + place.ravel(), return_inverse=True)[1].ravel()
+    first = np.unique(numbers, return_index=True)[1]
+    return values[first], numbers
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Of each phenotype: coefficients and errors of every column, (cases, controls), outcome."""
+
+    beta: Floats
+    error: Floats
+    counted: Ints
+    outcome: Ints
+
+
+def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Floats, min_cases: int, threads: int) -> _Fits:
+    from leeward.analysis.phewas import kernels
+
+    n = len(phenotypes.names)
+    fits = _Fits(start.copy(), np.empty_like(start), np.zeros((n, 2), np.int64), np.zeros(n, np.int64))
+
+    def fit(bounds: tuple[int, int]) -> None:
+        kernels.scan(
+            *bounds,
+            cells.design,
+            cells.of_person,
+            cells.totals,
+            phenotypes.case_starts,
+            phenotypes.case_people,
+            phenotypes.out_starts,
+            phenotypes.out_people,
+            max(1, min_cases),
+            fits.beta,
+            fits.error,
+            fits.counted,
+            fits.outcome,
+        )
+
+    step = max(1, n // (16 * threads))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
+    return fits
+
+
+def _of_predictor(
+    phenotypes: Phenotypes,
+    people: pl.DataFrame,
+    predictor: str,
+    covariates: Sequence[str],
+    start: Floats,
+    min_cases: int,
+    threads: int,
+) -> pl.DataFrame:
+    from scipy.stats import norm
+
+    cells = _Cells.of(people, [*covariates, predictor])
+    n = len(phenotypes.names)
+    fits = _fitted(phenotypes, cells, np.column_stack([start, np.zeros(n)]), min_cases, threads)
+    beta, error = (each[:, -1] / cells.spread[-1] for each in (fits.beta, fits.error))
+    tested: NDArray[np.bool_] = np.all(fits.counted >= max(1, min_cases), axis=1)
+    frame = pl.DataFrame(
+        {
+            "predictor": np.repeat(predictor, n),
+            "phecode": pl.Series(phenotypes.names, dtype=pl.String),
+            "cases": fits.counted[:, 0],
+            "controls": fits.counted[:, 1],
+            "beta": beta,
+            "error": error,
+            "p": 2 * norm.sf(np.abs(beta / error)),
+            "regression": [OUTCOMES[each] for each in fits.outcome],
+            **_allelic(phenotypes, people[predictor], tested),
+        }
+    )
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: NDArray[np.bool_]) -> dict[str, Any]:
+    """χ² or Fisher's exact test of alleles by cases and controls."""
+    n = len(phenotypes.names)
+    odds, p, exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)
+    copies = predictor.cast(pl.Float64).fill_nan(None).to_numpy()
+    known = ~np.isnan(copies)
+    if np.isin(copies[known], (0.0, 1.0, 2.0)).all():
+        tables = _allele_tables(phenotypes, np.where(known, copies, 0).astype(np.int64), known)
+        odds, p, exact = allelic_tests(tables[tested])
+        odds, p, exact = (_spread(each, tested, n) for each in (odds, p, exact))
+    return {"odds_ratio": odds, "p_allelic": p, "exact": exact.astype(np.bool_)}
+
+
+def _spread(values: NDArray[Any], where: NDArray[np.bool_], n: int) -> NDArray[Any]:
+    whole = np.full(n, np.nan) if values.dtype.kind == "f" else np.zeros(n, values.dtype)
+    whole[where] = values
+    return whole
+
+
+def _allele_tables(phenotypes: Phenotypes, copies: Ints, known: NDArray[np.bool_]) -> Ints:
+    """int64[phecodes, 2, 2]: (cases, controls) by (allele counted, the other)."""
+    out = np.empty((len(phenotypes.names), 2, 2), np.int64)
+    weights = np.stack([np.where(known, copies, 0), np.where(known, 2 - copies, 0)])
+    everyone = weights.sum(axis=1)
+    for p in range(len(out)):
+        cases = phenotypes.case_people[phenotypes.case_starts[p] : phenotypes.case_starts[p + 1]]
+        left_out = phenotypes.out_people[phenotypes.out_starts[p] : phenotypes.out_starts[p + 1]]
+        out[p, 0] = weights[:, cases].sum(axis=1)
+        out[p, 1] = everyone - out[p, 0] - weights[:, left_out].sum(axis=1)
+    return out
+
+
+def allelic_tests(tables: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Odds ratio, p and whether the test was exact, of tables int64[n, 2, 2] (χ² without continuity correction)."""
+    from scipy.stats import chi2, fisher_exact
+
+    counts = tables.astype(np.float64)
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    total = counts.sum(axis=(1, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = rows[:, :, None] * columns[:, None, :] / total[:, None, None]
+        statistic = ((counts - expected) ** 2 / expected).sum(axis=(1, 2))
+        odds = counts[:, 0, 0] * counts[:, 1, 1] / (counts[:, 0, 1] * counts[:, 1, 0])
+    p = chi2.sf(statistic, 1)
+    exact = (expected < FEW).any(axis=(1, 2))
+    for i in np.flatnonzero(exact):
+        p[i] = fisher_exact(tables[i]).pvalue
+    return odds, p, exact
+
+
+def significant(results: pl.DataFrame, test: Literal["logistic", "allelic"] = "allelic") -> pl.DataFrame:
+    """`predictor`, `phecode`, `value` (the p) and a column for each rule of `CORRECTIONS`; untested rows are out."""
+    column = "p" if test == "logistic" else "p_allelic"
+    found = results.select("predictor", "phecode", pl.col(column).alias("value")).drop_nulls()
+    ranked = found.with_columns(
+        pl.len().over("predictor").alias("tests"),
+        pl.col("value").rank("ordinal").over("predictor").alias("rank"),
+    )
+    under = ranked.filter(pl.col("value") <= ALPHA * pl.col("rank") / pl.col("tests"))
+    limits = under.group_by("predictor").agg(pl.col("value").max().alias("limit"))
+    return (
+        ranked.join(limits, on="predictor", how="left")
+        .with_columns(
+            (pl.col("value") < ALPHA).alias("p05"),
+            (pl.col("value") < ALPHA / pl.col("tests")).alias("bonferroni"),
+            (pl.col("value") <= pl.col("limit")).fill_null(False).alias("fdr"),
+        )
+        .drop("tests", "rank", "limit")
+        .sort("predictor", "phecode")
+    )
+
+
+def compare(
+    before: pl.DataFrame, after: pl.DataFrame, test: Literal["logistic", "allelic"] = "allelic"
+) -> pl.DataFrame:
+    """For each predictor and rule: associations in the original, lost in the anonymized data, and false there.
+
+    Lost: significant in the original only. False: significant in the anonymized data only. (The paper calls them Type I
+    and Type II errors, which elsewhere mean the opposite.)
+    """
+    keys = ["predictor", "phecode"]
+    both = significant(before, test).join(
+        significant(after, test), on=keys, how="full", coalesce=True, suffix="_after"
+    )
+    rows = []
+    for predictor in before["predictor"].unique(maintain_order=True):
+        mine = both.filter(pl.col("predictor") == predictor)
+        for rule in CORRECTIONS:
+            was, now = mine[rule].fill_null(False), mine[f"{rule}_after"].fill_null(False)
+            rows.append(
+                {
+                    "predictor": predictor,
+                    "rule": rule,
+                    "original": int(was.sum()),
+                    "kept": int((was & now).sum()),
+                    "lost": int((was & ~now).sum()),
+                    "false": int((now & ~was).sum()),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """The comparison summed over predictors, by rule."""
+    summed = comparison.group_by("rule", maintain_order=True).agg(
+        pl.col("original", "kept", "lost", "false").sum()
+    )
+    return {str(row.pop("rule")): row for row in summed.to_dicts()}
+
+
+def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> PhecodeMap:
+    """The phecode map of a file, or of several (one a vocabulary) as one; None: the map that was added.
+
+    `ignored` also takes the rows that the files mark as to be ignored.
+    """
+    from leeward.vocabulary import phecode, registry
+
+    if files is None:
+        return phecode.load(registry.find("phecode"), ignored=ignored)
+    maps = [phecode.load(file, ignored=ignored) for file in ([files] if isinstance(files, str) else files)]
+    if not maps:
+        raise BadInput("phewas: `map` names no file.")
+    first = maps[0]
+    for other in maps[1:]:
+        if set(first.codes) & set(other.codes):
+            raise BadInput(
+                f"phewas: {first.name} and {other.name} map the same vocabulary; give one file for each."
+            )
+        first = replace(
+            first,
+            name=f"{first.name}, {other.name}",
+            codes={**first.codes, **other.codes},
+            phenotypes={**other.phenotypes, **first.phenotypes},
+            categories={**other.categories, **first.categories},
+            exclusions={**other.exclusions, **first.exclusions},
+            no_rollup=first.no_rollup | other.no_rollup,
+        )
+    return first
+
+
+def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """BadInput for an option that `phewas` lacks."""
+    for name in options:
+        if name not in known:
+            raise BadInput(f"`measure: phewas` has no option `{name}`; known: {', '.join(known)}.")

@@ -1,0 +1,180 @@
+"""Risk of re-identification by diagnosis codes before release (Loukides et al. 2014, Fig. 12)."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.engine.blocks import over_blocks
+from leeward.randomness import Randomness
+
+Array = NDArray[Any]
+
+MOST_SUBSETS = 4_000_000
+"""Occurrences of code sets of one size that are held at once; beyond, an even sample of the sets is taken,
+each counted in full."""
+
+TABLE_CELLS = 1 << 26
+"""Pairs are counted in a table where it has no more cells."""
+
+PATIENTS_SAMPLED = 1_000
+"""Patients whose rarest code sets are looked for where not every set can be held."""
+
+WIDEST = 16
+"""Of a sampled patient's codes, at most so many are combined, the rarest."""
+
+LARGEST_M = 5
+
+
+def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M) -> dict[str, Any]:
+    """How many records share m codes, m = 1 … `largest_m`, and how many patients that makes recognisable.
+
+    Returns
+    -------
+    dict
+        `by_m`: for each m, of the distinct sets of m codes that some record holds: `sets` (counted),
+        `sets_in_one_record_share`, `sets_below_k_share`, `sets_by_support`, and `exact` (False:
+        `sampled_share` of the sets was taken, evenly). Of the patients with at least m codes (`patients`):
+        `unique` and `below_k` hold a set of m codes that no other, or fewer than k patients hold, with
+        `unique_share` and `below_k_share` of all patients. `patients_exact` False: extrapolated from
+        `patients_sampled` of them. `whole_set`: patients by their whole code set.
+    """
+    n = len(sets)
+    lengths = sets.lengths()
+    rows: list[dict[str, Any]] = []
+    sampled: Array | None = None
+    for m in range(1, largest_m + 1):
+        enough = lengths >= m
+        if not enough.any():
+            break
+        row, rarest = (
+            _pairs(sets, m, k)
+            if m <= 2 and len(sets.codes) ** 2 <= TABLE_CELLS
+            else _subsets(sets, m, k, seed)
+        )
+        patients = int(enough.sum())
+        if rarest is None:
+            if sampled is None:
+                sampled = _sampled_patients(sets, largest_m, seed)
+            held = sampled[:, m - 1]
+            scale = n / len(held)
+            unique = min(patients, round(int((held == 1).sum()) * scale))
+            below = min(patients, round(int((held < k).sum()) * scale))
+            row["patients_sampled"] = len(held)
+        else:
+            unique, below = int((rarest == 1).sum()), int((rarest < k).sum())
+        rows.append(
+            {
+                **row,
+                "patients": patients,
+                "unique": unique,
+                "unique_share": unique / n,
+                "below_k": below,
+                "below_k_share": below / n,
+                "patients_exact": rarest is not None,
+            }
+        )
+    return {"k": k, "patients": n, "by_m": rows, "whole_set": whole_sets(sets, k)}
+
+
+def subsets_of_size(sets: CodeSets, m: int) -> int:
+    """Number of (record, set of m of its codes)."""
+    by_length = np.bincount(sets.lengths())
+    return sum(int(count) * comb(length, m) for length, count in enumerate(by_length))
+
+
+def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], Array]:
+    """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
+    from leeward.analysis import risk_kernels as kernels
+
+    supports = sets.supports()
+    if m == 1:
+        rarest = np.full(len(sets), 2**62)
+        np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
+        return _figures(1, supports[supports > 0], k, 1.0), rarest
+    table = kernels.pair_table(sets.offsets, sets.values, len(sets.codes))
+    rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
+    np.fill_diagonal(table, 0)
+    return _figures(2, table[table > 0], k, 1.0), rarest
+
+
+def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], Array | None]:
+    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are
+    sampled)."""
+    from leeward.analysis import risk_kernels as kernels
+
+    total = subsets_of_size(sets, m)
+    sampled = total > MOST_SUBSETS
+    share = MOST_SUBSETS / total / 1.5 if sampled else 1.0
+    exact_keys = len(sets.codes) ** m < 2**63
+    salt = np.uint64(Randomness.of(seed).number("risk", m))
+    threshold = np.uint64(min(int(share * 2**64), 2**64 - 1))
+    keys = np.empty(min(total, MOST_SUBSETS), np.uint64)
+    owners = np.empty(0 if sampled else len(keys), np.int32)
+    base = np.uint64(len(sets.codes))
+    while True:
+        found = kernels.subset_keys(
+            sets.offsets, sets.values, m, base, exact_keys, salt, threshold, keys, owners
+        )
+        if found <= len(keys):
+            break
+        threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
+        share /= 2
+    if sampled:
+        return _figures(m, kernels.run_lengths(np.sort(keys[:found])), k, share), None
+    order = np.argsort(keys[:found])
+    ordered = keys[order]
+    return _figures(m, kernels.run_lengths(ordered), k, 1.0), kernels.rarest_of_owner(
+        ordered, owners[order], len(sets)
+    )
+
+
+def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
+    """Of the supports of distinct sets of m codes."""
+    count = max(len(supports), 1)
+    by_size = np.bincount(np.log2(supports).astype(np.int64)) if len(supports) else np.zeros(0, np.int64)
+    return {
+        "m": m,
+        "sets": len(supports),
+        "sets_in_one_record_share": int((supports == 1).sum()) / count,
+        "sets_below_k_share": int((supports < k).sum()) / count,
+        "sets_by_support": [
+            {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": int(c) / count}
+            for i, c in enumerate(by_size)
+            if c
+        ],
+        "exact": share == 1.0,
+        "sampled_share": share,
+    }
+
+
+def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> Array:
+    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
+    largest_m]."""
+    from leeward.analysis import itemset_kernels as _itemset_kernels
+    from leeward.analysis import risk_kernels as kernels
+
+    chosen = Randomness.of(seed).stream("risk of patients").permutation(len(sets))[:PATIENTS_SAMPLED]
+    starts, holders = _itemset_kernels.postings(sets.offsets, sets.values, len(sets.codes))
+    return np.concatenate(
+        over_blocks(
+            lambda low, high: kernels.rarest_subsets(
+                sets.offsets, sets.values, starts, holders, chosen[low:high], largest_m, WIDEST
+            ),
+            len(chosen),
+        )
+    )
+
+
+def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
+    """Patients whose whole code set no other patient, or fewer than k patients, have."""
+    from leeward.analysis import risk_kernels as kernels
+
+    alike = kernels.run_lengths(np.sort(kernels.record_keys(sets.offsets, sets.values)))
+    n = max(len(sets), 1)
+    unique, below = int((alike == 1).sum()), int(alike[alike < k].sum())
+    return {"unique": unique, "unique_share": unique / n, "below_k": below, "below_k_share": below / n}

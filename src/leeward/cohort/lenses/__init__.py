@@ -1,0 +1,1 @@
+"""Lenses: a method's view of a cohort, as flat integer arrays."""

@@ -1,0 +1,115 @@
+"""The trajectory lens: every patient's (code, age) pairs in order, as flat integer arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.cohort.cohort import ROWS_SHOWN, Notice
+from leeward.cohort.lenses.code_sets import patient_numbers
+from leeward.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Every patient's multiset of (code, age) pairs, ordered by (age, code); repeats stay.
+
+    Attributes
+    ----------
+    offsets : int64[n + 1]
+        Record r holds the pairs `offsets[r]:offsets[r + 1]`; every record has at least one.
+    codes : int32[total]
+        Indices into `labels`.
+    ages : int32[total]
+        Whole years; fractions are cut off (33.9 is 33).
+    labels : tuple of str
+        The codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    patients : pl.Series
+        The identifier of each record, ascending; never leaves the custodian.
+    odd : tuple of Notice
+        Rows that hold no usable age, by kind, and patients left without a pair. They are not in the arrays.
+    """
+
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    ages: NDArray[np.int32]
+    labels: tuple[str, ...]
+    patients: pl.Series
+    odd: tuple[Notice, ...]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Pairs of each record, int64[n]."""
+        return np.diff(self.offsets)
+
+    def record(self, r: int) -> tuple[tuple[str, int], ...]:
+        """The pairs of record `r` (for small data and tests)."""
+        span = range(int(self.offsets[r]), int(self.offsets[r + 1]))
+        return tuple((self.labels[self.codes[i]], int(self.ages[i])) for i in span)
+
+
+def trajectories_of(
+    events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort"
+) -> Trajectories:
+    """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years).
+
+    Ages below `first` (0: before birth), above `last` or missing are odd: their rows are left out and listed.
+    The order of the rows has no influence. Raises BadInput without an age column, or without any usable row.
+    """
+    if "age" not in events.columns:
+        raise BadInput(
+            f"{name}: trajectories need the age at each event; give its column with `age` (in years), "
+            "or dates and birth dates that the reader can subtract."
+        )
+    years = events["age"].cast(pl.Float64).floor()
+    odd = _odd_rows(events, years, first, last)
+    usable = years.is_not_null() & years.is_not_nan() & years.is_between(first, last)
+    kept = events.filter(usable)
+    if kept.height == 0:
+        raise BadInput(f"{name}: no event has an age from {first} to {last} years.")
+    kind = events.schema["code"]
+    assert isinstance(kind, pl.Enum)  # the cohort's contract
+    numbers, patients = patient_numbers(kept["patient"])
+    codes = kept["code"].to_physical().to_numpy().astype(np.int32)
+    ages = kept["age"].floor().to_numpy().astype(np.int32)
+    order = np.lexsort((codes, ages, numbers))
+    codes, ages = codes[order], ages[order]
+    offsets = np.zeros(len(patients) + 1, np.int64)
+    np.cumsum(np.bincount(numbers, minlength=len(patients)), out=offsets[1:])
+    lost = events["patient"].n_unique() - len(patients)
+    if lost:
+        odd.append(
+            Notice("no trajectory", f"{lost:,} patients have no event with a usable age: left out", lost)
+        )
+    used = np.bincount(codes, minlength=len(kind.categories)) > 0
+    renumber = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    labels = tuple(code for code, held in zip(kind.categories, used, strict=True) if held)
+    return Trajectories(offsets, renumber[codes], ages, labels, patients, tuple(odd))
+
+
+def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> list[Notice]:
+    missing = years.is_null() | years.is_nan().fill_null(False)
+    kinds = {
+        "missing age": (missing, "rows without a readable age"),
+        "age before birth": (~missing & (years < 0).fill_null(False), "rows with an age before birth"),
+        "age outside": (
+            ~missing & (years >= 0).fill_null(False) & ((years < first) | (years > last)).fill_null(False),
+            f"rows with an age outside {first}–{last} years",
+        ),
+    }
+    found = []
+    for kind, (mask, message) in kinds.items():
+        count = int(mask.sum())
+        if count:
+            rows = (
+                events.filter(mask)["row"].sort().head(ROWS_SHOWN).to_list()
+                if "row" in events.columns
+                else []
+            )
+            found.append(Notice(kind, f"{count:,} {message}", count, tuple(int(row) for row in rows)))
+    return found

@@ -1,0 +1,164 @@
+"""The visits lens: every patient's visits, each a set of codes, as flat integer arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.code_sets import categories, patient_numbers
+from leeward.errors import BadInput
+
+LARGEST_KEY = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Every patient's visits.
+
+    Attributes
+    ----------
+    patient_offsets : int64[n + 1]
+        Patient p has the visits `patient_offsets[p]:patient_offsets[p + 1]`, at least one.
+    offsets : int64[visits + 1]
+        Visit v holds `values[offsets[v]:offsets[v + 1]]`, at least one code.
+    values : int32[total]
+        Indices into `codes`, ascending inside a visit, no repeats.
+    codes : tuple of str
+        The codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    patients : pl.Series
+        The identifier of each patient, ascending; never leaves the custodian.
+    rows : uint32[visits]
+        First source row of each visit (1-based).
+    """
+
+    patient_offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int32]
+    codes: tuple[str, ...]
+    patients: pl.Series
+    rows: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.patient_offsets) - 1
+
+    @property
+    def n_visits(self) -> int:
+        """Number of visits."""
+        return len(self.offsets) - 1
+
+    def patient_of_visit(self) -> NDArray[np.int32]:
+        """The patient's number of each visit, int32[visits]."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.patient_offsets))
+
+    def visit_of_value(self) -> NDArray[np.int32]:
+        """The visit's number of each entry of `values`."""
+        return np.repeat(np.arange(self.n_visits, dtype=np.int32), np.diff(self.offsets))
+
+    def table(self) -> pl.DataFrame:
+        """`patient`, `visit`, `code` (Int32 numbers), one row an entry: what relational steps work on."""
+        visit = self.visit_of_value()
+        return pl.DataFrame({"patient": self.patient_of_visit()[visit], "visit": visit, "code": self.values})
+
+    def visit(self, v: int) -> tuple[str, ...]:
+        """The codes of visit `v` as strings, ascending (for small data and tests)."""
+        return tuple(self.codes[c] for c in self.values[self.offsets[v] : self.offsets[v + 1]])
+
+
+def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = False) -> Visits:
+    """The visits lens of `events` (`patient`, `code` as an Enum of sorted categories, `visit` or `date`).
+
+    Without a visit column a date is a visit. Rows whose visit is null are a visit each. `merged` puts all codes of a
+    patient into one visit and needs neither column. The order of the rows has no influence but on `rows`.
+
+    Raises
+    ------
+    BadInput
+        Neither a visit nor a date column, and not `merged`.
+    """
+    codes = categories(events["code"])
+    numbers, patients = patient_numbers(events["patient"])
+    pairs, patient_of_pair = _pairs(numbers, events, name, merged, max(len(codes), 1))
+    keys = pairs * np.int64(max(len(codes), 1))
+    keys += events["code"].to_physical().to_numpy()
+    del pairs, numbers
+    rows = _rows(events)
+    if not bool((keys[1:] >= keys[:-1]).all()):
+        order = np.argsort(keys, kind="stable")
+        keys, rows = keys[order], rows[order]
+        del order
+    pair = keys // max(len(codes), 1)
+    starts = _starts(pair)
+    first_rows = np.minimum.reduceat(rows, starts)
+    people = patient_of_pair(pair[starts])
+    keep = _starts(keys)
+    values = (keys[keep] % max(len(codes), 1)).astype(np.int32)
+    sizes = np.bincount(np.searchsorted(starts, keep, side="right") - 1, minlength=len(starts))
+    used = np.bincount(values, minlength=len(codes)) > 0
+    if not used.all():
+        values = (np.cumsum(used, dtype=np.int32) - np.int32(1))[values]
+        codes = tuple(code for code, held in zip(codes, used, strict=True) if held)
+    return Visits(
+        _offsets(np.bincount(people, minlength=len(patients))),
+        _offsets(sizes),
+        values,
+        codes,
+        patients,
+        first_rows,
+    )
+
+
+def _pairs(
+    numbers: NDArray[np.int64], events: pl.DataFrame, name: str, merged: bool, width: int
+) -> tuple[NDArray[np.int64], Callable[[NDArray[np.int64]], NDArray[np.int64]]]:
+    """A number of each row's (patient, visit), ascending by patient; and the patient of such a number."""
+    if merged:
+        return numbers, lambda pair: pair
+    visit = _visit_numbers(events, name)
+    wide = int(visit.max(initial=0)) + 1
+    pairs = numbers * np.int64(wide)
+    pairs += visit
+    if (int(numbers.max(initial=0)) + 1) * wide * width <= LARGEST_KEY:
+        return pairs, lambda pair: pair // wide
+    distinct, dense = np.unique(pairs, return_inverse=True)
+    return dense.astype(np.int64), lambda pair: distinct[pair] // wide
+
+
+def _visit_numbers(events: pl.DataFrame, name: str) -> NDArray[np.int64]:
+    """A number of each row's visit; a null visit gets a number of its own."""
+    column = next((c for c in ("visit", "date") if c in events.columns), None)
+    if column is None or events[column].null_count() == events.height:
+        raise BadInput(
+            f"{name}: no visit column and no dates, so nothing says which codes belong to one visit; name the column "
+            "with `visit` (or `date`), or ask for `merge_visits`."
+        )
+    given = events[column]
+    null = given.is_null().to_numpy()
+    if not null.any():
+        return patient_numbers(given)[0]
+    found = np.empty(len(given), np.int64)
+    found[~null], distinct = patient_numbers(given.drop_nulls())
+    found[null] = len(distinct) + np.arange(int(null.sum()))
+    return found
+
+
+def _rows(events: pl.DataFrame) -> NDArray[np.uint32]:
+    if "row" in events.columns:
+        return events["row"].cast(pl.UInt32).to_numpy()
+    return np.arange(1, events.height + 1, dtype=np.uint32)
+
+
+def _starts(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each run of equal keys begins."""
+    first = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return np.flatnonzero(first)
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets

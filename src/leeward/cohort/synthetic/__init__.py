@@ -1,5 +1,0 @@
-"""Synthetic cohorts: no patient behind them, but the shape of real data."""
-
-from leeward.cohort.synthetic.codes import code_catalogue, write_codes
-
-__all__ = ["code_catalogue", "write_codes"]

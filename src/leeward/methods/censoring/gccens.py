@@ -1,0 +1,105 @@
+"""Greedy Code Censoring (Tamersoy 2011, Algorithm 1) without its loop.
+
+Two facts make the loop go away. A code at its cap c is held by exactly those records of the sample that had at least c
+mentions of it, so |r_o| of step 11 is the support of (code, c) *in the sample*, whatever was censored before; and it
+can only grow as c falls. So the algorithm censors the (code, level) pairs in one fixed order, by rising support, and
+neither the population nor k has a say in it. They only decide where it stops: at the first place where the last
+record becomes safe. That place is the furthest of the places where each record by itself does, and a record is safe
+from its own place on, so a record needs a second look only if it is not safe where those before it have stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leeward.analysis.containment import Multisets, Population
+from leeward.analysis.containment.chains import drop_order, drops_needed
+from leeward.analysis.containment.multisets import Ints, item_offsets, levels_of
+
+LOOKED_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Censored:
+    """The sample as GCCens leaves it.
+
+    kept : the censored records.
+    caps : int64[codes], the caps at the end.
+    picked : int64[rounds], the code of each round that removed something, in order.
+    counted : how many multisets were counted in the population.
+    """
+
+    kept: Multisets
+    caps: Ints
+    picked: Ints
+    counted: int
+
+
+def censor(population: Population, capped: Multisets, k: int) -> Censored:
+    """GCCens on records that respect their caps already (step 1); k must not exceed the population."""
+    caps = _highest(capped, len(population.caps))
+    rank, codes = censoring_order(capped, caps)
+    distinct, _ = capped.distinct()
+    stop, counted = _where_all_are_safe(population, distinct, caps, rank, k)
+    final = caps_after(rank, caps, stop)
+    return Censored(capped.capped(final), final, codes[:stop], counted)
+
+
+def censoring_order(capped: Multisets, caps: Ints) -> tuple[Ints, Ints]:
+    """The place of each (code, level) in the order of censoring, flat by code and level, and the code at each place.
+
+    Ties: the lower code first, as Algorithm 1's argmin; a code that ties with itself stays the lowest.
+    """
+    starts = item_offsets(caps)
+    _, item = levels_of(capped, starts)
+    support = np.bincount(item, minlength=int(starts[-1]))
+    code = np.repeat(np.arange(len(caps)), caps)
+    order = np.lexsort((-np.arange(len(code)), code, support))
+    rank = np.empty(len(code), np.int64)
+    rank[order] = np.arange(len(code))
+    return rank, code[order]
+
+
+def caps_after(rank: Ints, caps: Ints, stop: int) -> Ints:
+    """The caps once the first `stop` pairs are censored, int64[codes]."""
+    kept = np.concatenate([[0], np.cumsum(rank >= stop)])
+    starts = item_offsets(caps)
+    return np.asarray(kept[starts[1:]] - kept[starts[:-1]], np.int64)
+
+
+def _where_all_are_safe(
+    population: Population, records: Multisets, caps: Ints, rank: Ints, k: int
+) -> tuple[int, int]:
+    """The first place in the order after which every record is safe, and how many multisets were counted for it."""
+    step = max(len(records), 1) if population.asks_at_once else LOOKED_AT_ONCE
+    stop = counted = 0
+    for first in range(0, len(records), step):
+        part = records.take(np.arange(first, min(first + step, len(records)))).capped(
+            caps_after(rank, caps, stop)
+        )
+        if not population.asks_at_once:
+            counted += len(part)
+            part = part.take(np.flatnonzero(population.counts(part, limit=k) < k))
+        if len(part):
+            counted += int(part.sizes().sum()) + len(part)
+            stop = max(stop, _stop_of(population, part, caps, rank, k))
+    return stop, counted
+
+
+def _stop_of(population: Population, records: Multisets, caps: Ints, rank: Ints, k: int) -> int:
+    """The furthest place at which one of these records becomes safe."""
+    drops = drops_needed(population, records, drop_order(records, caps, rank), k)
+    owner, item = levels_of(records, item_offsets(caps))
+    ranks = rank[item][np.lexsort((rank[item], owner))]
+    sizes = records.sizes()
+    last = (np.cumsum(sizes) - sizes + drops - 1)[drops > 0]
+    return int(ranks[last].max()) + 1 if len(last) else 0
+
+
+def _highest(records: Multisets, codes: int) -> Ints:
+    """The highest count of each code, int64[codes]."""
+    highest = np.zeros(codes, np.int64)
+    np.maximum.at(highest, records.values, records.counts)
+    return highest

@@ -1,0 +1,143 @@
+"""The release: its files, its guarantee in plain words, and how to analyse it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.counts import CodeCounts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+
+if TYPE_CHECKING:
+    from leeward.methods.censoring.method import Censoring
+    from leeward.methods.censoring.run import Outcome
+
+ATTACKER = (
+    "Somebody who knows the codes of a person of the population, each with its number of mentions, but not who "
+    "is in the sample, and who takes for a candidate everybody whose record contains a released one: at least "
+    "{k} people are, so a guess at whose record it is is right at most once in {k}."
+)
+
+NOT_PROTECTED = (
+    "Somebody who knows that a person is in the sample: there a record may be the only one of its kind.",
+    "What all candidates have in common: if each of them has a diagnosis, it is learnt.",
+    "The payload columns: they are released as they are.",
+    "Several releases of the same people compared with one another, or people who pool what they know.",
+)
+
+KNOWS_THE_GREEDY_RULE = (
+    "Somebody who has everybody's full records and knows that all codes up to the final caps are shown: a "
+    "candidate of whom more would be shown cannot be the owner. That may leave fewer than {k} candidates, at times "
+    "one; the custodian's report says for how many records."
+)
+
+KNOWS_THE_RECORD_RULE = (
+    "Somebody who has everybody's full records and knows this rule, by which each record keeps the largest part "
+    "that {k} people share: a candidate of whom more could have been shown cannot be the owner. That often leaves "
+    "fewer than {k} candidates, at times one; the custodian's report says for how many records."
+)
+
+README = """\
+`data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
+recorded n times stands n times, unless censored){payload}.
+
+- A code's number of mentions is a lower bound: mentions may have been censored, none was added or changed.
+- For a phenotype of "at least two mentions" count a code's places in the list. Cases found are cases; some records
+  that had two mentions may show one.
+- Records without any code stay in the file with an empty list, so the number of records is that of the sample.
+- {rule}
+"""
+
+RULES = {
+    "global": "All records are censored alike: no code stands more often in any record than its final cap.",
+    "record": "Each record was censored by itself, so how often a code may stand differs from record to record.",
+}
+
+
+def guarantee_of(method: Censoring) -> Guarantee:
+    """The k-map, exactly."""
+    rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
+    return Guarantee(
+        name="k-map",
+        k=method.k,
+        attacker=ATTACKER.format(k=method.k),
+        not_protected=(*NOT_PROTECTED, rule.format(k=method.k)),
+    )
+
+
+def release_of(
+    method: Censoring,
+    sample: CodeCounts,
+    outcome: Outcome,
+    order: NDArray[np.int64],
+    payload: pl.DataFrame | None,
+    people: int,
+    notices: Sequence[str],
+    seeded: bool,
+) -> Anonymized:
+    """The release; `order` gives the place in the sample of each released record."""
+    facts = {key: value for key, value in outcome.facts.items() if key != "exact"}
+    carried = (
+        "" if payload is None else f", and {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    )
+    return Anonymized(
+        method=method.name,
+        parameters=method.parameters(),
+        guarantee=guarantee_of(method),
+        records=len(sample),
+        tables=(ReleaseTable.of("records.parquet", _records(sample, outcome, order, payload)),),
+        readme=README.format(payload=carried, rule=RULES[method.scope]),
+        custody_tables=(
+            ReleaseTable.of("records.parquet", _custody_records(outcome, order)),
+            ReleaseTable.of("caps.parquet", _custody_caps(sample, outcome)),
+        ),
+        custody={"population": people, **facts},
+        notices=tuple(notices),
+        seeded=seeded,
+    )
+
+
+def _records(
+    sample: CodeCounts, outcome: Outcome, order: NDArray[np.int64], payload: pl.DataFrame | None
+) -> pa.Table:
+    kept = outcome.kept.take(order)
+    names = pa.array(sample.codes, pa.string())
+    codes = names.take(pa.array(np.repeat(kept.values, kept.counts)))
+    ends = np.concatenate([[0], np.cumsum(kept.sizes())]).astype(np.int32)
+    columns = {
+        "record": pa.array(np.arange(len(order), dtype=np.int64)),
+        "codes": pa.ListArray.from_arrays(pa.array(ends), codes),
+    }
+    if payload is not None:
+        arrow = payload[order].to_arrow()
+        columns |= {name: arrow[name] for name in payload.columns}
+    return pa.table(columns)
+
+
+def _custody_records(outcome: Outcome, order: NDArray[np.int64]) -> pa.Table:
+    """`record` and `place`: the record's patient, counted from 0 in ascending order of the sample's identifiers."""
+    exact = outcome.facts.get("exact")
+    columns = {
+        "record": pa.array(np.arange(len(order), dtype=np.int64)),
+        "place": pa.array(order.astype(np.int64)),
+    }
+    if exact is not None:
+        columns["exact"] = pa.array(exact[order])
+    return pa.table(columns)
+
+
+def _custody_caps(sample: CodeCounts, outcome: Outcome) -> pa.Table:
+    """What became of each code's cap."""
+    return pa.table(
+        {
+            "code": pa.array(sample.codes, pa.string()),
+            "highest": pa.array(sample.most()),
+            "cap": pa.array(outcome.start_caps),
+            "final_cap": pa.array(outcome.caps),
+        }
+    )

@@ -1,0 +1,269 @@
+"""What a k-map of repeated codes protects and costs (Tamersoy 2011, chapter III).
+
+Measures: `risk` (distinguishability before and after, Figure 2; classes inside the sample), `cul` (Tables 1 and 2),
+`repeats`, `pairs` and `phenotypes` (what a study of repeats keeps), `attack` (an attacker who knows the rule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.counts import CodeCounts
+from leeward.errors import BadInput
+from leeward.methods.censoring.measures.attack import attack
+from leeward.release import Release
+
+NEEDS_POPULATION = True
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
+    {"risk": {}},
+    {"cul": {}},
+    {"repeats": {}},
+    {"pairs": {}},
+    {"phenotypes": {}},
+    {"attack": {}},
+)
+FIGURE_2 = (*range(1, 26), 30, 40, 50, 75, 100, 200, 500, 1_000, 10_000, 100_000, 1_000_000)
+"""Values of distinguishability at which the cumulative distribution is given."""
+
+PHENOTYPE_MENTIONS = 2
+CUL_STEPS = 10
+
+Shares = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Both:
+    """The sample before and after, record by record, over the sample's codes; and the population's index.
+
+    original, capped, released : Multisets, in the order of the sample.
+    """
+
+    original: Multisets
+    capped: Multisets
+    released: Multisets
+    everyone: Index
+    k: int
+
+
+def measure(
+    release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]], population: Cohort | None = None
+) -> dict[str, Any]:
+    """The figures of a censored release.
+
+    Raises
+    ------
+    BadInput
+        No population, an unknown measure, or a release without its custody folder: only `custody/data/records.parquet`
+        tells which patient a record belongs to.
+    """
+    if population is None:
+        raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
+    both = both_of(release, cohort, population)
+    known = {"risk": risk, "cul": cul, "repeats": repeats, "pairs": pairs, "phenotypes": phenotypes}
+    figures: dict[str, Any] = {}
+    for name, options in ((name, options) for each in wanted for name, options in each.items()):
+        if name == "attack":
+            figures[name] = attack(
+                release, cohort, population, both.released, **_options(name, options, ("most", "seed"))
+            )
+        elif name in known:
+            _options(name, options, ())
+            figures[name] = known[name](both)
+        else:
+            raise BadInput(
+                f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack'))}."
+            )
+    return figures
+
+
+def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
+    """Bring released records and originals together."""
+    sample = cohort.code_counts()
+    original = Multisets(sample.offsets, sample.values, sample.counts)
+    everyone = Index.of(population.code_counts(), sample.codes, sample.most())
+    if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
+        raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
+    places = pl.read_parquet(release.custody / "data" / "records.parquet")
+    shown = release.table("records.parquet").collect().join(places, on="record").sort("place")
+    if shown.height != len(sample):
+        raise BadInput(
+            f"{cohort.name}: {len(sample):,} patients, the release has {shown.height:,}; not its source."
+        )
+    caps = start_caps(sample, release)
+    return Both(
+        original,
+        original.capped(caps),
+        multisets_of(shown["codes"], sample),
+        everyone,
+        release.guarantee["k"],
+    )
+
+
+def start_caps(sample: CodeCounts, release: Release) -> Ints:
+    """The cap of each code before any censoring, as the manifest states them."""
+    given, rest = release.parameters.get("caps"), release.parameters.get("cap")
+    if given is None:
+        return sample.most() if rest is None else np.minimum(sample.most(), rest)
+    return np.minimum(
+        sample.most(), np.array([given.get(code, rest or 0) for code in sample.codes], np.int64)
+    )
+
+
+def multisets_of(lists: pl.Series, sample: CodeCounts) -> Multisets:
+    """Lists of codes, sorted with repeats, as multisets over the sample's numbering."""
+    arrow = lists.rechunk().to_arrow()
+    owner = np.repeat(np.arange(len(lists)), lists.list.len().to_numpy())
+    flat = pl.DataFrame({"record": owner, "code": pl.Series(pl.from_arrow(arrow.flatten()), dtype=pl.String)})
+    counted = flat.group_by("record", "code").len().sort("record", "code")
+    number = {code: place for place, code in enumerate(sample.codes)}
+    values = (
+        counted["code"].cast(pl.String).replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
+    )
+    if (values < 0).any():
+        raise BadInput("the release holds codes that the sample does not have; it is not its source.")
+    held = np.bincount(counted["record"].to_numpy(), minlength=len(lists))
+    offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+    return Multisets(offsets, values.astype(np.int32), counted["len"].to_numpy().astype(np.int32))
+
+
+def risk(both: Both) -> dict[str, Any]:
+    """Distinguishability in the population and classes in the sample, before and after."""
+    before, after = both.everyone.counts(both.original), both.everyone.counts(both.released)
+    at = [value for value in FIGURE_2 if value < both.everyone.n] + [both.everyone.n]
+    return {
+        "population": both.everyone.n,
+        "at": at,
+        "before": {**_of_records(before, both.original, both.k), "at_most": _at_most(before, at)},
+        "after": {**_of_records(after, both.released, both.k), "at_most": _at_most(after, at)},
+    }
+
+
+def _of_records(dis: Ints, records: Multisets, k: int) -> dict[str, Any]:
+    """The usual risks: prosecutor (knows who is in the sample), journalist (does not), marketer (guesses for all)."""
+    sizes = class_sizes(records)
+    return {
+        "unique": _share(dis == 1),
+        "below_k": _share(dis < k),
+        "smallest": int(dis.min()),
+        "median": float(np.median(dis)),
+        "smallest_class_in_sample": int(sizes.min()),
+        "alone_in_sample": _share(sizes == 1),
+        "prosecutor": {"highest": float(1 / sizes.min()), "mean": float(np.mean(1 / sizes))},
+        "journalist": {"highest": float(1 / dis.min()), "above_1_in_k": _share(dis < k)},
+        "marketer": float(np.mean(1 / dis)),
+    }
+
+
+def class_sizes(records: Multisets) -> Ints:
+    """How many records of the same list equal each one, itself counted."""
+    distinct, number = records.distinct()
+    return np.bincount(number, minlength=len(distinct))[number]
+
+
+def cul(both: Both) -> dict[str, Any]:
+    """Censoring utility loss, of the original and of the capped record (ALGORITHMS §4.8)."""
+    of_original = losses(both.original.sizes(), both.released.sizes())
+    of_capped = losses(both.capped.sizes(), both.released.sizes())
+    return {
+        "cul": statistics(of_original),
+        "cul_after_cap": statistics(of_capped),
+        "mentions": int(both.original.sizes().sum()),
+        "mentions_kept": int(both.released.sizes().sum()),
+        "kept": _ratio(both.released.sizes().sum(), both.original.sizes().sum()),
+        "kept_after_cap": _ratio(both.released.sizes().sum(), both.capped.sizes().sum()),
+        "changed_records": _share(of_original > 0),
+        "changed_records_after_cap": _share(of_capped > 0),
+        "emptied_records": int(np.count_nonzero(both.released.sizes() == 0)),
+        "intervals": _intervals(of_original),
+    }
+
+
+def losses(before: Ints, after: Ints) -> Shares:
+    """CUL of each record; an empty original loses nothing."""
+    return np.where(before > 0, (before - after) / np.maximum(before, 1), 0.0)
+
+
+def statistics(values: Shares) -> dict[str, float]:
+    """Mean, standard deviation (divisor n), median, skewness m3 / m2^1.5 (0 where nothing varies)."""
+    centred = values - values.mean()
+    second = float(np.mean(centred**2))
+    return {
+        "mean": float(values.mean()),
+        "sd": float(np.sqrt(second)),
+        "median": float(np.median(values)),
+        "skewness": float(np.mean(centred**3) / second**1.5) if second > 1e-18 else 0.0,
+    }
+
+
+def repeats(both: Both) -> dict[str, Any]:
+    """Mentions of a code beyond the first in a record."""
+    before, after = (int((records.counts - 1).sum()) for records in (both.original, both.released))
+    return {"before": before, "after": after, "kept": _ratio(after, before)}
+
+
+def pairs(both: Both) -> dict[str, Any]:
+    """Comorbidity pairs: two different codes in one record."""
+    held = [np.diff(records.offsets) for records in (both.original, both.released)]
+    before, after = (int((each * (each - 1) // 2).sum()) for each in held)
+    return {"before": before, "after": after, "kept": _ratio(after, before)}
+
+
+def phenotypes(both: Both) -> dict[str, Any]:
+    """Cases by the usual rule of two mentions: (patient, code) with at least two, and patients with such a code."""
+    before, after = (_cases(records) for records in (both.original, both.released))
+    patients = [len(np.unique(each[:, 0])) for each in (before, after)]
+    return {
+        "mentions": PHENOTYPE_MENTIONS,
+        "cases_before": len(before),
+        "cases_after": len(after),
+        "cases_kept": _ratio(len(after), len(before)),
+        "patients_before": patients[0],
+        "patients_after": patients[1],
+        "patients_kept": _ratio(patients[1], patients[0]),
+    }
+
+
+def _cases(records: Multisets) -> Ints:
+    enough = records.counts >= PHENOTYPE_MENTIONS
+    return np.stack([records.owners()[enough], records.values[enough].astype(np.int64)], axis=1)
+
+
+def _intervals(values: Shares) -> list[dict[str, float]]:
+    """Records by CUL: none lost first, then tenths."""
+    edges = np.linspace(0, 1, CUL_STEPS + 1)
+    place = np.clip(np.ceil(values * CUL_STEPS - 1e-9).astype(np.int64) - 1, -1, CUL_STEPS - 1)
+    held = np.bincount(place + 1, minlength=CUL_STEPS + 1)
+    rows = [{"low": 0.0, "high": 0.0, "count": int(held[0])}]
+    return rows + [
+        {"low": float(edges[step]), "high": float(edges[step + 1]), "count": int(held[step + 1])}
+        for step in range(CUL_STEPS)
+    ]
+
+
+def _at_most(dis: Ints, at: Sequence[int]) -> list[float]:
+    return [_share(dis <= value) for value in at]
+
+
+def _share(which: NDArray[np.bool_]) -> float:
+    return float(np.mean(which)) if len(which) else 0.0
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
+
+
+def _options(name: str, options: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    for key in options:
+        if key not in known:
+            listed = f"; known: {', '.join(known)}" if known else ""
+            raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
+    return options

@@ -1,0 +1,145 @@
+"""An attacker who knows the rule and the whole population, and that a sample's record is a person's full record.
+
+The k-map counts the people who *contain* a released record. Whoever knows the rule can do more: apply it to each of
+them and keep those whose record it turns into exactly the released one. What is left are the *consistent owners*.
+
+`scope: global`
+    Everybody is cut at the final caps, so the consistent owners are those whose record, cut there, equals the release.
+`scope: record`
+    Each record keeps its largest part shared by k people. Most candidates fall by a simple test: if one mention more
+    could have been shown for them (k people have that too), the rule would have shown it. For those left the rule is
+    carried out.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.analysis.containment import Index, Multisets, largest_parts
+from leeward.cohort.cohort import Cohort
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.release import Release
+
+Ints = NDArray[np.int64]
+
+MOST_ATTACKED = 500
+"""Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
+
+THREADS = os.cpu_count() or 1
+
+MOST = 65_535
+"""The cap of codes that the sample does not have, where the sample was scanned for caps."""
+
+
+def attack(
+    release: Release,
+    cohort: Cohort,
+    population: Cohort,
+    released: Multisets,
+    most: int | None = MOST_ATTACKED,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all."""
+    sample, everyone = cohort.code_counts(), population.code_counts()
+    caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most())
+    index = Index(
+        Multisets(everyone.offsets, everyone.values, everyone.counts).capped(caps), np.maximum(caps, 1)
+    )
+    place = np.searchsorted(everyone.codes, sample.codes).astype(np.int32)
+    shown = Multisets(released.offsets, place[released.values], released.counts)
+    distinct, number = shown.distinct()
+    chosen = np.arange(len(distinct))
+    if most is not None and most < len(distinct):
+        chosen = np.sort(Randomness.of(seed).stream("attack").choice(len(distinct), most, replace=False))
+    k = int(release.guarantee["k"])
+    if release.parameters.get("scope") == "record":
+        owners, exact = _by_record_rule(index, distinct.take(chosen), k)
+    else:
+        owners, exact = _by_global_caps(index, distinct.take(chosen)), True
+    of_distinct = np.full(len(distinct), -1, np.int64)
+    of_distinct[chosen] = owners
+    of_records = of_distinct[number]
+    return {
+        "rule": release.parameters.get("scope"),
+        **_summary(of_records[of_records >= 0], k),
+        "exact": exact,
+    }
+
+
+def population_caps(
+    release: Release, sample: tuple[str, ...], codes: tuple[str, ...], sample_most: Ints, most: Ints
+) -> Ints:
+    """The caps under which the rule acts on the population, int64[codes]: the final ones where all are cut alike."""
+    given, rest = release.parameters.get("caps"), release.parameters.get("cap")
+    if release.parameters.get("scope") == "record":
+        if given is None and rest is None:
+            scanned = dict(zip(sample, sample_most.tolist(), strict=True))
+            return np.minimum(most, np.array([scanned.get(code, MOST) for code in codes], np.int64))
+        return np.minimum(most, np.array([(given or {}).get(code, rest or 0) for code in codes], np.int64))
+    if release.custody is None:
+        raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")
+    final = pl.read_parquet(release.custody / "data" / "caps.parquet")
+    known = dict(zip(final["code"].to_list(), final["final_cap"].to_list(), strict=True))
+    return np.minimum(most, np.array([known.get(code, 0) for code in codes], np.int64))
+
+
+def _by_global_caps(index: Index, shown: Multisets) -> Ints:
+    """People whose capped record equals each shown one."""
+    people, number = index.records().distinct()
+    sizes = np.bincount(number, minlength=len(people))
+    together, place = Multisets.together([people, shown]).distinct()
+    held = np.zeros(len(together), np.int64)
+    np.add.at(held, place[: len(people)], sizes)
+    return held[place[len(people) :]]
+
+
+def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Ints, bool]:
+    """People whom the record rule turns into each shown record, and whether every search was exact."""
+    people = index.records()
+    pairs: list[tuple[int, NDArray[np.int64]]] = []
+    for r in range(len(shown)):
+        codes, counts = shown.record(r)
+        candidates = index.owners(codes, counts).astype(np.int64)
+        pairs.append((r, candidates[~_could_show_more(people, candidates, codes, counts, k)]))
+    suspects = np.unique(np.concatenate([np.zeros(0, np.int64), *(people_of for _, people_of in pairs)]))
+    parts = largest_parts(index, people.take(suspects), k)
+    together, place = Multisets.together([parts.kept, shown]).distinct()
+    del together
+    outcome, wanted = place[: len(suspects)], place[len(suspects) :]
+    owners = [int((outcome[np.searchsorted(suspects, those)] == wanted[r]).sum()) for r, those in pairs]
+    return np.array(owners, np.int64), bool(parts.exact.all())
+
+
+def _could_show_more(
+    people: Multisets, candidates: Ints, codes: NDArray[np.int32], counts: NDArray[np.int32], k: int
+) -> NDArray[np.bool_]:
+    """Candidates of whom one mention more than shown is shared by at least k candidates."""
+    theirs = people.take(candidates)
+    width = int(people.values.max()) + 1 if len(people.values) else 1
+    already = np.zeros(width, np.int64)
+    already[codes] = counts
+    extra = theirs.counts > already[theirs.values]
+    sharers = np.bincount(theirs.values[extra], minlength=width)
+    common = extra & (sharers[theirs.values] >= k)
+    return np.bincount(theirs.owners()[common], minlength=len(candidates)) > 0
+
+
+def _summary(owners: Ints, k: int) -> dict[str, Any]:
+    """Of the attacked records: how many people remain."""
+    if not len(owners):
+        return {"records": 0}
+    return {
+        "records": len(owners),
+        "smallest": int(owners.min()),
+        "median": float(np.median(owners)),
+        "below_k": float(np.mean(owners < k)),
+        "pinned_down": float(np.mean(owners == 1)),
+        "no_consistent_owner": float(np.mean(owners == 0)),
+        "mean_success": float(np.mean(np.where(owners > 0, 1 / np.maximum(owners, 1), 0.0))),
+    }

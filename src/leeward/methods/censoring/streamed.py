@@ -1,0 +1,183 @@
+"""A population behind an engine: it is counted block by block and never held as a whole.
+
+Distinguishability is a sum over people, so a population may be cut anywhere between people. Each question is one pass:
+count each patient's codes, gather patients into blocks, index a block, answer, add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.analysis.containment.index import merged
+from leeward.analysis.containment.multisets import Ints, Projection
+from leeward.engine import Engine
+from leeward.engine.engine import Frame
+from leeward.errors import BadInput
+
+BLOCK_ROWS = 2_000_000
+"""Rows of a block, about: some hundred thousand people, whose index fits the memory of one worker."""
+SUFFIX = 2
+"""Identifiers that are no numbers are gathered by their last characters, which differ more evenly than the first."""
+
+ANSWER = pa.schema([("place", pa.int64()), ("value", pa.int64())])
+OVERLAP = pa.schema([("record", pa.int64()), ("row", pa.binary()), ("weight", pa.int64())])
+COLUMNS = ("patient", "code")
+
+
+class Streamed:
+    """Implements `Population` on an engine.
+
+    Parameters
+    ----------
+    engine : Engine
+    source : Parquet path or Polars frame
+        One row a recorded code: `patient`, `code` as the sample spells it, where known `visit`.
+    codes : sequence of str
+        The sample's codes, sorted.
+    caps : int64[codes]
+        Counts above these are not told apart.
+    originals : Multisets
+        Records that will be asked for in any case; they are counted in the first pass.
+    """
+
+    asks_at_once = True
+    threads = 1
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: str | Path | pl.DataFrame,
+        codes: Sequence[str],
+        caps: Ints,
+        originals: Multisets,
+    ) -> None:
+        self._engine = engine
+        self._codes = tuple(codes)
+        self.caps = caps
+        self._originals = originals
+        self._frame = mentions(self._in_blocks(checked(engine.frame(source))))
+        self._survey()
+
+    def _in_blocks(self, events: Frame) -> Frame:
+        """`events` with the block of each patient; any function of the identifier will do."""
+        patient = nw.col("patient")
+        if events.collect_schema()["patient"].is_integer():
+            rows = int(self._engine.collect(events.select(rows=nw.len())).item())
+            return events.with_columns(block=patient.abs() % max(1, -(-rows // BLOCK_ROWS)))
+        return events.with_columns(block=patient.cast(nw.String).str.tail(SUFFIX))
+
+    def _survey(self) -> None:
+        """The first pass: people, supports, and the sample's original records."""
+        items = int(self.caps.sum())
+        answers = self._added(partial(surveyed, originals=self._originals), 1 + items + len(self._originals))
+        self.n = int(answers[0])
+        self._supports = answers[1 : 1 + items]
+        self._original_counts = answers[1 + items :]
+
+    def supports(self) -> Ints:
+        """See `Population`."""
+        return self._supports
+
+    def counts(self, asked: Multisets, limit: int | None = None) -> Ints:
+        """See `Population`."""
+        if asked is self._originals:
+            return self._original_counts
+        return self._added(partial(counted_in_block, asked=asked, limit=limit), len(asked))
+
+    def projections(self, asked: Multisets, floors: Ints) -> Iterator[Projection]:
+        """See `Population`."""
+        if not len(asked):
+            return
+        kernel = partial(overlaps_in_block, asked=asked, floors=floors)
+        overlaps = self._map(kernel, OVERLAP).sort_by("record")
+        bounds = np.searchsorted(overlaps["record"].to_numpy(), np.arange(len(asked) + 1))
+        for r in range(len(asked)):
+            part = overlaps.slice(bounds[r], bounds[r + 1] - bounds[r])
+            levels = asked.record(r)[1]
+            rows = np.frombuffer(b"".join(part["row"].to_pylist()), np.uint16).reshape(-1, len(levels))
+            yield merged(rows, part["weight"].to_numpy().astype(np.int64), levels)
+
+    def _added(self, answer: Any, places: int) -> Ints:
+        table = self._map(answer, ANSWER)
+        total = np.zeros(places, np.int64)
+        np.add.at(total, table["place"].to_numpy(), table["value"].to_numpy())
+        return total
+
+    def _map(self, answer: Any, schema: pa.Schema) -> pa.Table:
+        kernel = partial(on_block, answer=answer, codes=self._codes, caps=self.caps)
+        return self._engine.map_groups(self._frame, "block", kernel, schema, order=())
+
+
+def checked(frame: Frame) -> Frame:
+    """The frame, if it has the columns of events."""
+    names = frame.collect_schema().names()
+    for name in COLUMNS:
+        if name not in names:
+            raise BadInput(f"population: no column '{name}'; a streamed population has `patient` and `code`.")
+    return frame
+
+
+def mentions(events: Frame) -> Frame:
+    """`block`, `patient`, `code`, `mentions` of events; with a visit column a code counts once a visit."""
+    keys = ("block", *COLUMNS)
+    if "visit" in events.collect_schema().names():
+        visit = nw.col("visit")
+        known = events.filter(~visit.is_null()).unique([*keys, "visit"], keep="any").select(*keys)
+        events = nw.concat([known, events.filter(visit.is_null()).select(*keys)])
+    return events.select(*keys).group_by(*keys).agg(mentions=nw.len())
+
+
+def on_block(table: pa.Table, answer: Any, codes: Sequence[str], caps: Ints) -> pa.Table:
+    """Index the people of one block and answer."""
+    return answer(Index(people_of(table, codes), caps))
+
+
+def people_of(table: pa.Table, codes: Sequence[str]) -> Multisets:
+    """The people of a block (`patient`, `code`, `mentions`) over the numbering of `codes`; other codes are left out."""
+    patient = table["patient"].combine_chunks().dictionary_encode()
+    person = patient.indices.to_numpy().astype(np.int64)
+    code = (
+        pc.fill_null(pc.index_in(table["code"], pa.array(codes, pa.string())), -1).to_numpy().astype(np.int64)
+    )
+    kept = np.flatnonzero(code >= 0)
+    kept = kept[np.lexsort((code[kept], person[kept]))]
+    held = np.bincount(person[kept], minlength=len(patient.dictionary))
+    offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+    return Multisets(
+        offsets, code[kept].astype(np.int32), table["mentions"].to_numpy()[kept].astype(np.int32)
+    )
+
+
+def surveyed(index: Index, originals: Multisets) -> pa.Table:
+    """People, supports and counts of the originals, one after the other."""
+    return _answer(np.concatenate([[index.n], index.supports(), index.counts(originals)]))
+
+
+def counted_in_block(index: Index, asked: Multisets, limit: int | None) -> pa.Table:
+    """How many people of the block contain each multiset."""
+    return _answer(index.counts(asked, limit))
+
+
+def overlaps_in_block(index: Index, asked: Multisets, floors: Ints) -> pa.Table:
+    """The block's distinct overlaps with each record."""
+    found = list(index.projections(asked, floors))
+    lengths = [len(projection.weights) for projection in found]
+    rows = [row.tobytes() for projection in found for row in projection.rows]
+    weights = np.concatenate([np.zeros(0, np.int64), *(projection.weights for projection in found)])
+    record = np.repeat(np.arange(len(found)), lengths)
+    return pa.table([pa.array(record), pa.array(rows, pa.binary()), pa.array(weights)], schema=OVERLAP)
+
+
+def _answer(values: Ints) -> pa.Table:
+    places = np.flatnonzero(values)
+    return pa.table([pa.array(places), pa.array(values[places].astype(np.int64))], schema=ANSWER)

@@ -1,0 +1,191 @@
+"""The kernel: one cell of one stratum in, as many made rows out (ARCHITECTURE, "map_groups")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.table import Floats
+from leeward.errors import VerificationFailed
+from leeward.methods.condensation.grouping import How, group
+from leeward.methods.condensation.kernels import values as kernels
+from leeward.methods.condensation.layout import Layout
+from leeward.methods.condensation.synthesis import Longs, synthesize
+from leeward.randomness import Randomness
+
+CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
+FACTS = ("moved", "before", "after", "fell_back", "identical")
+
+
+@dataclass(frozen=True)
+class CellKernel:
+    """How a cell is condensed; sent to wherever the engine works.
+
+    marginals : `group`, the group's own values by rank; `nearest`, the nearest permissible value; `centroid`, the
+        nearest permissible value to the group's mean, for every row alike
+    """
+
+    layout: Layout
+    k: int
+    how: How
+    marginals: Literal["group", "nearest", "centroid"]
+    synthesis: Literal["sampled", "exact"]
+    draw: Literal["normal", "uniform"]
+    match_times: bool
+    coarsen_time: bool
+    randomness: Randomness
+
+    def schema(self) -> pa.Schema:
+        """Of what the kernel returns: source row, group number inside the cell, made values, the cell's facts."""
+        names = [feature.column.name for feature in self.layout.features]
+        return pa.schema(
+            [
+                (CELL, pa.int64()),
+                (ROW, pa.int64()),
+                (GROUP, pa.int64()),
+                *((f"v{place}", pa.float64()) for place in range(len(names))),
+                *((f"__{fact}__", pa.float64()) for fact in FACTS),
+            ]
+        )
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        """Condense a cell: columns `__cell__`, `__row__` and `v0`, `v1`, … (the features' values, NaN missing)."""
+        features = self.layout.features
+        cell = int(rows.column(CELL)[0].as_py())
+        values = {
+            feature.column.name: rows.column(f"v{place}").to_numpy(zero_copy_only=False)
+            for place, feature in enumerate(features)
+        }
+        grouping = group(self.layout.points(values), self.k, self.how, self._stream(cell, "groups"))
+        order, offsets = grouping.order, grouping.offsets
+        if int(np.diff(offsets).min()) < self.k:
+            raise VerificationFailed("a group has fewer than k rows; nothing was written.")
+        values = {name: each[order] for name, each in values.items()}
+        made, fell_back, identical = self.made(values, offsets, cell)
+        facts = (grouping.moved, grouping.before, grouping.after, fell_back, identical)
+        n = len(order)
+        arrays = [
+            np.full(n, cell),
+            rows.column(ROW).to_numpy()[order],
+            np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)),
+            *(made[feature.column.name] for feature in features),
+            *(np.concatenate([[float(fact)], np.zeros(n - 1)]) for fact in facts),
+        ]
+        return pa.table([pa.array(each) for each in arrays], schema=self.schema())
+
+    def made(
+        self, values: Mapping[str, Floats], offsets: Longs, cell: int
+    ) -> tuple[dict[str, Floats], int, int]:
+        """Made values of rows that stand group by group; groups that fell back, groups of identical rows."""
+        generator = self._stream(cell, "fill")
+        filled: dict[str, Floats] = {}
+        absent: dict[str, NDArray[np.bool_]] = {}
+        for feature in self.layout.features:
+            name = feature.column.name
+            missing = np.isnan(values[name])
+            if missing.any():
+                filled[name] = fill(values[name], offsets, generator, feature.fallback)
+                if feature.keeps_missing:
+                    absent[name] = missing
+            else:
+                filled[name] = values[name]
+        matrix = self.layout.matrix(filled, absent)
+        if self.marginals == "centroid":
+            means, _ = kernels.moments(matrix, offsets)
+            synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
+        else:
+            done = synthesize(
+                matrix,
+                offsets,
+                self.k,
+                self._stream(cell, "rows"),
+                mode=self.synthesis,
+                draw=self.draw,
+                attribute=self.layout.attribute() if self.marginals == "group" else None,
+            )
+            synthetic, fell_back, identical = done.rows, done.fell_back, done.identical
+        steps = self._stream(cell, "steps")
+        made = {
+            feature.column.name: self._column(place, synthetic, filled, absent, offsets, steps)
+            for place, feature in enumerate(self.layout.features)
+        }
+        return made, fell_back, identical
+
+    def _column(
+        self,
+        place: int,
+        synthetic: Floats,
+        filled: Mapping[str, Floats],
+        absent: Mapping[str, NDArray[np.bool_]],
+        offsets: Longs,
+        steps: np.random.Generator,
+    ) -> Floats:
+        """One feature's made values, permissible ones."""
+        feature, where = self.layout.features[place], self.layout.places[place]
+        column, name = feature.column, feature.column.name
+        scores = self._raw(synthetic, where.columns)
+        own, absent_here = filled[name], absent.get(name)
+        if feature.role == "time" and self.match_times:
+            if self.coarsen_time:
+                return column.permissible(kernels.group_medians(own, offsets))
+            return kernels.group_numbers(np.ascontiguousarray(scores[:, 0]), own, offsets, own, True)
+        if column.is_categorical:
+            if where.indicator is not None:  # missing is one more level
+                scores = np.column_stack(
+                    [scores, self._raw(synthetic, slice(where.indicator, where.indicator + 1))]
+                )
+            return self._levels(np.ascontiguousarray(scores), own, absent_here, offsets, len(column.levels))
+        gone = None
+        if where.indicator is not None:
+            gone = self._missing(synthetic, where.indicator, absent_here, offsets)
+        if self.marginals == "group":
+            score = np.ascontiguousarray(scores[:, 0])
+            known = own
+            if gone is not None and absent_here is not None:
+                score, known = np.where(gone, np.nan, score), np.where(absent_here, np.nan, own)
+            drawn = steps.uniform(-0.5, 0.5, len(own))
+            return column.permissible(kernels.group_numbers(score, known, offsets, drawn, False))
+        made = column.permissible(scores[:, 0])
+        return made if gone is None else np.where(gone, np.nan, made)
+
+    def _levels(
+        self, scores: Floats, own: Floats, absent: NDArray[np.bool_] | None, offsets: Longs, levels: int
+    ) -> Floats:
+        """Level numbers; NaN for the level after the last, which stands for missing."""
+        if self.marginals == "group":
+            codes = np.where(absent, levels, own) if absent is not None else own
+            given = kernels.group_levels(scores, codes.astype(np.int64), offsets, scores.shape[1])
+        else:
+            given = scores.argmax(axis=1)
+        return np.where(given == levels, np.nan, given.astype(np.float64))
+
+    def _missing(
+        self, synthetic: Floats, indicator: int, absent: NDArray[np.bool_] | None, offsets: Longs
+    ) -> NDArray[np.bool_]:
+        """Which made rows are to miss the value: as many as in the group, or where the indicator rounds to 1."""
+        score = self._raw(synthetic, slice(indicator, indicator + 1))[:, 0]
+        if self.marginals != "group":
+            return np.asarray(score > 0.5)
+        if absent is None:
+            return np.zeros(len(score), bool)
+        both = np.column_stack([-score, score])
+        return np.asarray(kernels.group_levels(both, absent.astype(np.int64), offsets, 2) == 1)
+
+    def _raw(self, synthetic: Floats, columns: slice) -> Floats:
+        """Synthetic columns in the units of the values (0 … 1 for dummies)."""
+        raw: Floats = synthetic[:, columns] * self.layout.scales[columns] + self.layout.centres[columns]
+        return raw
+
+    def _stream(self, cell: int, what: str) -> np.random.Generator:
+        return self.randomness.stream("condensation", what, cell)
+
+
+def fill(values: Floats, offsets: Longs, generator: np.random.Generator, fallback: float) -> Floats:
+    """NaN replaced by a value drawn among the group's known ones; `fallback` where it has none."""
+    made: Floats = kernels.fill(values, offsets, generator.random(len(values)), fallback)
+    return made

@@ -1,0 +1,215 @@
+"""The release of a condensed table: guarantee in words, files, and what stays in custody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.methods.condensation.cell import CellKernel
+from leeward.methods.condensation.prepare import Prepared
+from leeward.methods.condensation.run import Condensed
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+
+if TYPE_CHECKING:
+    from leeward.methods.condensation.method import Condensation
+
+ATTACKER = (
+    "Somebody who knows everything about a patient but the outcome times below. Each released row was made from the "
+    "mean and covariance (and, where `marginals` is `group`, the column-wise values) of a group of at least k "
+    "patients, who are treated alike: no row belongs to one patient rather than to another of the group."
+)
+
+NO_K_ANONYMITY = (
+    "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
+    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original "
+    "one."
+)
+ATTRIBUTES = (
+    "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
+    "not hidden where a group agrees on them."
+)
+EXACT_TIMES = (
+    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
+    "Somebody who knows a patient's exact time finds it in the release. Set `coarsen_time: true` to publish group "
+    "medians."
+)
+OWN_VALUES = (
+    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to half the gap to a "
+    "neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's row."
+)
+RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
+OBSERVED = (
+    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
+    "them."
+)
+
+
+def release_of(
+    asked: Condensation,
+    chosen: Condensation,
+    prepared: Prepared,
+    kernel: CellKernel,
+    condensed: Condensed,
+    further: Sequence[pl.DataFrame],
+    pilot: Mapping[str, Any],
+    seeded: bool,
+) -> Anonymized:
+    """What the release writer needs."""
+    table = condensed.frame.to_arrow()
+    return Anonymized(
+        method=asked.name,
+        parameters=asked.parameters(),
+        guarantee=guarantee_of(chosen, prepared, kernel),
+        records=condensed.frame.height,
+        tables=(ReleaseTable.of("table.parquet", table),),
+        readme=readme_of(chosen, prepared, kernel),
+        custody_tables=(*custody_tables(prepared, condensed), *_repetitions(further)),
+        custody=custody_of(chosen, prepared, kernel, condensed, pilot),
+        notices=notices_of(prepared, condensed, kernel),
+        seeded=seeded,
+    )
+
+
+def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> Guarantee:
+    """The guarantee, exactly, and what it leaves open."""
+    roles = prepared.roles
+    open_ends = [NO_K_ANONYMITY, ATTRIBUTES]
+    if kernel.match_times and roles.times and not method.coarsen_time:
+        strata = ", ".join(roles.strata) or "none"
+        open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(roles.times)))
+    if kernel.marginals == "group":
+        open_ends.append(OWN_VALUES)
+    if method.rare == "keep":
+        open_ends.append(RARE_KEPT)
+    if kernel.marginals != "group" and any(
+        not f.column.declared and not f.column.is_categorical for f in prepared.features
+    ):
+        open_ends.append(OBSERVED)
+    return Guarantee(
+        name="k-indistinguishability (condensation)",
+        k=method.k,
+        attacker=ATTACKER,
+        not_protected=tuple(open_ends),
+    )
+
+
+def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> str:
+    """How a recipient analyses the table."""
+    times = ""
+    if kernel.match_times and prepared.roles.times:
+        times = f"\nTimes ({', '.join(prepared.roles.times)}) are " + (
+            "medians of groups of patients: survival curves have steps."
+            if method.coarsen_time
+            else "the original times, given to synthetic patients of the same stratum in the order of their "
+            "synthetic times."
+        )
+    plan = ""
+    if method.plan:
+        plan = "\n\nIt was shaped to keep these models:\n" + "\n".join(
+            f"- {model.title} on {', '.join(model.covariates)}" for model in method.models
+        )
+    return (
+        "`table.parquet` has the columns, types and permissible values of the original table, one row a synthetic "
+        "patient. Fit models as you would on the original; means, frequencies, correlations and regression "
+        "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
+        f"are nobody's record.{times}{plan}"
+    )
+
+
+def custody_tables(prepared: Prepared, condensed: Condensed) -> tuple[ReleaseTable, ...]:
+    """The groups, from which k can be derived again: which source rows, which released rows."""
+    count = len(condensed.group_stratum)
+    groups = pa.table(
+        {
+            "group": np.arange(count),
+            "stratum": condensed.group_stratum,
+            "rows": np.bincount(condensed.source_group, minlength=count),
+        }
+    )
+    by_row = np.argsort(condensed.source_row, kind="stable")
+    source = pa.table({"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]})
+    released = pa.table({"record": np.arange(len(condensed.group)), "group": condensed.group})
+    return (
+        ReleaseTable.of("groups.parquet", groups),
+        ReleaseTable.of("source_rows.parquet", source),
+        ReleaseTable.of("released_rows.parquet", released),
+    )
+
+
+def _repetitions(further: Sequence[pl.DataFrame]) -> tuple[ReleaseTable, ...]:
+    return tuple(
+        ReleaseTable.of(f"repetitions/{number:03d}.parquet", frame.to_arrow())
+        for number, frame in enumerate(further, start=1)
+    )
+
+
+def custody_of(
+    method: Condensation,
+    prepared: Prepared,
+    kernel: CellKernel,
+    condensed: Condensed,
+    pilot: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Facts for the custodian."""
+    sizes = np.bincount(condensed.source_group)
+    facts = condensed.facts
+    found: dict[str, Any] = {
+        "algorithm": method.algorithm,
+        "grouping": kernel.how,
+        "marginals": kernel.marginals,
+        "weight": method.weight,
+        "strata_columns": list(prepared.roles.strata),
+        "times": list(prepared.roles.times),
+        "responses": list(prepared.roles.responses),
+        "groups": len(sizes),
+        "strata": len(prepared.strata),
+        "parts": len(
+            np.unique(np.column_stack([prepared.stratum, prepared.side])[prepared.stratum >= 0], axis=0)
+        ),
+        "cells": condensed.cells,
+        "least": int(sizes.min()),
+        "median": float(np.median(sizes)),
+        "most": int(sizes.max()),
+        "sum_of_squares": {"before_moving": facts["before"], "after_moving": facts["after"]},
+        "rows_moved": int(facts["moved"]),
+        "withheld_rows": prepared.withheld_rows,
+        "withheld_levels": dict(prepared.withheld_levels),
+        "imputed": dict(prepared.imputed),
+        "missing": method.missing,
+        "fell_back_to_sampled": int(facts["fell_back"]),
+        "identical_groups": int(facts["identical"]),
+    }
+    if pilot:
+        found["pilot"] = dict(pilot)
+    return found
+
+
+def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> tuple[str, ...]:
+    """What a custodian should know of this run."""
+    found = list(prepared.notices)
+    if prepared.empty:
+        found.append(f"{len(prepared.empty):,} columns have no value and are released empty.")
+    if condensed.facts["identical"]:
+        found.append(
+            f"{int(condensed.facts['identical']):,} groups consist of rows that are all alike; such rows are released "
+            "as they are (at least k patients share each)."
+        )
+    if condensed.facts["fell_back"]:
+        found.append(
+            f"{int(condensed.facts['fell_back']):,} groups were too small for exact moments and were sampled."
+        )
+    undeclared = [
+        feature.column.name
+        for feature in prepared.features
+        if not feature.column.declared and not feature.column.is_categorical and feature.role == "other"
+    ]
+    if undeclared and kernel.marginals != "group":
+        found.append(
+            f"{len(undeclared):,} columns have no declared domain: values are kept between the least and the greatest "
+            "observed one, which are real values. Declare `domains` in the source."
+        )
+    return tuple(found)

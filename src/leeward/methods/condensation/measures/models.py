@@ -1,0 +1,174 @@
+"""The recipient's models before and after (Gal et al. 2014, §3.5), beside bootstrap resamples of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
+from leeward.analysis.regression import Fit, fit
+
+if TYPE_CHECKING:
+    from leeward.cohort.lenses.table import Table
+    from leeward.methods.condensation.measures import Both
+
+SEED = 20140110
+BOOTSTRAP = 20
+MOST_ROWS = 50_000
+"""Above this many rows models are fitted once before and once after: no repetitions, no bootstrap."""
+
+TOGETHER = 1_000_000
+"""Above this many rows models are fitted one after another: a fit holds several copies of its columns."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Shares of coefficients, as in Figs. 1–3 of the paper.
+
+    significance : of all, those whose significance changed; direction : of the significant, those whose sign changed;
+    outside, outside_significant : of all and of the significant, those outside the original 95 % interval
+    """
+
+    significance: float
+    direction: float
+    outside: float
+    outside_significant: float
+
+    def to_json(self) -> dict[str, float]:
+        """The four shares by name."""
+        return {
+            "significance": self.significance,
+            "direction": self.direction,
+            "outside": self.outside,
+            "outside_significant": self.outside_significant,
+        }
+
+
+def compare(before: Fit, after: Fit) -> Metrics:
+    """The metrics of one fit against the original's. A coefficient that is not estimable any more counts as changed."""
+    known = ~np.isnan(before.coefficients)
+    significant = before.significant & known
+    gone = np.isnan(after.coefficients)
+    changed = (before.significant != after.significant) | gone
+    flipped = gone | (np.sign(before.coefficients) != np.sign(after.coefficients))
+    outside = gone | (after.coefficients < before.low) | (after.coefficients > before.high)
+    return Metrics(
+        _share(changed, known),
+        _share(flipped, significant),
+        _share(outside, known),
+        _share(outside, significant),
+    )
+
+
+def mean_metrics(found: Sequence[Metrics]) -> dict[str, float]:
+    """Means over repetitions."""
+    return {key: float(np.mean([each.to_json()[key] for each in found])) for key in found[0].to_json()}
+
+
+def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
+    """Each model of the plan: coefficients, metrics over the repetitions in custody, the bootstrap's floor."""
+    plan = models_of(both.release.parameters.get("plan", ()))
+    if not plan:
+        return None
+    frames = [both.made]
+    folder = None if both.release.custody is None else both.release.custody / "data" / "repetitions"
+    small = len(both.table) <= most_rows
+    if small and folder is not None and folder.is_dir():
+        schema: Any = both.made.schema
+        frames += [pl.read_parquet(path).cast(schema) for path in sorted(folder.glob("*.parquet"))]
+    rounds = bootstrap if small else 0
+    return {
+        "repetitions": len(frames),
+        "bootstrap": rounds,
+        "models": [one_model(model, both.table, frames, rounds) for model in plan],
+    }
+
+
+def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
+    """One model fitted to the original, to each made table, and to `rounds` resamples of the original."""
+    cut = median_time(model, table.frame)
+    before, *after = fits(model, table, [table.frame, *frames], cut)
+    found: dict[str, Any] = {
+        "title": model.title,
+        "kind": model.kind,
+        "coefficients": _coefficients(before, after[0], spreads(model, table)),
+        "metrics": mean_metrics([compare(before, each) for each in after]),
+    }
+    if rounds:
+        resampled = fits(model, table, _resamples(table.frame, rounds), cut)
+        found["bootstrap"] = mean_metrics([compare(before, each) for each in resampled])
+    return found
+
+
+def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
+    """The model fitted to each frame."""
+    with ThreadPoolExecutor(2 if len(table) <= TOGETHER else 1) as pool:
+        return list(
+            pool.map(lambda each: fit(model.kind, design_of(model, each, table.columns, cut)), frames)
+        )
+
+
+def _resamples(frame: pl.DataFrame, rounds: int) -> Iterable[pl.DataFrame]:
+    random = np.random.Generator(np.random.Philox(SEED))
+    for _ in range(rounds):
+        yield frame[np.sort(random.integers(0, frame.height, frame.height))]
+
+
+def spreads(model: Model, table: Table) -> list[float]:
+    """Each coefficient's covariate's standard deviation in the original; 1 for levels, and for numbers in 0 … 1."""
+    found: list[float] = []
+    for name in model.covariates:
+        column = table.column(name)
+        if column.is_categorical:
+            found += [1.0] * max(0, len(column.levels) - 1)
+        elif (column.low, column.high) == (0.0, 1.0):
+            found.append(1.0)
+        else:
+            found.append(float(np.nanstd(table.encoded(name))) or 1.0)
+    return found
+
+
+def _coefficients(before: Fit, after: Fit, spread: Sequence[float]) -> list[dict[str, Any]]:
+    rows = []
+    for number, name in enumerate(before.names):
+        row: dict[str, Any] = {"name": name, "spread": spread[number]}
+        for key, each in (("before", before), ("after", after)):
+            values = (each.coefficients, each.low, each.high, each.p)
+            row[key] = {
+                label: None if np.isnan(value[number]) else float(value[number])
+                for label, value in zip(("coefficient", "low", "high", "p"), values, strict=True)
+            }
+        rows.append(row)
+    return rows
+
+
+def survival(both: Both, points: int = 120) -> list[dict[str, Any]] | None:
+    """Kaplan–Meier curves of the plan's times and events before and after, at up to `points` times."""
+    plan = models_of(both.release.parameters.get("plan", ()))
+    outcomes = list(dict.fromkeys((m.time, m.event, m.event_value) for m in plan if m.kind == "cox"))
+    if not outcomes:
+        return None
+    return [_curves(both, time, event, value, points) for time, event, value in outcomes]
+
+
+def _curves(both: Both, time: str | None, event: str | None, value: Any, points: int) -> dict[str, Any]:
+    from lifelines import KaplanMeierFitter
+
+    model = Model("cox", ("",), None, time, event, value)
+    assert time is not None  # a Cox model has one
+    highest = both.table.frame[time].cast(pl.Float64).to_numpy().max()
+    at = np.linspace(0.0, float(highest), points)
+    curves = {}
+    for key, frame in (("before", both.table.frame), ("after", both.made)):
+        fitter = KaplanMeierFitter().fit(frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model))
+        curves[key] = [float(each) for each in fitter.survival_function_at_times(at)]
+    return {"time": time, "event": event, "event_value": value, "at": at.tolist(), **curves}
+
+
+def _share(which: np.ndarray, among: np.ndarray) -> float:
+    return float(which[among].mean()) if among.any() else 0.0

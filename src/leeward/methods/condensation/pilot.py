@@ -1,0 +1,108 @@
+"""The pilot: which weight, and which algorithm, keeps the recipient's plan best on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.plan import Model, design_of, median_time
+from leeward.analysis.regression import Fit, fit
+from leeward.cohort.lenses.table import Table
+from leeward.randomness import Randomness
+
+if TYPE_CHECKING:
+    from leeward.methods.condensation.method import Condensation
+
+ALGORITHMS = ("balanced", "improved", "condensation")
+WEIGHTS = (0.3, 0.5, 0.7)
+SAMPLE_ROWS = 5_000
+SAMPLE_GROUPS = 30
+"""The sample has at least so many groups' worth of rows."""
+REPEATS = 2
+
+
+def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[Condensation, dict[str, Any]]:
+    """The method with the weight and the algorithm that did best, and what was tried (for the custodian).
+
+    The choice is made from the data and stays in custody, like the scores. Ties: the first tried.
+    """
+    from leeward.methods.condensation.prepare import prepare, roles_of
+
+    rows = max(SAMPLE_ROWS, SAMPLE_GROUPS * method.k)
+    sample = table
+    if rows < len(table):
+        drawn = randomness.stream("condensation", "pilot").choice(len(table), rows, replace=False)
+        sample = replace(table, frame=table.frame[np.sort(drawn)])
+    # What cannot be condensed is refused before anything is tried.
+    roles = roles_of(method.models, method.strata, method.time, method.response)
+    prepare(table, method.models, roles, method.k, stratified=True, missing=method.missing, rare=method.rare)
+    originals = [original(model, sample) for model in method.models]
+    tried = []
+    for candidate in candidates(method):
+        found = [
+            _score(candidate, sample, originals, Randomness(randomness.number("pilot", number), True))
+            for number in range(REPEATS)
+        ]
+        tried.append((float(np.mean(found)), candidate))
+    best = min(tried, key=lambda each: each[0])
+    facts = {
+        "rows": len(sample),
+        "tried": [
+            {"algorithm": each.algorithm, "weight": each.weight, "score": score} for score, each in tried
+        ],
+        "chosen": {"algorithm": best[1].algorithm, "weight": best[1].weight},
+    }
+    return best[1], facts
+
+
+def candidates(method: Condensation) -> list[Condensation]:
+    """What is tried: weights for algorithms that use one, and the algorithms where `auto` is asked."""
+    algorithms: Sequence[Any] = (method.algorithm,)
+    if method.algorithm == "auto":
+        # What was asked beside `auto` leaves out the algorithms that cannot do it.
+        only = method.grouping or method.coarsen_time
+        algorithms = ALGORITHMS[:2] if only else ALGORITHMS
+    found = []
+    for algorithm in algorithms:
+        weighted = algorithm in ("balanced", "improved")
+        weights = WEIGHTS if weighted and (method.weight == "pilot" or method.algorithm == "auto") else (0.5,)
+        found += [replace(method, algorithm=algorithm, weight=weight) for weight in weights]
+    return found
+
+
+def original(model: Model, table: Table) -> tuple[Model, float | None, Fit]:
+    """A model fitted to the original, with the cut of a logistic model of a time."""
+    cut = median_time(model, table.frame)
+    return model, cut, fit(model.kind, design_of(model, table.frame, table.columns, cut))
+
+
+def _score(
+    method: Condensation,
+    table: Table,
+    originals: Sequence[tuple[Model, float | None, Fit]],
+    randomness: Randomness,
+) -> float:
+    """Changed directions twice, changed significance and leaving the interval once, as shares; mean over the models."""
+    from leeward.engine import make
+    from leeward.methods.condensation.run import condense
+
+    prepared, kernel = method.ready(table, randomness)
+    made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame
+    return float(np.mean([_model_score(each, made, table) for each in originals]))
+
+
+def _model_score(original: tuple[Model, float | None, Fit], made: pl.DataFrame, table: Table) -> float:
+    model, cut, before = original
+    after = fit(model.kind, design_of(model, made, table.columns, cut))
+    known = ~np.isnan(before.coefficients)
+    if not known.any():
+        return 0.0
+    significant = before.significant
+    flipped = significant & ~(np.sign(before.coefficients) == np.sign(after.coefficients))
+    inside = (after.coefficients >= before.low) & (after.coefficients <= before.high)
+    changed = (before.significant != after.significant)[known].mean()
+    return float(2 * flipped.sum() / max(1, significant.sum()) + changed + (~inside)[known].mean())

@@ -1,0 +1,323 @@
+"""From a table to columns of numbers: roles, strata, withheld rows, rare levels, missing values (ALGORITHMS §6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.plan import Model, checked, event_rows, median_time, outcome_of
+from leeward.cohort.lenses.table import Column, Floats, Table, as_levels
+from leeward.errors import BadInput, GuaranteeUnreachable
+
+if TYPE_CHECKING:
+    from leeward.methods.condensation.synthesis import Longs
+
+
+NUMBERED = 200
+"""From this many rows on, whole numbers that all differ are taken for record numbers."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the plan and the parameters make of the columns.
+
+    strata : columns whose values are never mixed (the plan's events)
+    times : columns whose values are matched by rank (the plan's times)
+    responses : columns that share the response's weight (times first)
+    """
+
+    strata: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    responses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that is condensed.
+
+    column : with its permissible values
+    keeps_missing : missing values stay missing, as a level of their own; otherwise they are imputed inside the group
+    fallback : what is imputed in a group without a known value
+    role : `time`, `response` or `other`
+    """
+
+    column: Column
+    keeps_missing: bool
+    fallback: float
+    role: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table ready to be grouped.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        The columns that are condensed: neither strata nor columns without any value.
+    values : dict of float64[rows]
+        Their values by name; NaN where missing or withheld.
+    stratum : int64[rows]
+        The stratum of each row; −1 where it has fewer than k rows and is withheld.
+    strata : tuple of tuples
+        The value (level number) of each stratum column in each stratum.
+    side : int64[rows]
+        Rows of a stratum with different sides are never grouped together (`sides_of`); all 0 where that is not asked.
+    empty : tuple of str
+        Columns without any value.
+    notices : tuple of str
+        What was withheld, imputed or looks odd: for the custodian.
+    """
+
+    table: Table
+    roles: Roles
+    strata_columns: tuple[Column, ...]
+    features: tuple[Feature, ...]
+    values: dict[str, Floats]
+    stratum: Longs
+    strata: tuple[tuple[float, ...], ...]
+    side: Longs
+    empty: tuple[str, ...]
+    notices: tuple[str, ...]
+    withheld_rows: int
+    withheld_levels: dict[str, int]
+    imputed: dict[str, int]
+
+
+def roles_of(
+    models: Sequence[Model],
+    strata: Sequence[str],
+    times: Sequence[str],
+    responses: Sequence[str],
+) -> Roles:
+    """Roles from the plan, and from what is given beside it."""
+    events = [model.event for model in models if model.event]
+    outcome = [model.time for model in models if model.time]
+    others = [model.response for model in models if model.response]
+    found_strata = tuple(dict.fromkeys([*strata, *events]))
+    found_times = tuple(dict.fromkeys([*times, *outcome]))
+    found = tuple(
+        dict.fromkeys(each for each in [*found_times, *responses, *others] if each not in found_strata)
+    )
+    return Roles(found_strata, found_times, found)
+
+
+def prepare(
+    table: Table,
+    models: Sequence[Model],
+    roles: Roles,
+    k: int,
+    *,
+    stratified: bool,
+    missing: str,
+    rare: str,
+    sided: bool = False,
+) -> Prepared:
+    """The table as features and strata; `sided`: with the sides of the plan's logistic models.
+
+    Raises
+    ------
+    BadInput
+        A role names an unknown column, an outcome is missing or no number, a column looks like an identifier.
+    GuaranteeUnreachable
+        Fewer than k rows, or no stratum with k rows.
+    """
+    _check_roles(table, models, roles)
+    if len(table) < k:
+        raise GuaranteeUnreachable(
+            f"{table.name}: {len(table):,} rows are fewer than k = {k:,}: nobody can be hidden among so few. "
+            "Choose a smaller k or give more rows."
+        )
+    events = {name: as_levels(table, name) for name in roles.strata}
+    stratum, strata = _strata(table, list(events.values()) if stratified else [], k)
+    kept = stratum >= 0
+    notices = []
+    withheld = int((~kept).sum())
+    if withheld == len(table):
+        raise GuaranteeUnreachable(
+            f"{table.name}: no stratum of {', '.join(roles.strata)} has k = {k:,} rows. Choose a smaller k or other "
+            "strata."
+        )
+    if withheld:
+        notices.append(
+            f"{withheld:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release."
+        )
+    _refuse_numberings(table, roles, models)
+    features, values, empty = [], {}, []
+    levels_withheld: dict[str, int] = {}
+    imputed: dict[str, int] = {}
+    for column in table.columns:
+        name = column.name
+        if stratified and name in events:
+            continue
+        column = events.get(name, column)
+        found = _encoded(table, column)
+        known = ~np.isnan(found) & kept
+        if not known.any():
+            empty.append(name)
+            continue
+        if column.kind in ("levels", "ordered") and rare == "withhold":
+            found, gone = _without_rare(table, column, found, kept, k)
+            if gone:
+                levels_withheld[name] = gone
+                known = ~np.isnan(found) & kept
+        absent = int((np.isnan(found) & kept).sum())
+        originally = int((table.frame[name].is_null().to_numpy() & kept).sum())
+        keeps = missing == "level" and originally >= k and absent == originally
+        if absent and not keeps:
+            imputed[name] = absent
+        role = "time" if name in roles.times else "response" if name in roles.responses else "other"
+        features.append(Feature(column, keeps, _middle(column, found[known]), role))
+        values[name] = found
+    if levels_withheld:
+        total, columns = sum(levels_withheld.values()), len(levels_withheld)
+        notices.append(
+            f"{total:,} levels of {columns:,} columns, each in fewer than {k:,} rows, were withheld: their rows have a "
+            "level of their group instead."
+        )
+    if imputed:
+        notices.append(
+            f"{sum(imputed.values()):,} values of {len(imputed):,} columns were missing or withheld and are imputed "
+            "inside their groups."
+        )
+    if not features:
+        raise BadInput(f"{table.name}: no column with values is left to condense.")
+    return Prepared(
+        table,
+        roles if stratified else replace(roles, strata=()),
+        tuple(events.values()) if stratified else (),
+        tuple(features),
+        values,
+        stratum,
+        strata,
+        sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
+        tuple(empty),
+        tuple(notices),
+        withheld,
+        levels_withheld,
+        imputed,
+    )
+
+
+def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
+    checked(models, table)
+    for role, names in (("strata", roles.strata), ("time", roles.times), ("response", roles.responses)):
+        for name in names:
+            column = table.column(name, f"`{role}`")
+            if role != "response" and column.missing:
+                rows = np.flatnonzero(table.frame[name].is_null().to_numpy())[:20] + 1
+                raise BadInput(
+                    f"{table.name}: column '{name}' ({role}) is missing in {column.missing:,} rows (rows "
+                    f"{', '.join(map(str, rows.tolist()))}); leave these patients out or fill the values in."
+                )
+            if role == "time" and column.kind not in ("number", "whole"):
+                raise BadInput(f"{table.name}: the time '{name}' must be a number; it holds {column.dtype}.")
+    both = set(roles.strata) & set(roles.times)
+    if both:
+        raise BadInput(f"{table.name}: '{next(iter(both))}' is a time and a stratum; keep one.")
+
+
+def _refuse_numberings(table: Table, roles: Roles, models: Sequence[Model]) -> None:
+    """BadInput where whole numbers that nobody speaks for differ in every row, as record numbers do."""
+    used = {*roles.strata, *roles.times, *roles.responses, *(name for m in models for name in m.columns())}
+    found = [
+        column.name
+        for column in table.columns
+        if column.kind == "whole"
+        and not column.declared
+        and column.name not in used
+        and len(table) - column.missing >= NUMBERED
+        and table.frame[column.name].n_unique() - (column.missing > 0) == len(table) - column.missing
+    ]
+    if found:
+        listed = ", ".join(f"'{name}'" for name in found)
+        raise BadInput(
+            f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
+            "it out with `drop`, or name it as `patient`; if it is a measurement, declare its domain."
+        )
+
+
+def _encoded(table: Table, column: Column) -> Floats:
+    from leeward.cohort.lenses.table import encoded
+
+    return encoded(table.frame[column.name], column, table.name)
+
+
+def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tuple[tuple[float, ...], ...]]:
+    """Each row's stratum (−1 below k rows), and each stratum's levels."""
+    if not columns:
+        return np.zeros(len(table), np.int64), ((),)
+    codes = np.column_stack([_encoded(table, column) for column in columns])
+    found, number = np.unique(codes, axis=0, return_inverse=True)
+    number = number.reshape(-1)
+    enough = np.bincount(number, minlength=len(found)) >= k
+    renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
+    return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())
+
+
+def sides_of(models: Sequence[Model], table: Table, stratum: Longs, k: int) -> Longs:
+    """The outcomes of the plan's logistic models as a number for each row, int64[rows].
+
+    A model cuts what is not yet cut of a stratum in two, unless fewer than k rows would be left on a side: groups that
+    stand on one side keep how often the outcome goes with each value of a covariate.
+    """
+    side = np.zeros(len(table), np.int64)
+    for model in models:
+        if model.kind != "logistic":
+            continue
+        outcome = outcome_of(model, table.frame, table.columns, median_time(model, table.frame))
+        above = (outcome == 1.0) & event_rows(table.frame, model)
+        part = (stratum + 1) * (int(side.max()) + 1) + side
+        high = np.bincount(part, weights=above)
+        enough = np.minimum(high, np.bincount(part) - high) >= k
+        side = 2 * side + (above & enough[part])
+    return side
+
+
+def _without_rare(
+    table: Table, column: Column, values: Floats, kept: np.ndarray, k: int
+) -> tuple[Floats, int]:
+    """The values without levels that fewer than k rows have, and how many levels went."""
+    known = ~np.isnan(values)
+    counts = np.bincount(values[known & kept].astype(np.int64), minlength=len(column.levels))
+    rare = (counts > 0) & (counts < k)
+    if not rare.any():
+        return values, 0
+    if not (counts >= k).any():
+        raise BadInput(
+            f"{table.name}: no level of column '{column.name}' is in k = {k:,} rows ({int(rare.sum()):,} levels); it "
+            "looks like an identifier or free text. Leave it out with `drop`, or group its levels."
+        )
+    gone = np.zeros(len(values), bool)
+    gone[known] = rare[values[known].astype(np.int64)]
+    return np.where(gone, np.nan, values), int(rare.sum())
+
+
+def _middle(column: Column, known: Floats) -> float:
+    if column.is_categorical:
+        return float(np.bincount(known.astype(np.int64)).argmax())
+    return float(np.sort(known)[(len(known) - 1) // 2])
+
+
+def released_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs) -> pl.DataFrame:
+    """Made values, strata and empty columns as a frame with the input's columns in their order and types.
+
+    `stratum` is the stratum of each made row.
+    """
+    by_name = {feature.column.name: feature.column for feature in prepared.features}
+    places = {column.name: place for place, column in enumerate(prepared.strata_columns)}
+    series = []
+    for column in prepared.table.columns:
+        name = column.name
+        if name in by_name:
+            series.append(by_name[name].decoded(made[name]))
+        elif name in places:
+            codes = np.array([levels[places[name]] for levels in prepared.strata])
+            series.append(prepared.strata_columns[places[name]].decoded(codes[stratum]))
+        else:
+            series.append(pl.Series(name, [None], dtype=column.dtype).extend_constant(None, len(stratum) - 1))
+    return pl.DataFrame(series)

@@ -1,0 +1,135 @@
+"""Condensing a prepared table: cells, the kernel on an engine, made rows in shuffled order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.cohort.lenses.table import Floats
+from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKernel
+from leeward.methods.condensation.cells import cells_of
+from leeward.methods.condensation.layout import Layout
+from leeward.methods.condensation.prepare import Prepared, released_columns
+from leeward.methods.condensation.synthesis import Longs
+from leeward.randomness import Randomness
+
+if TYPE_CHECKING:
+    from leeward.engine import Engine
+
+
+@dataclass(frozen=True)
+class Condensed:
+    """Made rows, in an order that says nothing, and the groups behind them.
+
+    frame : the released table
+    group : int64[made rows], the group of each released row
+    source_row, source_group : int64, the source rows (from 0) and their groups
+    group_stratum : int64[groups]
+    facts : dict of float, sums over the cells (`cell.FACTS`)
+    """
+
+    frame: pl.DataFrame
+    group: Longs
+    source_row: Longs
+    source_group: Longs
+    group_stratum: Longs
+    facts: dict[str, float]
+    cells: int
+
+
+def condense(
+    prepared: Prepared,
+    kernel: CellKernel,
+    engine: Engine,
+    randomness: Randomness,
+    cell_rows: int,
+) -> Condensed:
+    """Group, make rows, and shuffle them."""
+    cell, stratum_of = _cells(prepared, kernel.layout, kernel.k, randomness, cell_rows)
+    kept = np.flatnonzero(cell >= 0)
+    names = [feature.column.name for feature in prepared.features]
+    columns = {f"v{place}": prepared.values[name][kept] for place, name in enumerate(names)}
+    rows = pl.DataFrame({CELL: cell[kept], ROW: kept.astype(np.int64), **columns})
+    made = engine.map_groups(rows, CELL, kernel, kernel.schema(), order=[ROW])
+    del rows, columns
+    return _shuffled(prepared, made, names, stratum_of, randomness)
+
+
+def again(
+    prepared: Prepared,
+    kernel: CellKernel,
+    engine: Engine,
+    times: int,
+    randomness: Randomness,
+    cell_rows: int,
+) -> list[pl.DataFrame]:
+    """Further made tables of the same table, each grouped and made anew: for the custodian's measures only."""
+    from dataclasses import replace
+
+    def one(number: int) -> pl.DataFrame:
+        own = Randomness(randomness.number("condensation", "repetition", number), randomness.seeded)
+        from leeward.engine import make
+
+        return condense(
+            prepared, replace(kernel, randomness=own), make("local", threads=1), own, cell_rows
+        ).frame
+
+    with ThreadPoolExecutor(engine.threads) as pool:
+        return list(pool.map(one, range(times)))
+
+
+def _cells(
+    prepared: Prepared, layout: Layout, k: int, randomness: Randomness, cell_rows: int
+) -> tuple[Longs, Longs]:
+    """Each row's cell (−1 withheld), numbered through all strata, and each cell's stratum."""
+    cell = np.full(len(prepared.stratum), -1, np.int64)
+    stratum_of: list[int] = []
+    parts = [
+        (number, side)
+        for number in range(len(prepared.strata))
+        for side in np.unique(prepared.side[prepared.stratum == number]).tolist()
+    ]
+    for part, (number, side) in enumerate(parts):
+        inside = np.flatnonzero((prepared.stratum == number) & (prepared.side == side))
+        if len(inside) <= cell_rows:
+            cell[inside] = len(stratum_of)
+            stratum_of.append(number)
+            continue
+        points = layout.points({name: values[inside] for name, values in prepared.values.items()})
+        found = cells_of(points, cell_rows, k, randomness.stream("condensation", "cells", part))
+        cell[inside] = found + len(stratum_of)
+        stratum_of += [number] * (int(found.max()) + 1)
+    return cell, np.array(stratum_of, np.int64)
+
+
+def _shuffled(
+    prepared: Prepared, made: pa.Table, names: Sequence[str], stratum_of: Longs, randomness: Randomness
+) -> Condensed:
+    cell = made.column(CELL).to_numpy()
+    # Groups numbered through all cells: a cell's rows stand together, its groups in ascending order.
+    starts = np.concatenate(([True], (cell[1:] != cell[:-1])))
+    local = made.column(GROUP).to_numpy()
+    first = np.concatenate(([True], (local[1:] != local[:-1]) | starts[1:]))
+    group = np.cumsum(first) - 1
+    group_stratum = stratum_of[cell[first]]
+    order = randomness.stream("condensation", "records").permutation(made.num_rows)
+    values: dict[str, Floats] = {
+        name: made.column(f"v{place}").to_numpy()[order] for place, name in enumerate(names)
+    }
+    frame = released_columns(prepared, values, stratum_of[cell][order])
+    facts: dict[str, Any] = {fact: float(np.nansum(made.column(f"__{fact}__").to_numpy())) for fact in FACTS}
+    return Condensed(
+        frame,
+        group[order],
+        made.column(ROW).to_numpy(),
+        group,
+        group_stratum,
+        facts,
+        len(stratum_of),
+    )

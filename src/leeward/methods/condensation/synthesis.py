@@ -1,0 +1,167 @@
+"""Synthetic rows with each group's mean and covariance (Gal et al. 2014, Algorithm 3; ALGORITHMS §6.3)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.methods.condensation.kernels.values import moments, recolour, restore
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+KEPT = 1e-12
+"""Eigenvalues below this share of the group's largest count as none."""
+
+EIGEN_BATCH_BYTES = 1 << 26
+
+LEAST_KEPT = 0.3
+"""A column that keeps less of a covariance (a very rare level) is restored as if it kept this much: what few rows say
+of a covariance is mostly noise."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """Synthetic rows and what became of the groups.
+
+    rows : float64[rows, columns], group by group
+    fell_back : groups too small for `exact`, made by `sampled`
+    identical : groups whose rows are all alike, and so are reproduced as they are
+    """
+
+    rows: Floats
+    fell_back: int
+    identical: int
+
+
+def synthesize(
+    rows: Floats,
+    offsets: Longs,
+    k: int,
+    generator: np.random.Generator,
+    *,
+    mode: Literal["sampled", "exact"] = "sampled",
+    draw: Literal["normal", "uniform"] = "normal",
+    attribute: Longs | None = None,
+) -> Synthesis:
+    """Synthetic rows for groups of standardized rows.
+
+    Parameters
+    ----------
+    rows : float64[rows, columns]
+        Group by group.
+    offsets : int64[groups + 1]
+    k : int
+        The least size of a group.
+    generator : numpy generator
+    mode
+        `sampled`: mean and covariance hold in expectation. `exact`: they are reproduced, in groups of at least
+        max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled.
+    draw
+        Components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance.
+    attribute : int64[columns], optional
+        Given when the rows will be scores for matching by rank: the attribute of each column, whose covariances with
+        other attributes are raised by as much as the matching will shrink them (`restore`). Not in the wide case.
+    """
+    width = rows.shape[1]
+    sizes = np.diff(offsets)
+    if width > sizes.max():
+        return _wide(rows, offsets, k, generator, mode, draw)
+    made = np.empty_like(rows)
+    batch = max(1, EIGEN_BATCH_BYTES // (8 * width * width * 3))
+    fell_back = identical = 0
+    for first in range(0, len(sizes), batch):
+        part = offsets[first : first + batch + 1]
+        block = slice(int(part[0]), int(part[-1]))
+        local = part - part[0]
+        means, covariances = moments(rows[block], local)
+        variances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+        if attribute is not None:
+            scores = normal_scores(np.diff(part))
+            restore(rows[block], local, covariances, attribute, scores, LEAST_KEPT)
+        values, vectors = np.linalg.eigh(covariances)
+        kept = values > KEPT * np.maximum(values[:, -1:], 0.0)
+        kept &= values > 0.0
+        factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
+        if attribute is not None:
+            factors *= _back_to(variances, factors)[:, :, None]
+        draws = _draws(generator, (block.stop - block.start, width), draw)
+        counts = kept.sum(axis=1)
+        if mode == "exact":
+            fits = np.diff(part) >= np.maximum(k, counts + 2)
+            fell_back += int((~fits).sum())
+            for g in np.flatnonzero(fits & (counts > 0)):
+                inside = slice(int(local[g]), int(local[g + 1]))
+                draws[inside, kept[g]] = whitened(draws[inside, kept[g]])
+        identical += int((counts == 0).sum())
+        made[block] = recolour(draws, np.ascontiguousarray(factors), means, local)
+    return Synthesis(made, fell_back, identical)
+
+
+def normal_scores(sizes: Longs) -> Floats:
+    """Row m: the standardized normal scores (Blom's) of m ordered rows, for every m in `sizes`; other rows are 0."""
+    from scipy.special import ndtri
+
+    scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
+    for size in np.unique(sizes):
+        found = ndtri((np.arange(1, size + 1) - 0.375) / (size + 0.25))
+        scores[size, :size] = (found - found.mean()) / max(float(found.std()), 1e-300)
+    return scores
+
+
+def _back_to(variances: Floats, factors: Floats) -> Floats:
+    """What each column's factors are multiplied by, so that dropping negative eigenvalues leaves its variance alone."""
+    made = (factors**2).sum(axis=2)
+    safe = made > 1e-15
+    return np.sqrt(np.divide(variances, made, out=np.ones_like(made), where=safe))
+
+
+def _wide(
+    rows: Floats,
+    offsets: Longs,
+    k: int,
+    generator: np.random.Generator,
+    mode: Literal["sampled", "exact"],
+    draw: Literal["normal", "uniform"],
+) -> Synthesis:
+    """The same for groups with fewer rows than columns: eigenvectors of AAᵀ instead of AᵀA (the paper's Proposition 1).
+
+    A group of n rows has at most n − 1 components, so that `exact` always falls back when all of them are kept.
+    """
+    made = np.empty_like(rows)
+    fell_back = identical = 0
+    for start, end in itertools.pairwise(offsets.tolist()):
+        size = int(end - start)
+        mean = rows[start:end].mean(axis=0)
+        centred = rows[start:end] - mean
+        values, vectors = np.linalg.eigh(centred @ centred.T / size)
+        kept = (values > KEPT * max(float(values[-1]), 0.0)) & (values > 0.0)
+        count = int(kept.sum())
+        draws = _draws(generator, (size, count), draw)
+        if mode == "exact" and size >= max(k, count + 2) and count:
+            draws = whitened(draws)
+        elif mode == "exact":
+            fell_back += 1
+        # Aᵀv has length √(nλ): divided by √n it is the eigenvector times √λ.
+        made[start:end] = mean + draws @ (vectors[:, kept].T @ centred) / np.sqrt(size)
+        identical += count == 0
+    return Synthesis(made, fell_back, identical)
+
+
+def whitened(draws: Floats) -> Floats:
+    """The draws with mean 0 and covariance exactly the identity (divisor: the number of rows)."""
+    centred = draws - draws.mean(axis=0)
+    root = np.linalg.cholesky(centred.T @ centred / len(draws))
+    white: Floats = np.linalg.solve(root, centred.T).T
+    return white
+
+
+def _draws(generator: np.random.Generator, shape: tuple[int, int], draw: str) -> Floats:
+    if draw == "normal":
+        return generator.standard_normal(shape)
+    bound = np.sqrt(3.0)
+    return generator.uniform(-bound, bound, shape)

@@ -1,0 +1,199 @@
+"""The clusters of the moment: merging, suppressing, supports, and the exact loss that decides between
+merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.analysis.policies import NONE, Constraints
+from leeward.methods.constraints.kernels import greedy as kernels
+from leeward.methods.constraints.kernels import sets as _sets
+from leeward.methods.constraints.weighted import WeightedSets
+from leeward.vocabulary.hierarchy import Hierarchy
+
+GONE = -1
+"""`Clusters.of_code` of a suppressed code."""
+
+
+class Clusters:
+    """A partition of the codes, refined into by merges and suppressions; a cluster is named by its smallest
+    code.
+
+    `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves;
+    without one every weight is 1 (ALGORITHMS §2).
+    """
+
+    def __init__(
+        self, sets: WeightedSets, utility: Constraints, k: int, hierarchy: Hierarchy | None = None
+    ) -> None:
+        n_codes = len(sets.codes)
+        self.k = k
+        self.of_code: NDArray[np.int32] = np.arange(n_codes, dtype=np.int32)
+        self.size = np.ones(n_codes, np.int64)
+        self.pair = kernels.pair_supports(sets.values, sets.offsets, sets.weight, n_codes)
+        self._utility = utility.of_code
+        self._mates = utility.members()
+        self._values = sets.values.copy()
+        self._start = sets.offsets[:-1].copy()
+        self._length = np.diff(sets.offsets).astype(np.int32)
+        self._weight = sets.weight
+        self._at, self._postings = kernels.invert(sets.values, sets.offsets, n_codes)
+        self._tail = np.arange(n_codes, dtype=np.int32)
+        self._after = np.full(n_codes, -1, np.int32)
+        self._hierarchy = hierarchy
+        self._node = None if hierarchy is None else hierarchy.nodes_of(sets.codes)
+        self._best = np.zeros(n_codes, np.int64)
+        self._partner = np.full(n_codes, -1, np.int32)
+        for code in range(n_codes):
+            kernels.refresh_row(code, k, self.pair, self._best, self._partner)
+
+    def __len__(self) -> int:
+        return len(self.of_code)
+
+    def support(self, cluster: int) -> int:
+        """Records that hold a code of the cluster."""
+        return int(self.pair[cluster, cluster])
+
+    def image(self, codes: Sequence[int] | NDArray[np.int32]) -> tuple[int, ...]:
+        """The clusters that some codes became, ascending; suppressed codes vanish."""
+        return tuple(sorted({int(c) for c in self.of_code[np.asarray(codes)] if c != GONE}))
+
+    def image_support(self, image: Sequence[int]) -> int:
+        """Records that hold every cluster of `image`."""
+        if len(image) == 1:
+            return self.support(image[0])
+        if len(image) == 2:
+            return int(self.pair[image[0], image[1]])
+        by_rarity = np.array(sorted(image, key=self.support), np.int32)
+        return int(kernels.support_of(by_rarity, *self._records(), self._at, self._postings, self._after))
+
+    def violates(self, image: Sequence[int]) -> bool:
+        """Whether some non-empty subset of `image` has a support above 0 and below k."""
+        if any(0 < self.support(c) < self.k for c in image):
+            return True
+        part = self.pair[np.ix_(image, image)]
+        if ((part > 0) & (part < self.k)).any():
+            return True
+        allowed = np.zeros(len(self), np.bool_)
+        allowed[list(image)] = True
+        return any(self.largest_violation(d, 0, allowed) is not None for d in range(3, len(image) + 1))
+
+    def smallest_violation(self, m: int) -> tuple[int, tuple[int, ...]] | None:
+        """(support, clusters) of the violating set of at most two clusters that comes first; None if none
+        is left.
+        """
+        support, i, j = kernels.next_small(self.k, m, self.pair, self._best, self._partner)
+        if support == 0:
+            return None
+        return int(support), (int(i),) if j < 0 else (int(i), int(j))
+
+    def largest_violation(
+        self, d: int, floor: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above
+        `floor`.
+        """
+        found = np.empty(d, np.int32)
+        inside = np.ones(len(self), np.bool_) if allowed is None else allowed
+        support = _sets.search(
+            d,
+            self.k,
+            floor,
+            inside,
+            *self._records(),
+            self._at,
+            self._postings,
+            self._after,
+            self.pair,
+            found,
+        )
+        return (int(support), tuple(found.tolist())) if support > 0 else None
+
+    def violating_sets(self, d: int) -> NDArray[np.int32]:
+        """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 those whose parts do not
+        violate.
+        """
+        if d == 1:
+            supports = self.pair.diagonal()
+            return np.flatnonzero((supports > 0) & (supports < self.k)).astype(np.int32)[:, None]
+        if d == 2:
+            violating = np.triu((self.pair > 0) & (self.pair < self.k), 1)
+            return np.argwhere(violating).astype(np.int32)
+        found = _sets.violating_sets(
+            d, self.k, *self._records(), self._at, self._postings, self._after, self.pair
+        )
+        return np.asarray(found, np.int32)
+
+    def longest(self) -> int:
+        """Clusters in the longest record."""
+        return int(self._length.max(initial=0))
+
+    def partners(self, cluster: int) -> NDArray[np.int32]:
+        """The other clusters of the utility constraint of `cluster`, ascending."""
+        constraint = self._utility[cluster]
+        if constraint == NONE:
+            return np.empty(0, np.int32)
+        mates = self._mates[constraint]
+        return mates[mates != cluster]
+
+    def merge(self, a: int, b: int) -> None:
+        """Make one cluster of two; it keeps the smaller name."""
+        g, h = min(a, b), max(a, b)
+        kernels.merge(g, h, *self._records(), self._at, self._postings, self._tail, self._after, self.pair)
+        self.of_code[self.of_code == h] = g
+        self.size[g] += self.size[h]
+        if self._node is not None and self._hierarchy is not None:
+            self._node[g] = self._hierarchy.lca(int(self._node[g]), int(self._node[h]))
+        self._forget(h)
+        kernels.refresh_rows(g, h, self.k, self.pair, self._best, self._partner)
+
+    def suppress(self, cluster: int) -> None:
+        """Take a cluster out of the data."""
+        kernels.suppress(
+            cluster, self._values, self._start, self._length, self._at, self._postings, self._after, self.pair
+        )
+        self.of_code[self.of_code == cluster] = GONE
+        self._forget(cluster)
+        kernels.refresh_rows(-1, cluster, self.k, self.pair, self._best, self._partner)
+
+    def loss(self, cluster: int) -> int:
+        """UL(g) times (2^M - 1) · |D| · leaves: an exact whole number (Python's own, whatever its length)."""
+        weight = 1
+        if self._node is not None and self._hierarchy is not None:
+            weight = int(self._hierarchy.leaf_count[self._node[cluster]])
+        return ((1 << int(self.size[cluster])) - 1) * weight * self.support(cluster)
+
+    def union_losses(self, cluster: int, others: NDArray[np.int32]) -> list[tuple[int, int]]:
+        """(exact loss of `cluster` ∪ other, other), only where it or its increase can be the least.
+
+        An increase UL(g ∪ h) - UL(g) - UL(h) lies between a quarter of the union's leading term and all of
+        it, so whatever is more than four times the least leading term cannot win; very long numbers are
+        then few.
+        """
+        supports = self.pair[cluster, cluster] + self.pair[others, others] - self.pair[cluster, others]
+        sizes = self.size[cluster] + self.size[others]
+        weights = self._union_weights(cluster, others)
+        leading = sizes + np.log2(supports) + np.log2(weights)
+        near = np.flatnonzero(leading <= leading.min() + 2.001)
+        return [
+            (((1 << int(sizes[i])) - 1) * int(weights[i]) * int(supports[i]), int(others[i])) for i in near
+        ]
+
+    def _union_weights(self, cluster: int, others: NDArray[np.int32]) -> NDArray[np.int64]:
+        if self._node is None or self._hierarchy is None:
+            return np.ones(len(others), np.int64)
+        above = self._hierarchy.lca(np.full(len(others), self._node[cluster], np.int32), self._node[others])
+        return self._hierarchy.leaf_count[above].astype(np.int64)
+
+    def _forget(self, cluster: int) -> None:
+        constraint = self._utility[cluster]
+        if constraint != NONE:
+            mates = self._mates[constraint]
+            self._mates[constraint] = mates[mates != cluster]
+
+    def _records(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        return self._values, self._start, self._length, self._weight

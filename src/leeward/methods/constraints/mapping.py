@@ -1,0 +1,144 @@
+"""The published mapping: each code to its released label or to nothing, as `codes.parquet` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.errors import BadInput
+from leeward.methods.constraints.kernels import greedy as kernels
+from leeward.release.content import ReleaseTable
+
+SUPPRESSED = -1
+"""`Mapping.label_of` of a suppressed code."""
+
+ROWS_A_BATCH = 1 << 16
+
+CODES = pa.schema([("code", pa.string()), ("members", pa.list_(pa.string())), ("suppressed", pa.bool_())])
+RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Global recoding of codes.
+
+    labels : released labels, sorted; a generalized code is `(a,b,c)`.
+    members : the codes of each label, sorted.
+    suppressed : codes that are in no label, sorted.
+    """
+
+    labels: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
+    suppressed: tuple[str, ...]
+
+    @staticmethod
+    def of(group_of_code: NDArray[np.int32], codes: Sequence[str]) -> Mapping:
+        """The mapping of a partition: codes of equal non-negative number go together, negative ones
+        vanish.
+        """
+        groups: dict[int, list[str]] = {}
+        for group, code in zip(group_of_code.tolist(), codes, strict=True):
+            groups.setdefault(group if group >= 0 else SUPPRESSED, []).append(code)
+        suppressed = groups.pop(SUPPRESSED, [])
+        members = sorted((tuple(sorted(group)) for group in groups.values()), key=label_of)
+        labels = tuple(label_of(group) for group in members)
+        if len(set(labels)) < len(labels):
+            raise BadInput(
+                "two released labels would read alike: a code of the data looks like a generalized code, "
+                "`(a,b)`; rename the codes that begin with a bracket."
+            )
+        return Mapping(labels, tuple(members), tuple(sorted(suppressed)))
+
+    @property
+    def generalized(self) -> int:
+        """Codes that were merged with others."""
+        return sum(len(group) for group in self.members if len(group) > 1)
+
+    def label_numbers(self, codes: Sequence[str]) -> NDArray[np.int32]:
+        """int32[len(codes)]: index of each code's label, `SUPPRESSED` for suppressed and unknown codes."""
+        number = {code: i for i, group in enumerate(self.members) for code in group}
+        return np.array([number.get(code, SUPPRESSED) for code in codes], np.int32)
+
+    def unknown(self, codes: Sequence[str]) -> tuple[str, ...]:
+        """The codes that the mapping says nothing of."""
+        known = {code for group in self.members for code in group}.union(self.suppressed)
+        return tuple(code for code in codes if code not in known)
+
+    def apply(self, sets: CodeSets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """(offsets, labels ascending and distinct) of every record; emptied records stay."""
+        return kernels.relabel(
+            sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1)
+        )
+
+    def codes_table(self) -> ReleaseTable:
+        """`codes.parquet`: one row a released label, then one a suppressed code."""
+        n = len(self.suppressed)
+        table = pa.table(
+            {
+                "code": [*self.labels, *self.suppressed],
+                "members": [*(list(group) for group in self.members), *([] for _ in range(n))],
+                "suppressed": [False] * len(self.labels) + [True] * n,
+            },
+            schema=CODES,
+        )
+        return ReleaseTable.of("codes.parquet", table)
+
+    def records_table(
+        self, offsets: NDArray[np.int64], values: NDArray[np.int32], order: NDArray[np.int64]
+    ) -> ReleaseTable:
+        """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be
+        long.
+        """
+        names = pa.array(self.labels, pa.string())
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for begin in range(0, len(order), ROWS_A_BATCH):
+                chosen = order[begin : begin + ROWS_A_BATCH]
+                lengths = offsets[chosen + 1] - offsets[chosen]
+                ends = np.concatenate(([0], np.cumsum(lengths)))
+                places = np.repeat(offsets[chosen] - ends[:-1], lengths) + np.arange(ends[-1])
+                codes = pa.ListArray.from_arrays(
+                    pa.array(ends, pa.int32()), names.take(pa.array(values[places]))
+                )
+                record = pa.array(np.arange(begin, begin + len(chosen), dtype=np.int64))
+                yield pa.record_batch([record, codes], schema=RECORDS)
+
+        return ReleaseTable("records.parquet", RECORDS, batches)
+
+
+def label_of(members: Sequence[str]) -> str:
+    """How a released code reads: itself, or `(a,b,c)`."""
+    return members[0] if len(members) == 1 else f"({','.join(members)})"
+
+
+def read_mapping(path: str | Path) -> Mapping:
+    """A mapping from the `codes.parquet` of an earlier release.
+
+    Raises BadInput for a file that cannot be read, lacks a column, or puts a code in two labels.
+    """
+    path = Path(path)
+    try:
+        rows = pl.read_parquet(path).sort("code")
+    except (OSError, pl.exceptions.PolarsError):
+        raise BadInput(
+            f"{path.name}: no mapping that can be read; name the `codes.parquet` of an earlier release."
+        ) from None
+    lacking = [name for name in CODES.names if name not in rows.columns]
+    if lacking:
+        raise BadInput(
+            f"{path.name}: a mapping has the columns {', '.join(CODES.names)}; no {lacking[0]!r} here."
+        )
+    kept = rows.filter(~pl.col("suppressed"))
+    members = tuple(tuple(sorted(group)) for group in kept["members"].to_list())
+    suppressed = tuple(rows.filter(pl.col("suppressed"))["code"].to_list())
+    named = [code for group in members for code in group] + list(suppressed)
+    if len(set(named)) < len(named) or not all(members):
+        raise BadInput(f"{path.name}: a code stands in two rows or a label is empty; the file is damaged.")
+    return Mapping(tuple(kept["code"].to_list()), members, suppressed)

@@ -1,0 +1,71 @@
+"""Distinct code sets with the number of patients that hold each: all that these methods need of a cohort.
+
+Real cohorts repeat their short code sets, so counting them first is both the relational step that an engine
+runs and some of the speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.code_sets import CodeSets
+
+
+@dataclass(frozen=True)
+class WeightedSets:
+    """Distinct records: as `CodeSets`, without patients, with `weight` int64[R] ≥ 1, shortest records
+    first.
+    """
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int32]
+    weight: NDArray[np.int64]
+    codes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @property
+    def records(self) -> int:
+        """Patients counted."""
+        return int(self.weight.sum())
+
+
+def weigh(sets: CodeSets) -> WeightedSets:
+    """The distinct records of a cohort on this machine."""
+    return merged(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
+
+
+def merged(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    codes: tuple[str, ...],
+) -> WeightedSets:
+    """Equal records become one with their weights added up; by length, then lexicographically."""
+    lengths = np.diff(offsets)
+    parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = []
+    for length in np.unique(lengths):
+        chosen = lengths == length
+        table = values[offsets[:-1][chosen][:, None] + np.arange(length)]
+        parts.append(_distinct_rows(table, weight[chosen]))
+    sizes = np.concatenate([np.full(len(table), table.shape[1], np.int64) for table, _ in parts])
+    flat = np.concatenate([table.ravel() for table, _ in parts]).astype(np.int32)
+    weights = np.concatenate([w for _, w in parts])
+    return WeightedSets(np.concatenate(([0], np.cumsum(sizes))), flat, weights, codes)
+
+
+def _distinct_rows(
+    table: NDArray[np.int32], weight: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Distinct rows in lexicographic order, weights added up."""
+    if table.shape[1] == 0:
+        return table[:1], np.array([weight.sum()], np.int64)
+    order = np.lexsort(table.T[::-1])
+    table, weight = table[order], weight[order]
+    first = np.ones(len(table), np.bool_)
+    first[1:] = (table[1:] != table[:-1]).any(axis=1)
+    return table[first], np.add.reduceat(weight, np.flatnonzero(first))

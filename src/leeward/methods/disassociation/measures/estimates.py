@@ -1,0 +1,204 @@
+"""COUNT(S) from a disassociated release: low, expected, high (ALGORITHMS, section 1.7).
+
+The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every
+figure names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n)
+given by the prior on 1 … min(k - 1, N).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.engine.blocks import over_blocks
+from leeward.errors import BadInput
+from leeward.methods.disassociation.measures.published import ITEM, Array, Published, read
+from leeward.release import Release
+
+PRIORS = ("cubic", "graded", "uniform", "one")
+"""P(n) ∝ n⁻³ (default), n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
+
+GRADES = ("cubic", "quintic")
+"""`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
+is rare, and two of its few patients seldom meet in a cluster; the release itself tells which codes these are."""
+
+LARGEST_SET = 62
+"""Codes of a query are bits of a word."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bounds and expectation of a number of records."""
+
+    low: int
+    expected: float
+    high: int
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The same for a workload, one element a query: int64, float64, int64."""
+
+    low: NDArray[np.int64]
+    expected: NDArray[np.float64]
+    high: NDArray[np.int64]
+    prior: str
+
+
+def check_prior(prior: str) -> str:
+    """The prior, or BadInput naming the known ones."""
+    if prior not in PRIORS:
+        raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
+    return prior
+
+
+def item_mean(k: int, size: int, prior: str) -> float:
+    """Expected number of a cluster's `size` records that hold one code of its item chunk."""
+    if prior not in GRADES:
+        check_prior(prior)
+    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
+    weight = {
+        "uniform": np.ones_like(n),
+        "one": (n == 1).astype(np.float64),
+        "cubic": n**-3.0,
+        "quintic": n**-5.0,
+    }[prior]
+    return float((n * weight).sum() / weight.sum())
+
+
+def item_means(published: Published, prior: str) -> NDArray[np.float64]:
+    """`item_mean` of each entry, where it lies in an item chunk."""
+    p = published
+    capped = np.minimum(p.records, p.k)[p.entry_node]
+    grades = GRADES if check_prior(prior) == "graded" else (prior,)
+    means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
+    if len(means) == 1:
+        return means[0]
+    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    counted = np.zeros(len(p.codes), np.bool_)
+    counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
+    return np.where(counted[owner], means[0], means[1])
+
+
+def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = "cubic") -> Estimates:
+    """Estimate every query of a workload; a code that the release lacks gives 0, 0, 0."""
+    number = published.number
+    listed = [sorted(set(query)) for query in queries]
+    known = np.array([all(code in number for code in query) for query in listed], np.bool_)
+    numbered = [
+        np.array([number[code] for code in query], np.int32)
+        for query, k in zip(listed, known, strict=True)
+        if k
+    ]
+    found = estimates_of_numbers(published, numbered, prior)
+    return spread(found, known)
+
+
+def spread(found: Estimates, known: NDArray[np.bool_]) -> Estimates:
+    """The estimates of the queries that are `known`, and 0, 0, 0 for the others between them."""
+    low, high = np.zeros(len(known), np.int64), np.zeros(len(known), np.int64)
+    expected = np.zeros(len(known), np.float64)
+    low[known], expected[known], high[known] = found.low, found.expected, found.high
+    return Estimates(low, expected, high, found.prior)
+
+
+def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: str = "cubic") -> Estimates:
+    """`estimates` of queries that are arrays of distinct indices into `published.codes`."""
+    from leeward.methods.disassociation.measures import estimate_kernels as kernels
+
+    check_prior(prior)
+    sizes = np.array([len(query) for query in queries], np.int64)
+    if len(sizes) and sizes.max() > LARGEST_SET:
+        raise BadInput(f"A query has {sizes.max()} codes; counts are estimated for up to {LARGEST_SET}.")
+    at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
+    p = published
+    means = item_means(p, prior)
+
+    def block(first: int, last: int) -> tuple[Array, Array, Array]:
+        found: tuple[Array, Array, Array] = kernels.answer(
+            at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
+            p.bits, p.parent, p.root, p.leaf, p.records, means,
+        )  # fmt: skip
+        return found
+
+    low, expected, high = (np.concatenate(each) for each in zip(*over_blocks(block, len(sizes)), strict=True))
+    return Estimates(low, expected, high, prior)
+
+
+def matching(
+    published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic"
+) -> NDArray[np.float64]:
+    """Expected number of records with at least one code of each constraint (section 1.7, for MRE)."""
+    from leeward.methods.disassociation.measures import estimate_kernels as kernels
+
+    p = published
+    number = p.number
+    wanted = [[number[code] for code in sorted(set(each)) if code in number] for each in constraints]
+    entries, owner = entries_of(p, wanted)
+    by_node = np.argsort(p.node, kind="stable")
+    rank = np.empty(len(by_node), np.int64)
+    rank[by_node] = np.arange(len(by_node))
+    order = np.argsort(owner * max(len(by_node), 1) + rank[p.entry_chunk[entries]], kind="stable")
+    entries = entries[order]
+    bounds = np.searchsorted(owner[order], np.arange(len(wanted) + 1))
+    node, chunk, place = p.entry_node[entries], p.entry_chunk[entries], p.entry_place[entries]
+    means = item_means(p, prior)[entries]
+    return np.array(
+        [
+            kernels.matching(
+                node[low:high], chunk[low:high], place[low:high], p.kind, p.words, p.bits,
+                p.parent, p.leaf, p.records, means[low:high],
+            )
+            for low, high in itertools.pairwise(bounds)
+        ],
+        np.float64,
+    )  # fmt: skip
+
+
+def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Array]:
+    """The entries of each list of codes, one after the other, and the number of the list of each entry."""
+    pieces = [np.arange(published.at[c], published.at[c + 1]) for codes in wanted for c in codes]
+    owners = [
+        np.full(published.at[c + 1] - published.at[c], i) for i, codes in enumerate(wanted) for c in codes
+    ]
+    nothing = np.empty(0, np.int64)
+    return np.concatenate([nothing, *pieces]), np.concatenate([nothing, *owners])
+
+
+@lru_cache(maxsize=2)
+def _read(path: str, stamp: tuple[int, ...]) -> Published:
+    return read(path)
+
+
+def _cached(path: Release | str | Path) -> Published:
+    """The index of a release, kept while its manifest stays the same."""
+    release = path if isinstance(path, Release) else Release.open(path)
+    status = (release.share / "release.json").stat()
+    return _read(str(release.share), (status.st_mtime_ns, status.st_size))
+
+
+def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "cubic") -> Estimate:
+    """How many records of a disassociated release hold all of `codes`: bounds and expected number.
+
+    Parameters
+    ----------
+    release : Release or path
+        The folder that the recipient got (`share/`), or the one that holds it.
+    codes : iterable of str
+    prior : {"cubic", "graded", "uniform", "one"}
+        On the count of a code that is published without one (in an item chunk).
+
+    Examples
+    --------
+    >>> estimate("OUT/share", ["250.00", "401.9"])  # doctest: +SKIP
+    Estimate(low=5120, expected=5300.2, high=6011)
+    """
+    found = estimates(_cached(release), [list(codes)], prior)
+    return Estimate(int(found.low[0]), float(found.expected[0]), int(found.high[0]))

@@ -1,0 +1,90 @@
+"""Which codes sit in which kind of chunk, and which patients sit in an item chunk whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Published
+
+CODES_LISTED = 30
+"""The most frequent codes are listed one by one."""
+
+ITEM_ONLY = "item_only_records"
+"""The method's own count, in its facts for the custodian."""
+
+
+def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
+    chunks whole.
+
+    What lies in item chunks is the true support less what record and shared chunks show.
+    `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
+    from the files alone.
+    """
+    shown = occurrences(published)
+    number = published.number
+    order = [number[code] for code in sets.codes if code in number]
+    supports = sets.supports()
+    kept = np.array([code in number for code in sets.codes], np.bool_)
+    record, shared = np.zeros((2, len(sets.codes)), np.int64)
+    record[kept], shared[kept] = shown[RECORD][order], shown[SHARED][order]
+    item = np.maximum(supports - record - shared, 0)
+    top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
+    total = int(supports.sum())
+    found: dict[str, Any] = {
+        "occurrences": {
+            "record": int(record.sum()),
+            "shared": int(shared.sum()),
+            "item": int(item.sum()),
+            "total": total,
+        },
+        "item_share": float(item.sum() / max(total, 1)),
+        "codes": [
+            {
+                "code": sets.codes[c],
+                "support": int(supports[c]),
+                "record": int(record[c]),
+                "shared": int(shared[c]),
+                "item": int(item[c]),
+            }
+            for c in top
+        ],
+        "codes_never_counted": int((item == supports).sum()),
+        "item_only_records_at_least": item_only_at_least(published),
+    }
+    if ITEM_ONLY in facts:
+        found[ITEM_ONLY] = int(facts[ITEM_ONLY])
+    return found
+
+
+def occurrences(published: Published) -> np.ndarray[Any, Any]:
+    """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list
+    it."""
+    kind = published.kind[published.entry_chunk]
+    code = np.repeat(np.arange(len(published.codes)), np.diff(published.at))
+    weight = np.where(kind == ITEM, 1, published.entry_counts())
+    found = np.zeros((3, len(published.codes)), np.int64)
+    np.add.at(found, (kind, code), weight)
+    return found
+
+
+def item_only_at_least(published: Published) -> int:
+    """The least number of records whose codes all lie in item chunks, seen from the files alone: every
+    non-empty subrecord may lie in another record, so what is left of a cluster without any has its codes in
+    the item chunk."""
+    filled = np.bincount(
+        published.node,
+        weights=np.where(published.kind == ITEM, 0, published.filled),
+        minlength=len(published.parent),
+    )
+    left = np.zeros(len(published.parent), np.int64)
+    for v in range(len(published.parent)):  # children come before parents
+        own = published.records[v] if published.leaf[v] else left[v]
+        left[v] = max(0, own - int(filled[v]))
+        if published.parent[v] >= 0:
+            left[published.parent[v]] += left[v]
+    return int(left[published.parent < 0].sum())

@@ -1,0 +1,178 @@
+"""A disassociated release as its recipient reads it: an index from each code to the chunks that hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.release import Release
+
+Array = NDArray[Any]
+KINDS = ("record", "shared", "item")
+RECORD, SHARED, ITEM = 0, 1, 2
+BATCH_ROWS = 1 << 19
+
+
+@dataclass(frozen=True)
+class Published:
+    """The index. Nodes are numbered anew, all nodes below a node right before it.
+
+    codes : tuple of str, sorted
+    k, m : int
+        Of the guarantee.
+    parent, root : int64[nodes]; leaf : bool[nodes]; records : int64[nodes]
+        `parent` is -1 for a root; `root` is the node's topmost ancestor.
+    node, kind, words, filled : [chunks]
+        Each chunk's node, kind, 64-bit words of one bitmap, number of non-empty subrecords.
+    at : int64[codes + 1]
+        Code c has the entries `at[c]:at[c + 1]`, ascending by node, of
+    entry_node, entry_chunk, entry_place
+        with its bitmap over the chunk's non-empty subrecords at `bits[place:place + words[chunk]]`.
+    """
+
+    codes: tuple[str, ...]
+    k: int
+    m: int
+    parent: Array
+    root: Array
+    leaf: Array
+    records: Array
+    node: Array
+    kind: Array
+    words: Array
+    filled: Array
+    at: Array
+    entry_node: Array
+    entry_chunk: Array
+    entry_place: Array
+    bits: Array
+
+    @property
+    def number(self) -> dict[str, int]:
+        """Index of each code."""
+        return {code: i for i, code in enumerate(self.codes)}
+
+    def entry_counts(self) -> Array:
+        """Number of records or subrecords behind each entry; 0 for item chunks, which publish no count."""
+        from leeward.methods.disassociation.measures import estimate_kernels as kernels
+
+        return np.asarray(
+            kernels.entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
+        )
+
+
+def read(release: Release | str | Path) -> Published:
+    """Index a disassociated release.
+
+    Raises
+    ------
+    BadInput
+        The folder is no release of the method `disassociation`, or its files are damaged.
+    """
+    from leeward.methods.disassociation.measures import estimate_kernels as kernels
+
+    opened = release if isinstance(release, Release) else Release.open(release)
+    if opened.method != "disassociation":
+        raise BadInput(
+            f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`."
+        )
+    nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
+    released = nodes.column("node").to_numpy()
+    parents = nodes.column("parent").cast(pa.int64())
+    by_number = np.argsort(released, kind="stable")
+    named = pc.fill_null(parents, -1).to_numpy()
+    place = np.searchsorted(released[by_number], named)
+    parent = np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
+    number = kernels.bottom_up(parent)
+    rows = _rows(opened.path("chunks.parquet"), released[by_number], number[by_number])
+    node, kind, start, offsets, values, codes = rows
+    distinct, words = kernels.count_entries(start, offsets, values, max(len(codes), 1))
+    first_entry = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
+    at_bits = np.concatenate([[0], np.cumsum(distinct * words)]).astype(np.int64)
+    code, chunk, places, bits = kernels.fill_entries(
+        start, offsets, values, max(len(codes), 1), first_entry, words, at_bits
+    )
+    order = np.lexsort((node[chunk], code)) if len(code) else np.empty(0, np.int64)
+    at = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(codes)))]).astype(np.int64)
+    filled = (
+        np.add.reduceat(np.append(np.diff(offsets) > 0, False).astype(np.int64), start[:-1])
+        if len(node)
+        else node
+    )
+    in_order = np.argsort(number)
+    renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
+    leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
+    return Published(
+        codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered, _roots(renumbered),
+        leaf[in_order],
+        nodes.column("records").to_numpy()[in_order].astype(np.int64),
+        node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
+    )  # fmt: skip
+
+
+def _roots(parent: Array) -> Array:
+    """Topmost ancestor of each node; parents have higher numbers."""
+    root = np.where(parent < 0, np.arange(len(parent)), parent)
+    while True:
+        above = root[root]
+        if np.array_equal(above, root):
+            return root
+        root = above
+
+
+def _rows(
+    file: Path, released: Array, number: Array
+) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
+    """(node and kind of each chunk, row bounds, code bounds of each row, code numbers, sorted codes)."""
+    try:
+        metadata = pq.read_metadata(file)
+        paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+        encoded = [path for path in paths if path.split(".")[0] in ("codes", "kind")]
+        source = pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
+    except (OSError, pa.ArrowInvalid):
+        raise BadInput(f"{file.name} cannot be read as Parquet; the release is damaged.") from None
+    node, chunk, kind, lengths, values = [], [], [], [], []
+    codes: dict[str, int] = {}
+    for batch in source.iter_batches(BATCH_ROWS, columns=["node", "chunk", "kind", "codes"]):
+        node.append(number[np.searchsorted(released, batch.column("node").to_numpy())].astype(np.int64))
+        chunk.append(batch.column("chunk").to_numpy())
+        kind.append(_numbered(batch.column("kind"), dict(zip(KINDS, range(3), strict=True))).astype(np.int8))
+        lengths.append(
+            pc.list_value_length(batch.column("codes")).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
+        values.append(_numbered(batch.column("codes").flatten(), codes))
+    if not node:
+        empty = np.empty(0, np.int64)
+        return (
+            empty,
+            empty.astype(np.int8),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            empty.astype(np.int32),
+            (),
+        )
+    nodes, chunks, kinds, sizes = (np.concatenate(each) for each in (node, chunk, kind, lengths))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    flat = np.concatenate(values)
+    ordered = sorted(codes)
+    rank = np.empty(len(codes), np.int32)
+    rank[[codes[code] for code in ordered]] = np.arange(len(ordered), dtype=np.int32)
+    change = np.ones(len(nodes), np.bool_)
+    change[1:] = (nodes[1:] != nodes[:-1]) | (chunks[1:] != chunks[:-1])
+    start = np.append(np.flatnonzero(change), len(nodes)).astype(np.int64)
+    return nodes[start[:-1]], kinds[start[:-1]], start, offsets, rank[flat], tuple(ordered)
+
+
+def _numbered(column: Any, numbers: dict[str, int]) -> Array:
+    """The column's values as numbers; values that are new get the next one."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    lookup = [numbers.setdefault(value, len(numbers)) for value in encoded.dictionary.to_pylist()]
+    return np.array(lookup or [0], np.int32)[encoded.indices.to_numpy(zero_copy_only=False)]

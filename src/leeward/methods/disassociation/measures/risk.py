@@ -1,0 +1,41 @@
+"""Risk after release: candidates of code sets, counted from the files (Loukides et al. 2014, Fig. 12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
+from leeward.methods.disassociation.measures.published import Array, Published
+from leeward.randomness import Randomness
+
+SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
+"""Code sets drawn from records, and those with the rarest codes, whose candidates are counted."""
+
+
+def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, Any]:
+    """The smallest number of candidate records over sets of up to m codes that occur in the source.
+
+    Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
+    at; a set's candidates are the upper bound of its estimate (section 1.7).
+    """
+    stream = Randomness.of(seed).stream("risk after")
+    number = published.number
+    translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
+    holders = np.diff(published.at)
+    drawn: list[Array] = []
+    for r in stream.integers(0, len(sets), SETS_DRAWN):
+        codes = translate[sets.values[sets.offsets[r] : sets.offsets[r + 1]]]
+        size = int(stream.integers(1, published.m + 1))
+        drawn.append(np.sort(stream.permutation(codes[codes >= 0])[:size]))
+    distinct = {tuple(query.tolist()): query for query in drawn if len(query)}
+    queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
+    high = estimates_of_numbers(published, queries, "one").high
+    return {
+        "sets": len(queries),
+        "largest_set": published.m,
+        "smallest_candidates": int(high.min()) if len(high) else 0,
+        "below_k": int((high < published.k).sum()),
+    }

@@ -1,0 +1,242 @@
+"""The release tables of a disassociated data set, as streams of Arrow batches.
+
+Nodes are numbered anew in shuffled order and the subrecords of every chunk are shuffled, so neither order says
+anything. Random numbers belong to blocks of nodes, not to threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+from numpy.typing import NDArray
+
+from leeward.methods.disassociation.core import Disassociated
+from leeward.methods.disassociation.layout import Layout
+from leeward.randomness import Randomness
+from leeward.release.content import ReleaseTable
+
+ROWS_A_BATCH = 1 << 18
+
+NODES = pa.schema(
+    [("node", pa.int64()), ("parent", pa.int64()), ("kind", pa.string()), ("records", pa.int64())]
+)
+CHUNKS = pa.schema(
+    [
+        ("node", pa.int64()),
+        ("chunk", pa.int64()),
+        ("kind", pa.string()),
+        ("subrecord", pa.int64()),
+        ("codes", pa.list_(pa.string())),
+    ]
+)
+KINDS = ("record", "shared", "item")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A disassociated data set with its layout and the new numbers of its nodes.
+
+    number : int64[nodes], the released number of each node; old : its inverse
+    occurrence_node, occurrence_chunk : int32, where each (record, code) of `values` is published
+    """
+
+    data: Disassociated
+    layout: Layout
+    codes: tuple[str, ...]
+    number: NDArray[np.int64]
+    old: NDArray[np.int64]
+    occurrence_node: NDArray[np.int32]
+    occurrence_chunk: NDArray[np.int32]
+
+
+def published(d: Disassociated, layout: Layout, codes: tuple[str, ...], randomness: Randomness) -> Published:
+    """Number the nodes in shuffled order and note where every occurrence is published."""
+    old = randomness.stream("nodes").permutation(len(d.shared.parent)).astype(np.int64)
+    number = np.empty_like(old)
+    number[old] = np.arange(len(old))
+    node, chunk = _occurrences(
+        d.offsets,
+        d.values,
+        d.leaf_offsets,
+        d.leaf_codes,
+        d.leaf_n_codes,
+        layout.node,
+        layout.chunk,
+        len(codes),
+    )
+    return Published(d, layout, codes, number, old, node, chunk)
+
+
+def arrow(values: NDArray[Any]) -> pa.Array:
+    """An Arrow array over the same memory (`pa.array` would load pandas first)."""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def nullable(values: NDArray[np.int64]) -> pa.Array:
+    """The same with nulls where values are negative."""
+    plain = arrow(values)
+    return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
+
+
+def node_table(p: Published) -> pa.Table:
+    """`nodes.parquet`: one row a cluster or joint cluster."""
+    parent = p.data.shared.parent[p.old]
+    leaf = p.old < len(p.data.leaf_n_codes)
+    return pa.table(
+        {
+            "node": arrow(np.arange(len(p.old), dtype=np.int64)),
+            "parent": nullable(np.where(parent >= 0, p.number[parent], -1)),
+            "kind": pa.array(["joint", "cluster"], pa.string()).take(arrow(leaf.astype(np.int8))),
+            "records": arrow(p.layout.records[p.old]),
+        },
+        schema=NODES,
+    )
+
+
+def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
+    """`chunks.parquet`: one row a subrecord (empty ones too), one a leaf's item chunk."""
+    rows = p.layout.records[p.old] * p.layout.n_chunks[p.old] + 1
+    block_of = np.cumsum(rows) // ROWS_A_BATCH
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(rows)]])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        code_names = pa.array(p.codes, pa.string())
+        kind_names = pa.array(KINDS, pa.string())
+        for block, (lo, hi) in enumerate(itertools.pairwise(bounds)):
+            slots = int((rows[lo:hi] - 1).sum())
+            keys = randomness.stream("chunks", block).integers(0, 2**63, slots, dtype=np.int64)
+            node, chunk, kind, subrecord, code_at, code = _emit(
+                lo, hi, p.old, len(p.data.leaf_n_codes), p.data.offsets, p.data.values, p.data.leaf_offsets,
+                p.data.leaf_codes, p.data.leaf_n_codes, p.layout.chunk, p.layout.n_chunks, p.layout.records,
+                p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk, keys,
+            )  # fmt: skip
+            yield pa.record_batch(
+                [
+                    arrow(node),
+                    arrow(chunk),
+                    kind_names.take(arrow(kind)),
+                    nullable(subrecord),
+                    pa.ListArray.from_arrays(arrow(code_at), code_names.take(arrow(code))),
+                ],
+                schema=CHUNKS,
+            )
+
+    return ReleaseTable("chunks.parquet", CHUNKS, batches)
+
+
+@njit(cache=True, nogil=True)
+def _occurrences(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    leaf_codes: NDArray[np.int32],
+    leaf_n_codes: NDArray[np.int32],
+    code_node: NDArray[np.int32],
+    code_chunk: NDArray[np.int32],
+    n_codes: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    node = np.empty(len(values), np.int32)
+    chunk = np.empty(len(values), np.int32)
+    place = np.zeros(n_codes, np.int64)
+    for leaf in range(len(leaf_n_codes)):
+        base = offsets[leaf_offsets[leaf]]
+        for i in range(base, base + leaf_n_codes[leaf]):
+            place[leaf_codes[i]] = i
+        for j in range(base, offsets[leaf_offsets[leaf + 1]]):
+            i = place[values[j]]
+            node[j] = code_node[i]
+            chunk[j] = code_chunk[i]
+    return node, chunk
+
+
+@njit(cache=True, nogil=True)
+def _emit(
+    lo: int,
+    hi: int,
+    old: NDArray[np.int64],
+    leaves: int,
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    leaf_codes: NDArray[np.int32],
+    leaf_n_codes: NDArray[np.int32],
+    code_chunk: NDArray[np.int32],
+    n_chunks: NDArray[np.int32],
+    records: NDArray[np.int64],
+    below_at: NDArray[np.int64],
+    below: NDArray[np.int32],
+    occurrence_node: NDArray[np.int32],
+    occurrence_chunk: NDArray[np.int32],
+    keys: NDArray[np.int64],
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int8],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+]:
+    """Rows of the nodes numbered `lo…hi-1`, in the order of node, chunk, subrecord."""
+    rows = 0
+    cells = 0
+    for new in range(lo, hi):
+        node = old[new]
+        rows += records[node] * n_chunks[node] + 1
+        for b in range(below_at[node], below_at[node + 1]):
+            cells += offsets[leaf_offsets[below[b] + 1]] - offsets[leaf_offsets[below[b]]]
+    out_node = np.empty(rows, np.int64)
+    out_chunk = np.empty(rows, np.int64)
+    out_kind = np.empty(rows, np.int8)
+    out_sub = np.empty(rows, np.int64)
+    out_at = np.zeros(rows + 1, np.int32)
+    out_code = np.empty(cells, np.int32)
+    row, cell, key = 0, 0, 0
+    for new in range(lo, hi):
+        node = old[new]
+        n = records[node]
+        positions = np.empty(n, np.int64)
+        x = 0
+        for b in range(below_at[node], below_at[node + 1]):
+            for r in range(leaf_offsets[below[b]], leaf_offsets[below[b] + 1]):
+                positions[x] = r
+                x += 1
+        for c in range(n_chunks[node]):
+            shuffled = np.argsort(keys[key : key + n], kind="mergesort")
+            key += n
+            for s in range(n):
+                r = positions[shuffled[s]]
+                for j in range(offsets[r], offsets[r + 1]):
+                    if occurrence_node[j] == node and occurrence_chunk[j] == c:
+                        out_code[cell] = values[j]
+                        cell += 1
+                out_node[row] = new
+                out_chunk[row] = c
+                out_kind[row] = 0 if node < leaves else 1
+                out_sub[row] = s
+                row += 1
+                out_at[row] = cell
+        if node < leaves:
+            before = cell
+            base = offsets[leaf_offsets[node]]
+            for i in range(base, base + leaf_n_codes[node]):
+                if code_chunk[i] < 0:
+                    out_code[cell] = leaf_codes[i]
+                    cell += 1
+            if cell > before:
+                out_node[row] = new
+                out_chunk[row] = n_chunks[node]
+                out_kind[row] = 2
+                out_sub[row] = -1
+                row += 1
+                out_at[row] = cell
+    return (
+        out_node[:row], out_chunk[:row], out_kind[:row], out_sub[:row], out_at[: row + 1], out_code[:cell]
+    )  # fmt: skip

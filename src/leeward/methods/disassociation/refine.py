@@ -1,0 +1,368 @@
+"""Refine: shared chunks for codes that stand in the item chunks of several clusters (Loukides et al. 2014, 4).
+
+Conventions: ALGORITHMS 1.5. The scan of a pass is sequential by definition, its tests are not: every pair of
+neighbours is tested at once (in threads), then the scan takes the accepted pairs from the left. A pair that was
+refused is not tested again as long as neither side changed, and a cluster that stays as it is is not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from leeward.methods.disassociation.joins import merge_pairs, take_from_left, test_pairs
+from leeward.methods.disassociation.ranking import sort_by_ranks
+
+Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
+"""Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
+
+
+@dataclass
+class Entries:
+    """One entry array of all clusters (with a second one beside it, for item pairs), which only grows.
+
+    at : int64[clusters, 2], where each cluster's entries begin and end
+    """
+
+    at: NDArray[np.int64]
+    code: NDArray[np.int32]
+    row: NDArray[np.int32] | None = None
+    used: int = 0
+
+    def room_for(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Make room for new clusters of at most these sizes: their bounds, empty as yet."""
+        begins = self.used + np.concatenate([[0], np.cumsum(sizes)])
+        self.used = int(begins[-1])
+        if self.used > len(self.code):
+            self.code = _enlarged(self.code, 2 * self.used)
+            if self.row is not None:
+                self.row = _enlarged(self.row, 2 * self.used)
+        return np.stack([begins[:-1], begins[:-1]], axis=1)
+
+    def sizes(self, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.at[clusters, 1] - self.at[clusters, 0]
+
+
+@dataclass
+class Clusters:
+    """The clusters of a pass, leaves or joint clusters.
+
+    items : the (code, record position) pairs of the item chunks below, sorted
+    published : codes of record or shared chunks below, ascending
+    virtual : the distinct codes of `items`, in the order of the last ranking
+    records : records below; node : the number of the cluster's node
+    refused : the node that it was last refused to join to its right (-1: none)
+    """
+
+    items: Entries
+    published: Entries
+    virtual: Entries
+    records: NDArray[np.int64]
+    node: NDArray[np.int64]
+    refused: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same over the passes.
+
+    leaf_of_row : int32, the leaf of each record position; leaf_records : int64[leaves]
+    fit_alone : bool[leaves], whether a leaf satisfies Lemma 2 with an empty item chunk
+    """
+
+    leaf_of_row: NDArray[np.int32]
+    leaf_records: NDArray[np.int64]
+    fit_alone: NDArray[np.bool_]
+    k: int
+    m: int
+    constraint_of: NDArray[np.int32]
+    n_constraints: int
+    sensitive: NDArray[np.bool_]
+    max_joint: int
+    max_passes: int
+    nested: bool
+    safe: bool
+
+
+@dataclass(frozen=True)
+class SharedChunks:
+    """What Refine found: joint nodes and the codes of their shared chunks.
+
+    parent : int64[nodes], -1 for none; nodes 0…leaves-1 are the leaves
+    shared_node, shared_code, shared_chunk : one entry a code of a shared chunk
+    item_left : int32, the number of codes left in each leaf's item chunk
+    """
+
+    parent: NDArray[np.int64]
+    shared_node: NDArray[np.int64]
+    shared_code: NDArray[np.int32]
+    shared_chunk: NDArray[np.int32]
+    item_left: NDArray[np.int32]
+    passes: int
+
+
+@njit(cache=True, nogil=True)
+def leaf_items(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    leaf_codes: NDArray[np.int32],
+    leaf_chunk: NDArray[np.int32],
+    leaf_n_codes: NDArray[np.int32],
+    n_codes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Each leaf's item pairs (code, record position), sorted, and its published codes, with room for as many more."""
+    leaves = len(leaf_n_codes)
+    item_at = np.zeros(leaves + 1, np.int64)
+    published_at = np.zeros(leaves + 1, np.int64)
+    is_item = np.zeros(n_codes, np.bool_)
+    for leaf in range(leaves):
+        base = offsets[leaf_offsets[leaf]]
+        published = 0
+        for i in range(base, base + leaf_n_codes[leaf]):
+            if leaf_chunk[i] < 0:
+                is_item[leaf_codes[i]] = True
+            else:
+                published += 1
+        pairs = 0
+        for j in range(base, offsets[leaf_offsets[leaf + 1]]):
+            if is_item[values[j]]:
+                pairs += 1
+        item_at[leaf + 1] = item_at[leaf] + pairs
+        published_at[leaf + 1] = published_at[leaf] + published
+        for i in range(base, base + leaf_n_codes[leaf]):
+            is_item[leaf_codes[i]] = False
+    item_code = np.empty(2 * item_at[leaves], np.int32)  # with room for joint clusters
+    item_row = np.empty(2 * item_at[leaves], np.int32)
+    published_code = np.empty(2 * published_at[leaves], np.int32)
+    place = np.full(n_codes, -1, np.int64)
+    for leaf in range(leaves):
+        base = offsets[leaf_offsets[leaf]]
+        p = published_at[leaf]
+        n = leaf_n_codes[leaf]
+        for i in range(base, base + n):
+            if leaf_chunk[i] < 0:
+                place[leaf_codes[i]] = 0
+            else:
+                published_code[p] = leaf_codes[i]
+                p += 1
+        for j in range(base, offsets[leaf_offsets[leaf + 1]]):
+            if place[values[j]] >= 0:
+                place[values[j]] += 1
+        at = item_at[leaf]
+        for i in range(base, base + n):
+            c = leaf_codes[i]
+            if place[c] >= 0:
+                size = place[c]
+                place[c] = at
+                at += size
+        for r in range(leaf_offsets[leaf], leaf_offsets[leaf + 1]):
+            for j in range(offsets[r], offsets[r + 1]):
+                c = values[j]
+                if place[c] >= 0:
+                    item_code[place[c]] = c
+                    item_row[place[c]] = r
+                    place[c] += 1
+        for i in range(base, base + n):
+            place[leaf_codes[i]] = -1
+    return item_at, item_code, item_row, published_at, published_code
+
+
+@njit(cache=True, nogil=True)
+def distinct_codes(
+    item_at: NDArray[np.int64], item_code: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
+    at = np.zeros(len(item_at), np.int64)
+    code = np.empty(2 * item_at[-1], np.int32)
+    n = 0
+    for c in range(len(item_at) - 1):
+        for j in range(item_at[c], item_at[c + 1]):
+            if j == item_at[c] or item_code[j] != item_code[j - 1]:
+                code[n] = item_code[j]
+                n += 1
+        at[c + 1] = n
+    return at, code
+
+
+def leaf_clusters(
+    offsets: NDArray[np.int64],
+    values: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    leaf_codes: NDArray[np.int32],
+    leaf_chunk: NDArray[np.int32],
+    leaf_n_codes: NDArray[np.int32],
+    n_codes: int,
+) -> Clusters:
+    """Every leaf as a cluster, before the first pass."""
+    item_at, item_code, item_row, published_at, published_code = leaf_items(
+        offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes
+    )
+    virtual_at, virtual_code = distinct_codes(item_at, item_code)
+    leaves = len(leaf_n_codes)
+    return Clusters(
+        items=Entries(_bounds(item_at), item_code, item_row, int(item_at[-1])),
+        published=Entries(_bounds(published_at), published_code, None, int(published_at[-1])),
+        virtual=Entries(_bounds(virtual_at), virtual_code, None, int(virtual_at[-1])),
+        records=np.diff(leaf_offsets),
+        node=np.arange(leaves, dtype=np.int64),
+        refused=np.full(leaves, -1, np.int64),
+    )
+
+
+def _bounds(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack([offsets[:-1], offsets[1:]], axis=1)
+
+
+def _enlarged(values: NDArray[np.int32], room: int) -> NDArray[np.int32]:
+    more = np.empty(room, np.int32)
+    more[: len(values)] = values
+    return more
+
+
+def refine(
+    clusters: Clusters,
+    setting: Setting,
+    *,
+    item_left: NDArray[np.int32],
+    holders: NDArray[np.int64],
+    blocks: Blocks,
+) -> SharedChunks:
+    """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
+
+    `item_left` (codes in each leaf's item chunk) and `holders` (leaves whose item chunk has each code) are updated.
+    """
+    n_codes = len(setting.constraint_of)
+    n_nodes = len(clusters.node)
+    parent = [np.full(n_nodes, -1, np.int64)]
+    found: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]] = []
+    passes = 0
+    while passes < setting.max_passes:
+        passes += 1
+        rank = np.empty(n_codes, np.int32)
+        rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
+        order = sort_by_ranks(clusters.virtual.at, clusters.virtual.code, rank, blocks)
+        taken, pair, code, chunk = _scan(clusters, order, setting, item_left, blocks)
+        if not len(taken):
+            break
+        new_node = n_nodes + np.arange(len(taken))
+        found.append((new_node[pair], code, chunk))
+        for side in (order[taken], order[taken + 1]):
+            _set_parents(parent, clusters.node[side], new_node)
+        parent.append(np.full(len(taken), -1, np.int64))
+        n_nodes += len(taken)
+        star_at = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=len(taken)))])
+        clusters = _joined(
+            clusters, order, taken, new_node, star_at, code, setting, item_left, holders, blocks
+        )
+    empty = np.empty(0, np.int32)
+    return SharedChunks(
+        np.concatenate(parent),
+        np.concatenate([np.empty(0, np.int64), *(f[0] for f in found)]),
+        np.concatenate([empty, *(f[1] for f in found)]),
+        np.concatenate([empty, *(f[2] for f in found)]),
+        item_left,
+        passes,
+    )
+
+
+def _scan(
+    clusters: Clusters,
+    order: NDArray[np.int64],
+    setting: Setting,
+    item_left: NDArray[np.int32],
+    blocks: Blocks,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """The pairs of a pass (positions of their left sides) and the codes that they share: pair, code, chunk."""
+    left, right = order[:-1], order[1:]
+    todo = np.flatnonzero(clusters.refused[left] != clusters.node[right])
+    accepted = np.zeros(len(todo), np.bool_)
+    lefts, rights = np.ascontiguousarray(left[todo]), np.ascontiguousarray(right[todo])
+    items, published, s = clusters.items, clusters.published, setting
+
+    def test(lo: int, hi: int) -> object:
+        # a block has scratch of its own, so threads never meet
+        return test_pairs(
+            lefts, rights, accepted, lo, hi, items.at, items.code, items.row, published.at, published.code,
+            clusters.records, s.leaf_of_row, s.leaf_records, item_left, s.fit_alone, s.k, s.m, s.constraint_of,
+            s.n_constraints, s.sensitive, s.max_joint, s.nested, s.safe,
+        )  # fmt: skip
+
+    tested = blocks(len(todo), test)
+    pair, code, chunk = (
+        np.concatenate([t[i] for t in tested])  # type: ignore[index]  # a tuple of arrays from the kernel
+        if tested
+        else np.empty(0, np.int64)
+        for i in range(3)
+    )
+    accepts = np.zeros(len(left), np.bool_)
+    accepts[todo] = accepted
+    clusters.refused[lefts[~accepted]] = clusters.node[rights[~accepted]]
+    takes = take_from_left(accepts)
+    taken = np.flatnonzero(takes)
+    position = todo[pair]
+    keep = takes[position] & (chunk >= 0)
+    number = np.cumsum(takes) - 1
+    return taken, number[position[keep]], code[keep].astype(np.int32), chunk[keep].astype(np.int32)
+
+
+def _joined(
+    clusters: Clusters,
+    order: NDArray[np.int64],
+    taken: NDArray[np.int64],
+    new_node: NDArray[np.int64],
+    star_at: NDArray[np.int64],
+    star_code: NDArray[np.int32],
+    setting: Setting,
+    item_left: NDArray[np.int32],
+    holders: NDArray[np.int64],
+    blocks: Blocks,
+) -> Clusters:
+    """The clusters after a pass, in the order of its scan."""
+    left, right = order[taken], order[taken + 1]
+    items, published, virtual = clusters.items, clusters.published, clusters.virtual
+    item_at = items.room_for(items.sizes(left) + items.sizes(right))
+    published_at = published.room_for(published.sizes(left) + published.sizes(right) + np.diff(star_at))
+    virtual_at = virtual.room_for(virtual.sizes(left) + virtual.sizes(right))
+
+    def merge(lo: int, hi: int) -> object:
+        lost = np.zeros(len(holders), np.int64)
+        merge_pairs(
+            left, right, lo, hi, star_at, star_code, items.at, items.code, items.row, published.at, published.code,
+            virtual.at, virtual.code, item_at, published_at, virtual_at, setting.leaf_of_row, item_left, lost,
+        )  # fmt: skip
+        return lost
+
+    for lost in blocks(len(taken), merge):
+        holders -= np.asarray(lost, np.int64)
+    stays = np.ones(len(order), np.bool_)
+    stays[taken + 1] = False
+    survivors = order[stays]
+    joint = np.cumsum(stays)[taken] - 1  # where the joints stand among the survivors
+    records, node, refused = (
+        clusters.records[survivors],
+        clusters.node[survivors],
+        clusters.refused[survivors],
+    )
+    records[joint] += clusters.records[right]
+    node[joint] = new_node
+    refused[joint] = -1
+    for entries, fresh in ((items, item_at), (published, published_at), (virtual, virtual_at)):
+        entries.at = np.take(entries.at, survivors, axis=0)
+        entries.at[joint] = fresh
+    return Clusters(items, published, virtual, records, node, refused)
+
+
+def _set_parents(
+    parent: list[NDArray[np.int64]], nodes: NDArray[np.int64], joined: NDArray[np.int64]
+) -> None:
+    """Write parents into the list of arrays, one a pass, that together number the nodes."""
+    first = 0
+    for part in parent:
+        mine = (nodes >= first) & (nodes < first + len(part))
+        part[nodes[mine] - first] = joined[mine]
+        first += len(part)

@@ -1,0 +1,234 @@
+"""The release: its files, its guarantee in plain words, how to analyse it, and facts for the custodian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from leeward.methods.trajectories.run import Group, Records
+from leeward.methods.trajectories.space import Space
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.vocabulary.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from leeward.methods.trajectories.improvement import Progress
+    from leeward.methods.trajectories.method import Trajectories
+
+ATTACKER = (
+    "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
+    "the release: at least {k} records look alike in every code and age, so a guess at which of them is the patient's "
+    "is right at most once in {k}."
+)
+
+NOT_PROTECTED = (
+    "What those published alike have in common: their (generalized) codes and ages are learnt of each of them.",
+    "Several releases of the same people compared with one another, or people who pool what they know.",
+)
+
+PAYLOAD_AS_IS = (
+    "The payload columns: they are released as they are, and may single somebody out by themselves."
+)
+
+README = """\
+`data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
+in order of age), `code` and `age` (text: nodes of the two hierarchies; an age is `33` or `33-36`).
+`data/records.parquet` holds one row a record{payload}; a record without any row in `trajectories.parquet` lost all its
+pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) say what stands below each value{listed}.
+
+- At least {k} records share each published trajectory.
+- A generalized value stands for one of the leaves below it; which one is unknown. Reading each as equally likely, a
+  pair (code, age) below a published pair has probability 1 / (leaves of the code · leaves of the age).
+- Pairs may be missing: those that no other member of the group resembled were suppressed. Counts of pairs are lower
+  bounds.
+- Pairs of a record are in order of age; pairs that share an age are in no order that says anything.
+"""
+
+LISTED = "of at least k patients"
+"""The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
+
+UNLISTED = "; codes that fewer than {k} patients have are not listed there"
+
+EXAMPLES = 6
+"""Groups shown to the custodian, as in the thesis's Table 4."""
+
+
+def guarantee_of(method: Trajectories) -> Guarantee:
+    """k-anonymity of whole trajectories."""
+    not_protected = NOT_PROTECTED + ((PAYLOAD_AS_IS,) if method.payload else ())
+    return Guarantee("k-anonymity", ATTACKER.format(k=method.k), not_protected, k=method.k)
+
+
+def release_of(
+    method: Trajectories,
+    groups: Sequence[Group],
+    spaces: Space,
+    order: NDArray[np.int64],
+    payload: pl.DataFrame | None,
+    facts: dict[str, Any],
+    notices: Sequence[str],
+    seeded: bool,
+    listed: NDArray[np.bool_] | None = None,
+) -> Anonymized:
+    """The release; released record i is record order[i] of the cohort.
+
+    `listed`: the nodes of the code hierarchy that are published; None: all.
+    """
+    carried = (
+        "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
+    )
+    return Anonymized(
+        method=method.name,
+        parameters=method.parameters() | ({} if listed is None else {"listed_codes": LISTED}),
+        guarantee=guarantee_of(method),
+        records=len(order),
+        tables=(
+            ReleaseTable.of("trajectories.parquet", _trajectories(groups, spaces, order)),
+            ReleaseTable.of("records.parquet", _records(order, payload)),
+            ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy, listed)),
+            ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
+        ),
+        readme=README.format(
+            k=method.k, payload=carried, listed="" if listed is None else UNLISTED.format(k=method.k)
+        ),
+        custody_tables=(ReleaseTable.of("records.parquet", _places(order)),),
+        custody=facts,
+        notices=tuple(notices),
+        seeded=seeded,
+    )
+
+
+def _trajectories(groups: Sequence[Group], spaces: Space, order: NDArray[np.int64]) -> pa.Table:
+    group_of = np.empty(len(order), np.int64)
+    for number, group in enumerate(groups):
+        group_of[group.members] = number
+    pairs = np.array([len(group.codes) for group in groups], np.int64)
+    starts = np.concatenate([[0], np.cumsum(pairs)])
+    shown = group_of[order]
+    ends = np.cumsum(pairs[shown])
+    position = np.arange(int(ends[-1])) - np.repeat(ends - pairs[shown], pairs[shown])
+    at = np.repeat(starts[shown], pairs[shown]) + position
+    codes = np.concatenate([group.codes for group in groups])[at]
+    ages = np.concatenate([group.ages for group in groups])[at]
+    return pa.table(
+        {
+            "record": pa.array(np.repeat(np.arange(len(order)), pairs[shown])),
+            "position": pa.array(position),
+            "code": _labels(spaces.code.hierarchy, codes),
+            "age": _labels(spaces.age.hierarchy, ages),
+        }
+    )
+
+
+def _labels(tree: Hierarchy, nodes: NDArray[np.int32]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(nodes), pa.array(tree.labels, pa.string()))
+
+
+def _records(order: NDArray[np.int64], payload: pl.DataFrame | None) -> pa.Table:
+    columns: dict[str, Any] = {"record": pa.array(np.arange(len(order), dtype=np.int64))}
+    if payload is not None:
+        arrow = payload[order].to_arrow()
+        columns |= {name: arrow[name] for name in payload.columns}
+    return pa.table(columns)
+
+
+def _places(order: NDArray[np.int64]) -> pa.Table:
+    """Whose record is whose, for the custodian's measures: patients by their place in ascending identifiers."""
+    return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
+
+
+def common_nodes(tree: Hierarchy, records: Records, k: int) -> NDArray[np.bool_]:
+    """The nodes that at least k records have a code below.
+
+    Published values are among them, since k records share each. What a hierarchy that is made of the data's own codes
+    would tell beyond them is not covered by k-anonymity: that somebody has a rare code.
+    """
+    owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
+    held = np.unique(owner * len(tree) + records.codes)
+    node = (held % len(tree)).astype(np.int32)
+    common = np.bincount(node, minlength=len(tree)) >= k
+    owner, node = held[~common[node]] // len(tree), node[~common[node]]
+    for deep in range(int(tree.depth.max()), 0, -1):  # rare ones count for the node above
+        node = np.where(tree.depth[node] == deep, tree.parent[node], node)
+        held = np.unique(owner * len(tree) + node)
+        common |= np.bincount(held % len(tree), minlength=len(tree)) >= k
+        common[tree.parent[common & (tree.depth == deep)]] = True
+    return common
+
+
+def _hierarchy(tree: Hierarchy, listed: NDArray[np.bool_] | None = None) -> pa.Table:
+    pairs = tree.to_pairs()
+    if listed is not None:
+        names = {label for label, shown in zip(tree.labels, listed, strict=True) if shown}
+        pairs = [pair for pair in pairs if pair[0] in names]
+    nodes, parents = zip(*pairs, strict=True)
+    return pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
+
+
+def facts_of(groups: Sequence[Group], records: Records, spaces: Space) -> dict[str, Any]:
+    """Figures that only the method knows: sizes of groups, lengths, and examples."""
+    sizes = np.array([len(group.members) for group in groups])
+    published = np.array([len(group.codes) for group in groups])
+    return {
+        "groups": len(groups),
+        "sizes": {str(size): int(n) for size, n in zip(*np.unique(sizes, return_counts=True), strict=True)},
+        "pairs": int(records.offsets[-1]),
+        "published_pairs": int(sizes @ published),
+        "empty_records": int(sizes[published == 0].sum()),
+        "examples": _examples(groups, spaces),
+    }
+
+
+def search_of(searched: Sequence[Progress], parts: int) -> dict[str, Any]:
+    """What the local search did; of parts that ran on other machines nothing is known."""
+    return {
+        "parts": parts,
+        "known_parts": len(searched),
+        "cut_short": sum(each.stopped_by_clock for each in searched),
+        "rounds": max((each.rounds for each in searched), default=0),
+    } | {
+        name: sum(getattr(each, name) for each in searched)
+        for name in ("splits", "swaps", "regrouped", "dissolved", "realigned")
+    }
+
+
+def search_notices(facts: dict[str, Any]) -> list[str]:
+    """A sentence if the clock may have cut the search short: then another run gives other groups."""
+    found = facts.get("search")
+    if not found:
+        return []
+    other = "another run may give other groups and a slightly different loss."
+    if found["cut_short"]:
+        where = "" if found["parts"] == 1 else f" in {found['cut_short']:,} of {found['parts']:,} parts"
+        rounds = f"after {found['rounds']} rounds at most"
+        return [f"The local search was cut short by `improve_seconds`{where}, {rounds}: {other}"]
+    if found["known_parts"] < found["parts"]:
+        return [f"The local search ran on other machines; where `improve_seconds` cut it short, {other}"]
+    return []
+
+
+def _examples(groups: Sequence[Group], spaces: Space) -> list[dict[str, Any]]:
+    """Groups from little to much lost on a pair, those with at least three pairs if there are any."""
+    code, age = spaces.code.hierarchy, spaces.age.hierarchy
+    long = [group for group in groups if len(group.codes) >= 3] or list(groups)
+    code_loss, age_loss = code.losses, age.losses
+    lost = [
+        float(np.mean(code_loss[g.codes]) + np.mean(age_loss[g.ages])) if len(g.codes) else 2.0 for g in long
+    ]
+    order = np.argsort(np.array(lost), kind="stable")
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, EXAMPLES).astype(int))]
+    return [
+        {
+            "records": len(long[i].members),
+            "pairs": [
+                f"({code.labels[c]}, {age.labels[v]})"
+                for c, v in zip(long[i].codes, long[i].ages, strict=True)
+            ],
+            "lost_a_pair": lost[i] / 2,
+        }
+        for i in chosen.tolist()
+    ]

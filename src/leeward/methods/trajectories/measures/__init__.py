@@ -1,0 +1,246 @@
+"""What released trajectories keep (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
+
+Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `avgre` (Fig. 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.trajectories import Trajectories
+from leeward.errors import BadInput
+from leeward.release import Release
+from leeward.vocabulary import built_in
+from leeward.vocabulary.age import OPEN_END
+from leeward.vocabulary.hierarchy import Hierarchy
+
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"loss": {}}, {"avgre": {}})
+
+MIN_SUPPORT = 0.01
+"""The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
+
+LARGEST_SET = 8
+MOST_QUERIES = 20_000
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Both:
+    """A release beside its source.
+
+    lens : the originals.  place : of each released record, its record in the lens.
+    kind : int64[records], the distinct published trajectory of each released record; trajectory t has the pairs
+    offsets[t]:offsets[t + 1], as nodes.
+    """
+
+    lens: Trajectories
+    place: Longs
+    kind: Longs
+    offsets: Longs
+    code_nodes: Longs
+    age_nodes: Longs
+    codes: Hierarchy
+    ages: Hierarchy
+    age_leaf: Longs
+
+
+def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of released trajectories.
+
+    Raises BadInput for an unknown measure, another source, or a release without its custody folder.
+    """
+    both = both_of(release, cohort)
+    figures: dict[str, Any] = {}
+    for name, options in ((name, options) for each in wanted for name, options in each.items()):
+        if name == "loss":
+            _options(name, options, ())
+            figures[name] = loss(both)
+        elif name == "avgre":
+            figures[name] = avgre(both, **_options(name, options, ("min_support",)))
+        else:
+            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, avgre.")
+    return figures
+
+
+def both_of(release: Release, cohort: Cohort) -> Both:
+    """Bring released records and originals together."""
+    ages = _levelled(_tree(release, "age_hierarchy.csv"), years=True)
+    first, last, leaf = _leaf_of_year(ages)
+    lens = cohort.trajectories(first, last)
+    codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens), years=False)
+    if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
+        raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
+    place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
+    if len(place) != len(lens):
+        raise BadInput(
+            f"{cohort.name}: {len(lens):,} patients, the release has {len(place):,}; not its source."
+        )
+    pairs = release.table("trajectories.parquet").collect().sort("record", "position")
+    record = pairs["record"].to_numpy()
+    code_nodes, age_nodes = _nodes(pairs["code"], codes), _nodes(pairs["age"], ages)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=len(place)))]).astype(np.int64)
+    keys = (code_nodes * len(ages) + age_nodes).astype(np.int64)
+    seen: dict[bytes, int] = {}
+    kind = np.empty(len(place), np.int64)
+    shown: list[int] = []
+    for r, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        kind[r] = seen.setdefault(keys[a:b].tobytes(), len(seen))
+        if kind[r] == len(shown):
+            shown.append(r)
+    sizes = np.diff(starts)[shown]
+    ends = np.cumsum(sizes)
+    at = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts[:-1][shown] - (ends - sizes), sizes)
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
+
+
+def loss(both: Both) -> dict[str, Any]:
+    """ILM and ALM (Definition 8), the share of pairs kept, and the share of values at each level.
+
+    Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|) (ALGORITHMS §3.2).
+    """
+    lengths = both.lens.lengths()[both.place]
+    n, total = len(lengths), float(lengths.sum())
+    copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
+    owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
+    figures: dict[str, Any] = {}
+    levels: dict[str, list[dict[str, Any]]] = {}
+    for name, tree, nodes in (("code", both.codes, both.code_nodes), ("age", both.ages, both.age_nodes)):
+        saved = np.bincount(owner, weights=1 - tree.losses[nodes], minlength=len(copies))
+        figures["ilm" if name == "code" else "alm"] = 1 - float((saved[both.kind] / lengths).sum()) / n
+        counts = np.bincount(tree.level[nodes], weights=copies[owner], minlength=len(tree.level_names))
+        counts[tree.level[0]] += total - counts.sum()
+        levels[name] = [
+            {"level": label, "share": float(count / total)}
+            for label, count in zip(tree.level_names, counts, strict=True)
+        ]
+    published = float(copies @ np.diff(both.offsets))
+    figures |= {"total": figures["ilm"] + figures["alm"], "kept_pairs": published / total, "levels": levels}
+    return figures
+
+
+def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
+    """The average relative error of COUNT queries for all sets of pairs in at least `min_support` trajectories.
+
+    `avgre` is None when no set of pairs is that frequent.
+    """
+    from leeward.methods.trajectories.measures import kernels as _trajectory_kernels
+
+    if not 0 < min_support <= 1:
+        raise BadInput(f"`avgre`: `min_support` is a share above 0 and at most 1; got {min_support}.")
+    lens = both.lens
+    codes = both.codes.nodes_of(lens.labels)[lens.codes]
+    first = int(both.age_leaf[0])
+    leaf_numbers = both.age_leaf[1:][lens.ages - first]
+    width = len(both.ages)
+    queries = _frequent(lens, codes.astype(np.int64) * width + leaf_numbers, ceil(min_support * len(lens)))
+    if not queries:
+        return {"avgre": None, "queries": 0, "min_support": min_support}
+    q_offsets = np.concatenate([[0], np.cumsum([len(q) for q, _ in queries])]).astype(np.int64)
+    flat = np.array([item for q, _ in queries for item in q], np.int64)
+    estimated = np.empty(len(queries))
+    _trajectory_kernels.expected(
+        q_offsets,
+        both.codes.first_leaf[flat // width].astype(np.int64),
+        both.ages.first_leaf[flat % width].astype(np.int64),
+        both.offsets,
+        both.codes.first_leaf[both.code_nodes].astype(np.int64),
+        both.codes.last_leaf[both.code_nodes].astype(np.int64) + 1,
+        both.ages.first_leaf[both.age_nodes].astype(np.int64),
+        both.ages.last_leaf[both.age_nodes].astype(np.int64) + 1,
+        np.bincount(both.kind, minlength=len(both.offsets) - 1).astype(np.int64),
+        estimated,
+    )
+    true = np.array([count for _, count in queries], np.float64)
+    errors = np.abs(true - estimated) / true
+    return {
+        "avgre": float(errors.mean()),
+        "median": float(np.median(errors)),
+        "queries": len(queries),
+        "largest": max(len(q) for q, _ in queries),
+        "min_support": min_support,
+    }
+
+
+def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tuple[int, ...], int]]:
+    """Sets of pairs, each a number (code node · |age nodes| + age node), with their true counts."""
+    from leeward.analysis.itemsets import frequent_itemsets
+    from leeward.cohort.lenses.code_sets import CodeSets
+
+    distinct, item = np.unique(pairs, return_inverse=True)
+    owner = np.repeat(np.arange(len(lens)), lens.lengths())
+    keys = np.unique(owner * np.int64(len(distinct)) + item)
+    values = (keys % len(distinct)).astype(np.int32)
+    offsets = np.zeros(len(lens) + 1, np.int64)
+    np.cumsum(np.bincount(keys // len(distinct), minlength=len(lens)), out=offsets[1:])
+    sets = CodeSets(offsets, values, tuple(str(number) for number in distinct.tolist()), lens.patients)
+    found = frequent_itemsets(sets, max(support, 1), LARGEST_SET)
+    found = sorted(found, key=lambda each: (-each[1], each[0]))[:MOST_QUERIES]
+    return [(tuple(int(distinct[i]) for i in items), int(count)) for items, count in found]
+
+
+def _tree(release: Release, name: str) -> Hierarchy:
+    return Hierarchy.from_csv(release.share / "data" / name)
+
+
+def _whole(tree: Hierarchy, lens: Trajectories) -> Hierarchy:
+    """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have."""
+    vocabulary = built_in(tree.labels[0])
+    if vocabulary is None or set(lens.labels) <= set(tree.leaf_labels()):
+        return tree
+    return vocabulary.hierarchy(lens.labels)
+
+
+def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
+    """The tree with levels that a reader knows: years of an age block; of codes the kind of ICD node, or height."""
+    import dataclasses
+
+    if years:
+        widths = [_span(label)[1] - _span(label)[0] + 1 for label in tree.labels]
+        steps = sorted({1 << max(0, (w - 1).bit_length()) for w in widths})
+        level = np.array([steps.index(1 << max(0, (w - 1).bit_length())) for w in widths], np.int32)
+        return dataclasses.replace(tree, level=level, level_names=tuple(f"{w}-year" for w in steps))
+    vocabulary = built_in(tree.labels[0])
+    if vocabulary is not None:
+        built = vocabulary.hierarchy(tree.leaf_labels())
+        if built == tree:
+            return built
+    names = ("the code itself", *(f"{i} up" for i in range(1, int(tree.level.max()))), "root")
+    return dataclasses.replace(tree, level_names=names[: int(tree.level.max()) + 1])
+
+
+def _span(label: str) -> tuple[int, int]:
+    first, dash, last = label.partition("-")
+    if first.endswith("+"):
+        return int(first[:-1]), 127
+    return int(first), int(last) if dash else int(first)
+
+
+def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Longs]:
+    """(first year, last year, [first year, node of each year …])."""
+    spans = sorted((*_span(tree.labels[leaf]), leaf) for leaf in tree.leaves.tolist())
+    first, last = spans[0][0], min(max(high for _, high, _ in spans), OPEN_END)
+    nodes = [leaf for low, high, leaf in spans for _ in range(low, min(high, last) + 1)]
+    return first, last, np.array([first, *nodes], np.int64)
+
+
+def _nodes(values: pl.Series, tree: Hierarchy) -> Longs:
+    distinct = values.cast(pl.String).unique()
+    numbers = pl.Series(tree.nodes_of(distinct.to_list()).astype(np.int64))
+    return values.cast(pl.String).replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()
+
+
+def _options(name: str, options: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    for key in options:
+        if key not in known:
+            raise BadInput(f"`measure: {name}`: unknown option `{key}`; known: {', '.join(known) or 'none'}.")
+    return options

@@ -1,0 +1,5 @@
+"""Visits: codes of whole populations, each visit's set held by at least k patients (Heatherly et al. 2013)."""
+
+from leeward.methods.visits.method import Visits
+
+__all__ = ["Visits"]

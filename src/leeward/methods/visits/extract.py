@@ -1,0 +1,254 @@
+"""Cohorts drawn from a master: the master's records, renumbered and shuffled, never anonymized anew (ALGORITHMS §5.3).
+
+Because every cohort shows a patient as the master does, two cohorts tell no more about a patient than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.errors import BadInput
+from leeward.methods.visits.guarantee import OPEN_PAYLOAD, readme_of
+from leeward.methods.visits.tables import VISITS
+from leeward.randomness import Randomness
+from leeward.release import Release
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.visit_lists import VisitLists, read_visit_lists
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leeward.methods.visits.enforce import VisitSets
+
+    Longs = NDArray[np.int64]
+
+BATCH_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Master:
+    """A master release, opened by its custodian.
+
+    people : `record`, `patient` (the identifier), `codes` (distinct original codes).
+    """
+
+    release: Release
+    people: pl.DataFrame
+
+    @staticmethod
+    def open(path: str) -> Master:
+        """Open the folder that `leeward visits` wrote.
+
+        Raises
+        ------
+        BadInput
+            Another method's release, an extract, or no custody.
+        """
+        release = Release.open(path)
+        if release.method != "visits" or release.parameters.get("extract"):
+            kind = (
+                "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
+            )
+            raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
+        file = None if release.custody is None else release.custody / "data" / "patients.parquet"
+        if file is None or not file.is_file():
+            raise BadInput(
+                f"{path}: no custody/data/patients.parquet, so nothing says who is who; name the whole folder."
+            )
+        return Master(release, pl.read_parquet(file))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How many share the cohort's visit sets.
+
+    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
+    visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
+    """
+
+    k: int
+    population: int
+    population_smallest: int
+    visits: int
+    few: int
+    alone: int
+    smallest: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As in `custody/measures.json`."""
+        shares = {
+            "few_share": self.few / max(1, self.visits),
+            "alone_share": self.alone / max(1, self.visits),
+        }
+        return {**self.__dict__, **shares}
+
+    @property
+    def known_member(self) -> str:
+        """The case that membership is known, with figures that anyone can count in the released files."""
+        return (
+            "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
+            f"{self.few:,} of {self.visits:,} visits ({self.few / max(1, self.visits):.1%}) have a set of codes that "
+            f"fewer than {self.k} members share, {self.alone:,} ({self.alone / max(1, self.visits):.1%}) one that a "
+            f"single member has (smallest: {self.smallest}; in the population: {self.population_smallest})."
+        )
+
+
+def extract(
+    master: Master,
+    records: Longs,
+    payload: pl.DataFrame | None,
+    notices: tuple[str, ...],
+    randomness: Randomness,
+) -> Anonymized:
+    """The release of some master records.
+
+    Parameters
+    ----------
+    records : the master's numbers of the chosen records, ascending.
+    payload : further columns, in the order of `records`.
+    """
+    order = records[randomness.stream("visits", "cohort").permutation(len(records))]
+    everyone = read_visit_lists(master.release.path("visits.parquet")).by_record()
+    visits = _visits(everyone, order, randomness)
+    carried = _payload(master.release, records, payload)
+    placed = None if carried is None else carried[np.searchsorted(records, order)]
+    names = () if placed is None else tuple(placed.columns)
+    figures = figures_of(int(master.release.guarantee["k"]), master.release.records, everyone, visits)
+    parameters = {**master.release.parameters, "extract": True, "population": master.release.records}
+    if names:
+        parameters["payload"] = list(names)
+    guarantee = master.release.guarantee
+    number = pa.array(np.arange(len(order), dtype=np.int64))
+    columns = {"record": number}
+    if placed is not None:
+        arrow = placed.to_arrow()
+        columns |= {name: arrow[name] for name in names}
+    shared = [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
+    if "code_hierarchy.csv" in master.release.names():
+        hierarchy = master.release.table("code_hierarchy.csv").collect()
+        shared.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
+    identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
+    return Anonymized(
+        method="visits",
+        parameters=parameters,
+        guarantee=Guarantee(
+            name=f"{guarantee['name']}, in a population of {master.release.records:,}",
+            k=int(guarantee["k"]),
+            attacker=str(guarantee["attacker"]),
+            not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
+        ),
+        records=len(order),
+        tables=tuple(shared),
+        readme=readme_of(dict(parameters), names)
+        + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.\n",
+        custody_tables=(
+            ReleaseTable.of(
+                "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
+            ),
+            ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
+        ),
+        custody={"level": str(parameters["level"]), "shared_by": figures.to_json()},
+        notices=notices,
+        seeded=randomness.seeded,
+    )
+
+
+def _open_doors(figures: Figures, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
+    """What the extract does not protect against: membership known first, then the master's, then its own payload."""
+    found = [figures.known_member, *map(str, of_master)]
+    if payload and OPEN_PAYLOAD not in found:
+        found.append(OPEN_PAYLOAD)
+    return tuple(found)
+
+
+def _visits(master: VisitLists, order: Longs, randomness: Randomness) -> VisitLists:
+    """The visits of the chosen records under their new numbers, in a new order inside each."""
+    number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
+    number[order] = np.arange(len(order))
+    record = number[master.record]
+    rows = np.flatnonzero(record >= 0)
+    rows = rows[np.lexsort((master.visit[rows], record[rows]))]
+    rows = rows[randomness.stream("visits", "cohort visits").permutation(len(rows))]
+    rows = rows[np.argsort(record[rows], kind="stable")]
+    chosen, mine = master.take(rows), record[rows]
+    return replace(chosen, record=mine, visit=np.arange(len(mine)) - np.searchsorted(mine, mine, side="left"))
+
+
+def _visits_table(visits: VisitLists) -> ReleaseTable:
+    names = pa.array(visits.labels, pa.string())
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for first in range(0, len(visits), BATCH_ROWS):
+            part = visits.take(np.arange(first, min(len(visits), first + BATCH_ROWS)))
+            codes = pa.ListArray.from_arrays(
+                pa.array(part.offsets.astype(np.int32)), names.take(pa.array(part.values))
+            )
+            columns = [pa.array(part.record), pa.array(part.visit), codes]
+            yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
+
+    return ReleaseTable("visits.parquet", VISITS, batches)
+
+
+def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
+    """The nodes that the cohort shows, and those above them."""
+    shown = {visits.labels[label] for label in np.unique(visits.values)}
+    above = set(hierarchy.filter(pl.col("node").is_in(shown))["parent"])
+    return hierarchy.filter(pl.col("node").is_in(shown | above | {"*"}))
+
+
+def _payload(release: Release, records: Longs, further: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The master's payload and the further columns, in the order of `records`."""
+    own = release.table("records.parquet").collect().sort("record")[records].drop("record")
+    if further is None:
+        return own if own.width else None
+    doubled = [name for name in further.columns if name in own.columns]
+    if doubled:
+        raise BadInput(
+            f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload."
+        )
+    return own.hstack(further) if own.width else further
+
+
+def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) -> Figures:
+    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering)."""
+    from leeward.methods.visits.enforce import Distinct, VisitSets
+
+    # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
+    everywhere = Distinct.of(_sets(master, population), len(master.labels))
+    both = VisitSets(
+        np.zeros(1, np.int64),
+        np.concatenate([master.offsets, visits.offsets[1:] + master.offsets[-1]]),
+        np.concatenate([master.values, visits.values]),
+    )
+    shown = Distinct.of(both, len(master.labels)).set_of[len(master) :]
+    here = Distinct.of(_sets(visits, int(visits.record.max(initial=-1)) + 1), len(master.labels))
+    inside, there = here.holders[here.set_of], everywhere.holders[shown]
+    return Figures(
+        k,
+        population,
+        int(there.min()) if len(there) else 0,
+        len(visits),
+        int((inside < k).sum()),
+        int((inside == 1).sum()),
+        int(inside.min()) if len(inside) else 0,
+    )
+
+
+def _sets(visits: VisitLists, records: int) -> VisitSets:
+    """The visits as the enforcement counts them."""
+    from leeward.methods.visits.enforce import VisitSets
+
+    patient_offsets = np.searchsorted(visits.record, np.arange(records + 1))
+    return VisitSets(patient_offsets.astype(np.int64), visits.offsets, visits.values)
+
+
+def population_counts(release: Release, measures: Mapping[str, Any]) -> dict[str, int]:
+    """DC and CC of the population's original, for the extract's shares of it."""
+    kept = measures.get("retention", {})
+    return {name: int(kept[name]["original"]) for name in ("dc", "cc") if name in kept}

@@ -1,0 +1,192 @@
+"""The release: its guarantee in plain words, and how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from leeward.methods.visits import tables
+from leeward.randomness import Randomness
+from leeward.release.content import Anonymized, Guarantee
+
+if TYPE_CHECKING:
+    from leeward.cohort.lenses.visits import Visits as Lens
+    from leeward.methods.visits.bins import Merging
+    from leeward.methods.visits.enforce import Ints, VisitSets
+    from leeward.methods.visits.method import Visits
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run made, in the lens's order.
+
+    labels : every label that visits may hold. of_code : the label of each code, -1 where it is suppressed.
+    up : the node each label climbs to. mapped, enforced : visits after merging, and after enforcement.
+    """
+
+    lens: Lens
+    merging: Merging
+    labels: tuple[str, ...]
+    of_code: Ints
+    up: Ints | None
+    mapped: VisitSets
+    enforced: VisitSets
+    steps: int
+
+
+NAMES = {
+    "visit": "k-anonymous visits",
+    "containment": "k-anonymous visits within the union of a patient's visits",
+    "code": "codes of at least k patients",
+}
+
+ATTACKERS = {
+    "visit": (
+        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
+        "that person: at least {k} patients of the population have a visit with exactly the released set of codes."
+    ),
+    "containment": (
+        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
+        "that person: at least {k} patients of the population have all released codes of that visit in their record."
+    ),
+    "code": (
+        "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
+        "at least {k} patients of the population have the released code."
+    ),
+}
+
+NOT_PROTECTED = (
+    "Somebody who knows several visits of a person, or how many visits the person had.",
+    "What all patients who share a visit's set have in common: it is learnt about each of them.",
+    "Several releases of the same people compared with one another, unless they were drawn from one master.",
+)
+OPEN_PAYLOAD = "The payload columns: they are released as they are."
+NOT_AT_LEVEL_CODE = (
+    "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
+)
+
+README = """\
+`data/visits.parquet` holds one row a {row}: `record`, `visit` (a number without meaning: visits are in no order) and
+`codes`, a list of distinct labels, sorted. `data/records.parquet` holds one row a record: `record`{payload}.
+
+- A label such as `401.0|401.1` is a generalized code: one or more of its members were recorded.
+{nodes}- Rare codes were suppressed{lost}. A code that is shown was recorded; one that is not shown may have been.
+- A visit that lost all its codes has no row, a record that lost all its visits still has its row in
+  `records.parquet`: count people there.
+- For a phenotype, count a generalized code only if all its members belong to the phenotype.
+"""
+NODES = (
+    "- A label of `data/code_hierarchy.csv` (`node,parent`) that is no code is a node of the hierarchy: a code below\n"
+    "  it was recorded.\n"
+)
+
+
+def guarantee_of(method: Visits) -> Guarantee:
+    """What holds at the method's level, exactly."""
+    open_doors = NOT_AT_LEVEL_CODE + NOT_PROTECTED if method.level == "code" else NOT_PROTECTED
+    if method.payload:
+        open_doors = (*open_doors, OPEN_PAYLOAD)
+    return Guarantee(
+        name=NAMES[method.level],
+        k=method.k,
+        attacker=ATTACKERS[method.level].format(k=method.k),
+        not_protected=open_doors,
+    )
+
+
+def readme_of(parameters: dict[str, Any], payload: tuple[str, ...]) -> str:
+    """How a recipient reads the files."""
+    carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
+    return README.format(
+        row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
+        payload=carried,
+        nodes=NODES if parameters.get("enforce") == "generalize" else "",
+        lost=", and some codes were taken out of visits whose set was rare"
+        if parameters["level"] != "code"
+        else "",
+    )
+
+
+def release_of(
+    method: Visits,
+    outcome: Outcome,
+    payload: pl.DataFrame | None,
+    vocabulary: str | None,
+    randomness: Randomness,
+) -> Anonymized:
+    """The release: records and the visits of each in an order that says nothing."""
+    parameters = method.parameters(vocabulary)
+    released = tables.arranged(outcome, method.merge_visits, randomness)
+    shared = [released.visits_table(outcome.labels), released.records_table(payload)]
+    if method.enforce == "generalize":
+        shared.append(released.hierarchy_table(outcome))
+    return Anonymized(
+        method=method.name,
+        parameters=parameters,
+        guarantee=guarantee_of(method),
+        records=len(outcome.lens),
+        tables=tuple(shared),
+        readme=readme_of(parameters, method.payload),
+        custody_tables=tables.custody_tables(method, outcome, released),
+        custody=facts(method, outcome),
+        notices=notices(outcome),
+        seeded=randomness.seeded,
+    )
+
+
+def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
+    """What the custodian should know of the run."""
+    return {
+        "level": method.level,
+        "patients": len(outcome.lens),
+        "visits": outcome.lens.n_visits,
+        "codes": len(outcome.lens.codes),
+        "merged_codes": outcome.merging.merged,
+        "suppressed_codes": outcome.merging.suppressed,
+        "emptied_by_suppression": outcome.mapped.emptied(),
+        "emptied_visits": outcome.enforced.emptied(),
+        "steps": outcome.steps,
+        "pairs": pairs(outcome),
+    }
+
+
+def pairs(outcome: Outcome) -> dict[str, int]:
+    """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
+    from leeward.methods.visits.kernels.counting import count_kept
+
+    lens = outcome.lens
+    up = np.full(len(outcome.labels), -1, np.int32) if outcome.up is None else outcome.up
+    kinds = [
+        0 if label is None else 1 if label == code else 2
+        for code, label in zip(lens.codes, outcome.merging.label_of, strict=True)
+    ]
+    enforced = outcome.enforced
+    exact, inside, above = count_kept(
+        lens.offsets,
+        lens.values,
+        outcome.of_code,
+        np.array(kinds, np.int8),
+        up,
+        enforced.offsets,
+        enforced.values,
+    )
+    return {"original": len(lens.values), "exact": int(exact), "merged": int(inside), "above": int(above)}
+
+
+def notices(outcome: Outcome) -> tuple[str, ...]:
+    """What a custodian may not expect."""
+    found = []
+    if outcome.merging.suppressed:
+        found.append(
+            f"{outcome.merging.suppressed:,} of {len(outcome.lens.codes):,} codes are held by too few patients even "
+            "after merging and were suppressed everywhere."
+        )
+    empty = outcome.enforced
+    kept = np.add.reduceat(np.diff(empty.offsets), empty.patient_offsets[:-1])
+    gone = int(np.count_nonzero(kept == 0))
+    if gone:
+        found.append(f"{gone:,} of {len(outcome.lens):,} records are released without any code.")
+    return tuple(found)

@@ -1,0 +1,287 @@
+"""What anonymized visits keep, and what they hide (Heatherly et al. 2013, Tables 1 to 4).
+
+Measures: `retention` (diagnosis count DC, code count CC, with and without generalization, against the cohort and
+against the population), `risk` (visits whose set points at few patients, before and after), `phewas` (associations lost
+and false).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.phewas import associations as phewas
+from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.visits import Visits
+from leeward.errors import BadInput
+from leeward.release import Release
+from leeward.release.visit_lists import VisitLists, read_visit_lists
+
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}})
+MEMBERS = "|"
+PHEWAS_OPTIONS = (
+    "predictors",
+    "covariates",
+    "map",
+    "ignored",
+    "min_codes",
+    "min_cases",
+    "test",
+    "vocabularies",
+)
+PVALUES_KEPT = 20_000
+"""At most so many tests are listed one by one for the plots."""
+
+
+def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of a release of visits against its source; of an extract, against the same patients' originals.
+
+    Raises
+    ------
+    BadInput
+        Unknown measure or option.
+    """
+    found: dict[str, Any] = {}
+    for each in wanted:
+        for name, options in each.items():
+            if name not in MEASURES:
+                raise BadInput(f"`measure`: unknown `{name}` for visits; known: {', '.join(MEASURES)}.")
+            found[name] = MEASURES[name](release, cohort, options)
+    return found
+
+
+def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+    """DC and CC, absolute, as a share of the cohort's (local) and of the population's (for extracts).
+
+    DC counts distinct (patient, released code) pairs, CC original codes that are still represented. Without
+    generalization: codes of fewer than k patients of the cohort dropped (`suppression_only`), and released codes that
+    are single codes (`ungeneralized`).
+    """
+    if options:
+        raise BadInput("`measure: retention` takes no options.")
+    from leeward.methods.visits.measures.kernels import distinct_pairs
+
+    sets = cohort.code_sets()
+    supports = sets.supports()
+    k = int(release.guarantee["k"])
+    visits = lists_of(release)
+    held = distinct_pairs(visits.record, visits.offsets, visits.values, len(visits.labels))
+    known = set(sets.codes)
+    single = [place for place, label in enumerate(visits.labels) if MEMBERS not in label and label in known]
+    members = {member for label in visits.labels for member in label.split(MEMBERS)} & known
+    dc = {
+        "original": int(supports.sum()),
+        "released": int(held.sum()),
+        "ungeneralized": int(held[single].sum()),
+        "suppression_only": int(supports[supports >= k].sum()),
+    }
+    cc = {
+        "original": len(sets.codes),
+        "released": len(members),
+        "ungeneralized": len(single),
+        "suppression_only": int(np.count_nonzero(supports >= k)),
+    }
+    population = _population_counts(release)
+    return {
+        "dc": {**dc, **_shares(dc, population.get("dc"))},
+        "cc": {**cc, **_shares(cc, population.get("cc"))},
+        "records": {"released": release.records, "with_codes": len(np.unique(visits.record))},
+    }
+
+
+def _shares(counts: Mapping[str, int], population: int | None) -> dict[str, float]:
+    """`*_local`: of the cohort's original; `*_population`: of the population's."""
+    found = {
+        f"{name}_local": counts[name] / max(1, counts["original"]) for name in counts if name != "original"
+    }
+    if population:
+        found |= {f"{name}_population": counts[name] / population for name in counts}
+    return found
+
+
+def lists_of(release: Release) -> VisitLists:
+    """The released visits, those of a record together."""
+    return read_visit_lists(release.path("visits.parquet")).by_record()
+
+
+def _population_counts(release: Release) -> dict[str, int]:
+    """DC and CC of the original population of an extract, as its master's measures have them."""
+    if release.custody is None or not (release.custody / "measures.json").is_file():
+        return {}
+    method = json.loads((release.custody / "measures.json").read_text(encoding="utf-8")).get("method", {})
+    population: dict[str, int] = method.get("population", {})
+    return population
+
+
+def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Visits (and patients with such a visit) whose set fewer than k patients have exactly, before and after."""
+    if options:
+        raise BadInput("`measure: risk` takes no options.")
+    k = int(release.guarantee["k"])
+    merged = bool(release.parameters.get("merge_visits"))
+    lens = cohort.visits(merged=merged)
+    before = _few(lens.patient_of_visit(), lens.offsets, lens.values, len(lens), k)
+    visits = lists_of(release)
+    after = _few(visits.record, visits.offsets, visits.values, release.records, k)
+    return {"k": k, "before": before, "after": after}
+
+
+def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> dict[str, Any]:
+    """How many visits and people have a set that fewer than k people share; how many are alone with one.
+
+    Sets are told apart by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
+    """
+    from leeward.methods.visits.measures.kernels import count_people, fingerprints
+
+    draws = np.random.Generator(np.random.Philox(key=1))
+    keys = draws.integers(1, 2**63, int(values.max(initial=0)) + 1, dtype=np.uint64)
+    prints = fingerprints(offsets, values, keys)
+    room = 1 << max(4, (2 * len(prints)).bit_length())
+    count = np.zeros(room, np.int64)
+    places, distinct = count_people(
+        prints,
+        people,
+        np.zeros(room, np.uint64),
+        np.zeros(room, np.bool_),
+        np.full(room, -1, np.int64),
+        count,
+    )
+    holders = count[places]
+    few, alone = holders < k, holders == 1
+    return {
+        "visits": len(prints),
+        "sets": int(distinct),
+        "few": int(few.sum()),
+        "few_share": int(few.sum()) / max(1, len(prints)),
+        "alone": int(alone.sum()),
+        "alone_share": int(alone.sum()) / max(1, len(prints)),
+        "people_few_share": len(np.unique(people[few])) / max(1, everyone),
+        "people_alone_share": len(np.unique(people[alone])) / max(1, everyone),
+    }
+
+
+def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Associations in the original and in the release, what was lost and what is false.
+
+    Options: `predictors` and `covariates` (columns of the patients, and of the release's payload), `map` (a
+    phecode file, or several; default: the one added), `ignored`, `min_codes` (1), `min_cases` (25),
+    `test` (`allelic` or `logistic`), `vocabularies`.
+    """
+    phewas.check_options(options, PHEWAS_OPTIONS)
+    predictors, covariates = _columns(options, "predictors"), _columns(options, "covariates")
+    if not predictors:
+        raise BadInput(
+            "`measure: phewas` needs `predictors`, the columns of the patients that hold the SNPs."
+        )
+    mapping = phewas.mapping_of(options.get("map"), ignored=bool(options.get("ignored", False)))
+    vocabularies = tuple(_columns(options, "vocabularies") or mapping.codes)
+    min_codes, min_cases = int(options.get("min_codes", 1)), int(options.get("min_cases", 25))
+    test = options.get("test", "allelic")
+    if test not in ("allelic", "logistic"):
+        raise BadInput(f"`measure: phewas`: `test` is allelic or logistic; got {test}.")
+    lens = cohort.visits() if _has_visits(cohort) else cohort.visits(merged=True)
+    people = _people(cohort, lens, [*predictors, *covariates])
+    before = phenotypes_of(mentions_of(lens), len(lens), mapping, vocabularies, min_codes)
+    after = phenotypes_of(_released_mentions(release), release.records, mapping, vocabularies, min_codes)
+    carried = _payload(release, [*predictors, *covariates])
+    original = phewas.scan(before, people, predictors, covariates, min_cases=min_cases)
+    anonymized = phewas.scan(after, carried, predictors, covariates, min_cases=min_cases)
+    comparison = phewas.compare(original, anonymized, test)
+    return {
+        "test": test,
+        "min_codes": min_codes,
+        "min_cases": min_cases,
+        "phecodes": {"original": _tested(original, test), "anonymized": _tested(anonymized, test)},
+        "regressions": {"original": _regressions(original), "anonymized": _regressions(anonymized)},
+        "comparison": comparison.to_dicts(),
+        "totals": phewas.totals(comparison),
+        "tests": _listed(original, anonymized, test, mapping),
+    }
+
+
+def _columns(options: Mapping[str, Any], name: str) -> list[str]:
+    given = options.get(name) or []
+    return [given] if isinstance(given, str) else [str(each) for each in given]
+
+
+def _has_visits(cohort: Cohort) -> bool:
+    columns = cohort.require_events().columns
+    return "visit" in columns or "date" in columns
+
+
+def mentions_of(lens: Visits) -> pl.DataFrame:
+    """`person`, `visit`, `code` of a cohort's visits, for `phenotypes_of`."""
+    table = lens.table()
+    codes = pl.Series(lens.codes, dtype=pl.Enum(lens.codes)).gather(table["code"])
+    return table.select(pl.col("patient").alias("person"), "visit", codes.alias("code"))
+
+
+def _released_mentions(release: Release) -> pl.DataFrame:
+    return lists_of(release).entries().rename({"record": "person"})
+
+
+def _people(cohort: Cohort, lens: Visits, names: Sequence[str]) -> pl.DataFrame:
+    if cohort.patients is None or any(name not in cohort.patients.columns for name in names):
+        raise BadInput(
+            f"`measure: phewas`: {cohort.name} has no patients' columns {', '.join(names)}; read them with "
+            "`columns: {patients: [...]}`."
+        )
+    wanted = lens.patients.alias("patient").to_frame()
+    return wanted.join(
+        cohort.patients.select("patient", *names), on="patient", how="left", maintain_order="left"
+    )
+
+
+def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
+    records = release.table("records.parquet")
+    if any(name not in records.collect_schema().names() for name in names):
+        raise BadInput(
+            f"`measure: phewas`: the release does not carry {', '.join(names)}; release them with `payload`."
+        )
+    return records.select("record", *names).collect().sort("record")
+
+
+def _tested(results: pl.DataFrame, test: str) -> int:
+    column = "p" if test == "logistic" else "p_allelic"
+    return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
+
+
+def _regressions(results: pl.DataFrame) -> dict[str, int]:
+    """What became of the regressions (`phewas.OUTCOMES`), over all predictors."""
+    counts = dict(results.group_by("regression").len().rows())
+    return {name: int(counts.get(name, 0)) for name in phewas.OUTCOMES}
+
+
+def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> list[dict[str, Any]]:
+    """Both p of each test, for the plots: the smallest where there are too many."""
+    column = "p" if test == "logistic" else "p_allelic"
+    keys = ["predictor", "phecode"]
+    effect = pl.col("beta") if test == "logistic" else pl.col("odds_ratio").log()
+    both = (
+        before.select(*keys, pl.col(column).alias("p_original"), effect.alias("effect"), "cases")
+        .join(after.select(*keys, pl.col(column).alias("p_anonymized")), on=keys, how="full", coalesce=True)
+        .filter(pl.col("p_original").is_not_null() | pl.col("p_anonymized").is_not_null())
+        .sort("p_original", *keys, nulls_last=True)
+        .head(PVALUES_KEPT)
+        .sort(keys)
+    )
+    rows = both.with_columns(
+        pl.col("effect").replace([float("inf"), float("-inf")], None),
+        category=pl.col("phecode").replace_strict(
+            dict(mapping.categories), default="other", return_dtype=pl.String
+        ),
+        phenotype=pl.col("phecode").replace_strict(
+            dict(mapping.phenotypes), default="", return_dtype=pl.String
+        ),
+    )
+    return rows.to_dicts()
+
+
+MEASURES = {"retention": retention, "risk": risk, "phewas": phewas_measure}
+
+__all__ = ["DEFAULTS", "Phenotypes", "measure", "mentions_of"]

@@ -1,6 +1,0 @@
-"""Made-up clinical notes with their spans known: for training, for evaluation, and for trying Leeward out."""
-
-from leeward.notes.generator.people import Split
-from leeward.notes.generator.writing import NotePlan, SyntheticNote, synthetic_notes, write_notes
-
-__all__ = ["NotePlan", "Split", "SyntheticNote", "synthetic_notes", "write_notes"]

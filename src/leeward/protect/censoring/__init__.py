@@ -1,5 +1,0 @@
-"""Censoring repeated codes to a k-map of a population (GCCens; Tamersoy 2011, chapter III)."""
-
-from leeward.protect.censoring.method import Censoring
-
-__all__ = ["Censoring"]

@@ -1,5 +1,0 @@
-"""Condensation: groups of similar patients replaced by synthetic ones (Gal et al. 2014)."""
-
-from leeward.protect.condensation.method import Condensation
-
-__all__ = ["Condensation"]

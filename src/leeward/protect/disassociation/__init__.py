@@ -1,5 +1,0 @@
-"""Disassociation: k^m-anonymity for sets of diagnosis codes, without suppressing or generalizing any."""
-
-from leeward.protect.disassociation.parameters import Disassociation
-
-__all__ = ["Disassociation"]

@@ -1,5 +1,0 @@
-"""k-anonymity of tables, as a stand-in for the commercial tool that Gal et al. compare with."""
-
-from leeward.protect.tables.method import KAnonymity
-
-__all__ = ["KAnonymity"]

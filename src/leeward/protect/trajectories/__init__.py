@@ -1,5 +1,0 @@
-"""(code, age) trajectories made k-anonymous (LDA: A-GS and MDAV; Tamersoy 2011, chapter IV)."""
-
-from leeward.protect.trajectories.method import Trajectories
-
-__all__ = ["Trajectories"]

@@ -1,5 +1,0 @@
-"""Visits: codes of whole populations, each visit's set held by at least k patients (Heatherly et al. 2013)."""
-
-from leeward.protect.visits.method import Visits
-
-__all__ = ["Visits"]

@@ -1,0 +1,297 @@
+"""The story of annotating notes: read, annotate on an engine, write the folder aside, rename."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.runs.protect import Tell, watched
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from leeward.engine import Engine
+    from leeward.notes.pipeline import Work
+
+BLOCK = 256
+"""Notes that a kernel gets at once."""
+
+WORTH_PROCESSES = 4_096
+"""Notes from which on starting processes costs less than it brings."""
+
+SAID = {
+    "removed": "a category in brackets stands in its place, such as [NAME]",
+    "surrogates": "something made up stands in its place; dates of a patient moved by one number of days",
+    "encrypted": "a token stands in its place that only the custodian's key opens",
+}
+
+SHARED = """# Clinical notes without the identities that were found in them
+
+`text.parquet` has a note a row (`note`, `patient`, `text`), `replacements.parquet` what was replaced where: characters
+`start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`.
+
+Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 89, sex and race are as they were.
+
+Nothing is guaranteed: programs found the identities, and programs miss some. Whoever gets these texts must not try to
+find out who the patients are.
+"""
+
+REVIEWED = 100
+"""Notes on the review page, unless asked otherwise."""
+
+
+def annotate(
+    notes: str | Path,
+    out: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    metadata: str | Path | None = None,
+    mode: str | None = None,
+    key: str | Path | None = None,
+    lexicon: str = "leeward",
+    members: tuple[str, ...] = (),
+    review: int = REVIEWED,
+    engine: Any = "local",
+    threads: int | None = None,
+    processes: bool = False,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """Turn clinical notes into a table of quasi-identifiers and health terms, and texts without identities.
+
+    Parameters
+    ----------
+    notes : path
+        A folder of texts, a table with a column of text, or FHIR NDJSON (`notes.reading.read`).
+    out : path
+        A folder that does not exist yet; `custody/table.parquet` there is the table (`notes.table.ROW`).
+    columns : mapping, optional
+        Which column of a table is `text`, `patient`, `note`, `date`, `sex` …
+    metadata : path, optional
+        Registration data, a row a patient or note.
+    mode : str, optional
+        `removed`, `surrogates` or `encrypted`: write `share/text.parquet` too.
+    key : path, optional
+        The key file for patients, surrogates and encryption, made where it is not there; without it a key is
+        drawn that nobody keeps.
+    lexicon, members : which health terms, and which annotators (all that are there).
+    review : notes on the review page.
+    engine, threads, seed : as in `protect`.
+    processes : bool
+        Many notes are annotated in `threads` processes; for callers whose main module may be imported again.
+
+    Returns
+    -------
+    dict
+        The figures of the run, as in `custody/summary.json`.
+
+    Raises
+    ------
+    BadInput
+        Nothing is left at `out`.
+    """
+    from leeward.engine import LocalEngine, make
+    from leeward.notes.keys import fresh, read_or_make
+    from leeward.notes.lexicon import Lexicon
+    from leeward.notes.pipeline import Work, reader_of, shipped_members
+    from leeward.notes.reading import read
+    from leeward.release import draft
+
+    if mode == "encrypted" and key is None:
+        raise BadInput(
+            "--text encrypted needs --key FILE: without the key nobody could read the identities again."
+        )
+    with watched(None) as say, draft(out) as pending:
+        say("Reading the notes")
+        frame = read(notes, columns, metadata)
+        chosen = members or shipped_members()
+        words = Lexicon.load(lexicon)
+        reader_of(chosen, lexicon)  # a wrong member or model is said before work begins
+        secret = read_or_make(key, pending.out) if key is not None else _secret(seed, fresh)
+        work = Work(chosen, lexicon, mode, secret)  # type: ignore[arg-type]  # click or the caller gave one of the modes
+        runner = make(engine, threads=threads)
+        if isinstance(runner, LocalEngine):
+            many = processes and frame.height >= WORTH_PROCESSES
+            runner = replace(runner, processes=many, told=_told(frame.height, say))
+        rows = _rows(frame, work, runner)
+        say("Writing")
+        figures = _write(pending, frame, rows, work, Randomness.of(seed), review, words, mode)
+        pending.put_json("custody/summary.json", figures)
+    return {"out": str(out), **figures}
+
+
+def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
+    """Write the texts of `path` with their identities to `out`; returns how many.
+
+    Raises
+    ------
+    BadInput
+        No such texts, another key, or `out` exists.
+    """
+    import polars as pl
+
+    from leeward.notes.identities import decrypted as opened
+    from leeward.notes.keys import Keys, read
+
+    source, target = Path(path) / "share" / "text.parquet", Path(out)
+    if not source.is_file():
+        raise BadInput(f"{Path(path).name}: no share/text.parquet; was it written with --text encrypted?")
+    if target.exists():
+        raise BadInput(f"{target.name}: exists already; name another file with -o, or remove this one.")
+    keys = Keys.of(read(key))
+    table = pl.read_parquet(source)
+    table = table.with_columns(pl.Series("text", [opened(text, keys) for text in table["text"]], pl.String))
+    aside = target.with_name(target.name + ".partial")
+    try:
+        aside.touch(mode=0o600)  # its owner's alone before anything is in it
+        if target.suffix == ".csv":
+            table.write_csv(aside)
+        else:
+            table.write_parquet(aside)
+        aside.rename(target)
+    finally:
+        aside.unlink(missing_ok=True)
+    return table.height
+
+
+def _secret(seed: int | None, fresh: Callable[[], bytes]) -> bytes:
+    """Without a key file a secret that is used once; with a seed, for tests, one that follows from it."""
+
+    return fresh() if seed is None else Randomness.of(seed).stream("notes", "key").bytes(32)
+
+
+def _rows(frame: pl.DataFrame, work: Work, runner: Engine) -> pl.DataFrame:
+    """The kernel's rows, in the order of the notes."""
+    import polars as pl
+
+    from leeward.notes.pipeline import INPUT, OUTPUT
+
+    blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // BLOCK).alias("block"))
+    found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))))
+    return found.sort("row")
+
+
+def _told(total: int, say: Tell) -> Callable[[int], None]:
+    """Says how many notes are done."""
+    done, lock = 0, threading.Lock()
+
+    def told(rows: int) -> None:
+        nonlocal done
+        with lock:
+            done += rows
+            say(f"{done:,} of {total:,} notes ({done / total:.0%})")
+
+    return told
+
+
+def _write(
+    pending: Any,
+    frame: pl.DataFrame,
+    rows: pl.DataFrame,
+    work: Work,
+    randomness: Any,
+    review: int,
+    words: Any,
+    mode: str | None,
+) -> dict[str, Any]:
+    """Write table, texts and review page; returns the figures."""
+    import polars as pl
+
+    from leeward.notes.table import ROW, with_disagreements
+
+    order = randomness.stream("notes", "order").permutation(frame.height)
+    rows = rows.with_columns(pl.Series("note", order, pl.Int64)).sort("note")
+    table = with_disagreements(rows.select("note", *ROW.names))
+    table.drop("row").write_parquet(pending.custody / "table.parquet", compression="zstd")
+    source = frame.select(
+        "row", "file", pl.col("note").alias("source_note"), pl.col("patient").alias("source_patient")
+    )
+    numbers = table.select("note", "row", "patient").join(source, on="row", how="left", maintain_order="left")
+    numbers.write_parquet(pending.custody / "numbers.parquet", compression="zstd")
+    _write_texts(pending, rows, mode)
+    counts = (
+        rows["found"]
+        .explode(empty_as_null=True)
+        .drop_nulls()
+        .value_counts(sort=True)
+        .sort("count", "found", descending=[True, False])
+    )
+    by_category = dict(zip(*(counts[name].to_list() for name in ("found", "count")), strict=True))
+    figures: dict[str, Any] = {
+        "notes": table.height,
+        "patients": table["patient"].n_unique(),
+        "members": list(work.members),
+        "lexicon": {"name": words.name, "concepts": len(words), "digest": words.digest},
+        "text": mode,
+        "spans": {
+            k: sum(n for c, n in by_category.items() if c.startswith(k)) for k in ("EID", "QID", "HMI")
+        },
+        "categories": by_category,
+        "terms": table["terms"].explode(empty_as_null=True).drop_nulls().n_unique(),
+        "terms_per_note": int(table["terms"].list.len().sum()) / table.height,
+        "disagreeing": int((table["disagrees"].list.len() > 0).sum()),
+        "known": {
+            c: int(table[c].is_not_null().sum())
+            for c in ("visit_month", "age", "sex", "race", "zip", "place")
+        },
+    }
+    pending.put("custody/review.html", _review(frame, table, work, randomness, review, words, by_category))
+    return figures
+
+
+def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None) -> None:
+    """`share/` holds texts where they were asked for, and is not there otherwise."""
+    import polars as pl
+
+    shutil.rmtree(pending.share)
+    if mode is None:
+        return
+    pending.share.mkdir()
+    pending.put("share/README.md", SHARED.format(mode=SAID[mode]))
+    rows.select("note", "patient", "text").write_parquet(pending.share / "text.parquet", compression="zstd")
+    lists = ["starts", "ends", "kinds", "categories"]
+    names = dict(zip(lists, ("start", "end", "kind", "category"), strict=True))
+    replaced = (
+        rows.filter(pl.col("starts").list.len() > 0)
+        .select("note", *lists)
+        .explode(*lists, empty_as_null=False)
+        .rename(names)
+    )
+    replaced.write_parquet(pending.share / "replacements.parquet", compression="zstd")
+
+
+def _review(
+    frame: pl.DataFrame,
+    table: pl.DataFrame,
+    work: Work,
+    randomness: Any,
+    count: int,
+    words: Any,
+    by_category: Mapping[str, int],
+) -> str:
+    import polars as pl
+
+    from leeward.notes.pipeline import reader_of
+    from leeward.notes.review import Reviewed, page
+
+    drawn = randomness.stream("notes", "review").permutation(table.height)
+    shown = (
+        table.with_columns(pl.Series("_drawn", drawn), (pl.col("disagrees").list.len() == 0).alias("_agrees"))
+        .sort("_agrees", "_drawn")
+        .head(count)
+    )
+    texts = dict(frame.filter(pl.col("row").is_in(shown["row"].implode())).select("row", "text").iter_rows())
+    reader = reader_of(work.members, work.lexicon)
+    notes = [
+        Reviewed(row["note"], row, texts[row["row"]], reader.read(texts[row["row"]]))
+        for row in shown.to_dicts()
+    ]
+    asserted = {term for note in notes for term in note.row["terms"]}
+    return page(
+        notes, table.height, {term: words[term].name for term in asserted if term in words}, by_category
+    )

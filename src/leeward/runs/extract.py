@@ -1,0 +1,106 @@
+"""The story of an extract: draw a cohort from a master, write it aside, verify, measure, report, rename."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.runs.protect import Result, measure, opened, reported, verified
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from leeward.cohort.cohort import Cohort
+    from leeward.methods.visits.extract import Master
+
+
+def extract(
+    master: str | Path,
+    selection: str | Path | pl.Series,
+    out: str | Path,
+    *,
+    payload: str | Path | pl.DataFrame | None = None,
+    column: str = "patient",
+    original: Cohort | None = None,
+    measures: Sequence[Any] = (),
+    seed: int | None = None,
+    formats: Sequence[str] = (),
+) -> Result:
+    """Draw a cohort from a master release of visits and write it as a release that has passed its own verification.
+
+    Parameters
+    ----------
+    master : path
+        The folder that `leeward visits` (or `lw.protect(…, lw.Visits(…))`) wrote.
+    selection : path, str or Polars series
+        A file of identifiers, an SQL expression over `patient`, payload, `codes` and `visits`, or identifiers.
+    out : path
+        A folder that does not exist yet.
+    payload : path or Polars frame, optional
+        Columns of the patients, such as genotypes, that go along unprotected.
+    column : str
+        The identifier's column in both files.
+    original : Cohort, optional
+        The master's source, to measure what the cohort lost against its own originals.
+    measures : sequence
+        As in a spec's `measure:`; they need `original`.
+    seed : int, optional
+        For tests and studies only.
+    formats : sequence of str
+        `parquet` (always written), `csv`.
+
+    Raises
+    ------
+    BadInput, VerificationFailed
+        Nothing is left at `out`.
+    """
+    from leeward.methods.visits import extract as drawing
+    from leeward.methods.visits.selection import carried, records_of, selected
+    from leeward.release import draft
+
+    whole = drawing.Master.open(str(master))
+    records, strangers = records_of(whole, selected(whole, selection, column))
+    if not len(records):
+        raise BadInput("--select: none of these patients is in the master.")
+    notices = (
+        (f"{strangers:,} of the patients named are not in the master and were left out.",)
+        if strangers
+        else ()
+    )
+    further = None if payload is None else carried(payload, column, whole, records)
+    with draft(out) as pending:
+        anonymized = drawing.extract(whole, records, further, notices, Randomness.of(seed))
+        pending.write(anonymized, formats=("parquet", *formats))
+        pending.put_json("custody/master.json", _named(Path(master), whole))
+        verification = verified(pending.folder)
+        pending.put_json("custody/verification.json", verification.to_json())
+        known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
+        figures: dict[str, Any] = {
+            "source": {
+                "name": f"{Path(master).name} (master)",
+                "vocabulary": known["source"].get("vocabulary"),
+                "patients": len(records),
+            },
+            "notices": [{"kind": "method", "message": n, "count": strangers, "rows": []} for n in notices],
+            "method": {**anonymized.custody, "population": drawing.population_counts(whole.release, known)},
+        }
+        pending.put_json("custody/measures.json", figures)
+        if original is not None:
+            from leeward.cohort.subset import restricted
+
+            chosen = whole.people.sort("record")["patient"].gather(records)
+            figures |= measure(pending.folder, restricted(original, chosen), measures)
+            pending.put_json("custody/measures.json", figures)
+        reported(pending.folder)
+    return opened(pending.out, verification, figures)
+
+
+def _named(path: Path, master: Master) -> dict[str, str]:
+    """Where the master is and which it was: the extract's verifier counts there."""
+    manifest = (master.release.share / "release.json").read_bytes()
+    return {"path": str(path.absolute()), "sha256": hashlib.sha256(manifest).hexdigest()}

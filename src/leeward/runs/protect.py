@@ -1,0 +1,457 @@
+"""The story of a run: protect, write aside, verify from the files, measure, report, rename.
+
+The command line and the library both call it; nothing of a release is visible before all of it is done.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from leeward.errors import BadInput, VerificationFailed
+from leeward.randomness import Randomness
+from leeward.release.building import build, nearest
+from leeward.release.spec import SourceSpec, Spec, to_yaml
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from leeward.cohort.cohort import Cohort
+    from leeward.release import Anonymized, Draft, Release
+    from leeward.verify import Verification
+
+SPEC_WORDS = {"utility": "policy"}
+"""Words of the spec that a parameter class calls otherwise."""
+
+NOTICED_ROWS = 20
+"""Row numbers kept of a notice."""
+
+Tell = Callable[[str], None]
+"""Told what the run does now, in a few words."""
+
+
+class Method(Protocol):
+    """A method: frozen parameters and one verb."""
+
+    name: str
+
+    def protect(
+        self,
+        cohort: Cohort,
+        engine: Any = None,
+        *,
+        randomness: Randomness | None = None,
+        population: Any = None,
+    ) -> Anonymized:
+        """Anonymize the cohort."""
+        ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A release that was written, verified and measured.
+
+    Attributes
+    ----------
+    path : Path
+        The release folder.
+    release : Release
+        The release, opened.
+    verification : Verification
+        What the verifier checked in the written files, and the outcome.
+    measures : mapping
+        Every figure of the report (`custody/measures.json`).
+    report : Path
+        `custody/report.html`.
+    """
+
+    path: Path
+    release: Release
+    verification: Verification
+    measures: Mapping[str, Any]
+    report: Path
+
+    def __repr__(self) -> str:
+        return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
+
+    def _repr_html_(self) -> str:
+        from leeward.report.notebook import result_html
+
+        return result_html(self.release, self.verification.to_json(), self.measures, self.report)
+
+
+def protect(
+    cohort: Cohort,
+    method: Method,
+    out: str | Path,
+    *,
+    engine: Any = "local",
+    threads: int | None = None,
+    seed: int | None = None,
+    formats: Sequence[str] = ("parquet",),
+    measures: Sequence[Any] = (),
+    population: Cohort | None = None,
+    source: SourceSpec | None = None,
+    population_source: SourceSpec | None = None,
+    tell: Tell | None = None,
+) -> Result:
+    """Protect a cohort and write a release that has passed its own verification.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    method : a parameter class such as `Disassociation(k=5, m=2)`
+    out : path
+        A folder that does not exist yet.
+    engine : str or mapping
+        `local`, `spark`, or `{"spark": {"master": "local[2]"}}`.
+    threads : int, optional
+        Default: all processors.
+    seed : int, optional
+        For tests and studies only: the release then says that it is seeded. Left out, randomness comes from
+        the operating system.
+    formats : sequence of str
+        `parquet` (always written), `csv`.
+    measures : sequence
+        What to measure, as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's
+        report needs.
+    population : Cohort, optional
+        Where the method's model needs one.
+    source, population_source : SourceSpec, optional
+        Where cohort and population came from, for `custody/spec.yaml` (`leeward verify` reads them again).
+    tell : callable, optional
+        Told each stage; by default a line on the terminal when a person watches.
+
+    Raises
+    ------
+    BadInput, GuaranteeUnreachable, VerificationFailed
+        Nothing is left at `out`.
+    """
+    from leeward.engine import LocalEngine, make
+    from leeward.release import draft
+
+    with watched(tell) as say, draft(out) as pending:
+        everyone = population_source or in_memory(population)
+        spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
+        runner = make(engine, threads=threads)
+        if isinstance(runner, LocalEngine):
+            runner = dataclasses.replace(runner, say=say)
+        say(f"Protecting {cohort.name} ({method.name})")
+        anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
+        say("Writing the release aside")
+        pending.write(anonymized, formats=formats)
+        say("Verifying the written files, measuring what it cost")
+        with ThreadPoolExecutor(1) as beside:  # both only read the files
+            later = beside.submit(measured, pending, cohort, measures, anonymized, population)
+            verification = verified(pending.folder, cohort, population)
+            figures = later.result()
+        pending.put_json("custody/verification.json", verification.to_json())
+        pending.put_json("custody/measures.json", figures)
+        pending.put("custody/spec.yaml", to_yaml(spec))
+        say("Writing the report")
+        reported(pending.folder)
+    return opened(pending.out, verification, figures)
+
+
+def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell | None = None) -> Result:
+    """Do what a spec says: read its source, then `protect`.
+
+    Raises
+    ------
+    BadInput, GuaranteeUnreachable, VerificationFailed
+        Nothing is left at `out`.
+    """
+    from leeward.release.folder import check_out
+
+    check_out(Path(out))
+    method = method_of(spec.method, spec.plan)
+    with watched(tell) as say:
+        say("Reading the source")
+        cohort = read_source(spec.source)
+        population = None if spec.population is None else read_source(spec.population)
+        return protect(
+            cohort,
+            method,
+            out,
+            engine=spec.engine,
+            threads=threads,
+            seed=spec.seed,
+            formats=spec.formats,
+            measures=spec.measure,
+            population=population,
+            source=spec.source,
+            population_source=spec.population,
+            tell=say,
+        )
+
+
+def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:
+    """The parameter object of a spec's `method:` mapping; methods that follow the recipient's plan get it.
+
+    Raises
+    ------
+    BadInput
+        Unknown method, unknown or missing parameter, value out of range.
+    """
+    from leeward.methods import METHODS
+
+    name = str(parameters.get("name"))
+    if name not in METHODS:
+        raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
+    module, _, cls = METHODS[name].partition(":")
+    rest = {key: value for key, value in parameters.items() if key != "name"}
+    kind = getattr(importlib.import_module(module), cls)
+    if plan and any(each.name == "plan" for each in dataclasses.fields(kind)):
+        rest.setdefault("plan", list(plan))
+    method: Method = build(kind, rest, "method", aliases=SPEC_WORDS)
+    return method
+
+
+def read_source(source: SourceSpec) -> Cohort:
+    """The cohort that a spec's `source:` names.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read.
+    """
+    from leeward.cohort.readers import read
+
+    if source.path is None:
+        raise BadInput(
+            f"the source `{source.name}` was given in memory and cannot be read again; name a file."
+        )
+    return read(
+        source.path,
+        format=source.format,
+        columns=source.columns or None,
+        vocabulary=source.vocabulary,
+        missing=source.missing,
+        lines=source.lines,
+        date_format=source.date_format,
+        drop=source.drop,
+        domains=source.domains,
+        query=source.query,
+        concepts=source.concepts,
+    )
+
+
+def verify(path: str | Path, source: Cohort | None = None, population: Cohort | None = None) -> Verification:
+    """Check the guarantee of a release from its files alone; with the source, also that it is all there.
+
+    Raises
+    ------
+    BadInput
+        `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
+    """
+    from leeward.verify import Source
+    from leeward.verify import verify as check
+
+    if source is None:
+        if population is not None:
+            raise BadInput("a population is compared beside the source: give the source too (--source).")
+        return check(path)
+    everyone = None if population is None else population.events
+    return check(path, Source(_events_of(source), source.patients, everyone))
+
+
+def _events_of(source: Cohort) -> pl.DataFrame:
+    """The events; none for a table of patients, whose methods look at the patients alone."""
+    import polars as pl
+
+    if source.events is None and source.patients is not None:
+        return pl.DataFrame({"patient": [], "code": []}, schema={"patient": pl.Int64, "code": pl.String})
+    return source.require_events()
+
+
+def measure(
+    release: Release | str | Path,
+    cohort: Cohort,
+    wanted: Sequence[Any] = (),
+    population: Cohort | None = None,
+) -> dict[str, Any]:
+    """What a release lost, against its source, and the risk before: JSON-able figures, for the custodian
+    only.
+
+    `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
+    model speaks of one.
+    """
+    from leeward.engine import settle_imports
+    from leeward.release import Release
+    from leeward.runs.measure import measure as figures_of
+
+    settle_imports()  # some measures work in threads
+    opened = release if isinstance(release, Release) else Release.open(release)
+    return figures_of(opened, cohort, list(wanted), population)
+
+
+PROFILE_SEED = 1
+"""Of the sample where a cohort has too many code sets to count; the same cohort gives the same figures."""
+
+PROFILED_CODES = 50
+
+
+def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
+    """What is in a cohort, what its reader noticed, its codes' frequencies, and the risk of releasing it as
+    it is.
+
+    `risk` has a row for each number m of codes that an attacker knows: the patients with a set of m codes
+    that fewer than `k` patients, or nobody else, have.
+    """
+    import numpy as np
+
+    from leeward.analysis.risk import risk_before
+
+    sets = cohort.code_sets()
+    lengths, supports = sets.lengths(), sets.supports()
+    top = np.argsort(-supports, kind="stable")[:PROFILED_CODES]
+    return {
+        "k": k,
+        "source": source_facts(cohort),
+        "notices": reader_notices(cohort),
+        "codes": {
+            "mean": float(lengths.mean()),
+            "median": float(np.median(lengths)),
+            "most": int(lengths.max()),
+            "below_k": int((supports < k).sum()),
+            "frequent": [
+                {"code": sets.codes[c], "patients": int(supports[c]), "share": float(supports[c] / len(sets))}
+                for c in top
+            ],
+        },
+        "risk": risk_before(sets, k, seed=PROFILE_SEED),
+    }
+
+
+def verified(folder: Path, cohort: Cohort | None = None, population: Cohort | None = None) -> Verification:
+    """The verification of a written release, or VerificationFailed with what was refuted."""
+    outcome = verify(folder, cohort, population)
+    if not outcome.passed:
+        raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
+    return outcome
+
+
+def refusal(outcome: Verification) -> str:
+    """What failed, in one sentence a check."""
+    failed = [check for check in outcome.checks if not check.passed]
+    return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
+        f"{check.name}: {check.detail.rstrip('.')}." for check in failed
+    )
+
+
+def measured(
+    pending: Draft,
+    cohort: Cohort,
+    wanted: Sequence[Any],
+    anonymized: Anonymized,
+    population: Cohort | None = None,
+) -> dict[str, Any]:
+    """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
+    known = about(cohort, anonymized)
+    # Measures may rest on the method's facts, and look for them where a custodian finds them.
+    pending.put_json("custody/measures.json", known)
+    return {**known, **measure(pending.folder, cohort, wanted, population)}
+
+
+def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
+    """What was read, what the reader noticed, and the method's facts for the custodian."""
+    told = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
+    return {
+        "source": source_facts(cohort),
+        "notices": reader_notices(cohort) + told,
+        "method": dict(anonymized.custody),
+    }
+
+
+def source_facts(cohort: Cohort) -> dict[str, Any]:
+    """The cohort's name and size."""
+    if cohort.events is None and cohort.patients is not None:
+        return {"name": cohort.name, "patients": cohort.patients.height, "columns": cohort.patients.width}
+    sets = cohort.code_sets()
+    return {
+        "name": cohort.name,
+        "vocabulary": cohort.vocabulary,
+        "patients": len(sets),
+        "events": cohort.require_events().height,
+        "codes": len(sets.codes),
+    }
+
+
+def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
+    """What the reader noticed, each with its first row numbers."""
+    return [
+        {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:NOTICED_ROWS])}
+        for n in cohort.notices
+    ]
+
+
+def reported(folder: Path) -> Path:
+    """Write `custody/report.html` from the JSON files of a release folder."""
+    from leeward.report import write
+
+    return write(folder)
+
+
+def opened(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
+    """The result of a run whose release stands at `path`."""
+    from leeward.release import Release
+
+    return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")
+
+
+def spec_of(
+    cohort: Cohort,
+    method: Method,
+    engine: Any,
+    seed: int | None,
+    formats: Sequence[str],
+    measure: Sequence[Any],
+    population: SourceSpec | None,
+    source: SourceSpec | None,
+) -> Spec:
+    """The spec of a run that was started without one."""
+    return Spec(
+        source=source or SourceSpec(format="memory", name=cohort.name),
+        method=parameters_of(method),
+        population=population,
+        measure=tuple(measure),
+        engine=engine,
+        formats=tuple(dict.fromkeys(("parquet", *formats))),
+        seed=seed,
+    )
+
+
+def in_memory(population: Cohort | None) -> SourceSpec | None:
+    """The source of a population that was given as an object."""
+    return None if population is None else SourceSpec(format="memory", name=population.name)
+
+
+def parameters_of(method: Method) -> dict[str, Any]:
+    """A method as the spec writes it: its name and all its parameters that have a value."""
+    shown: dict[str, Any] = {"name": method.name}
+    for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
+        value = getattr(method, each.name)
+        if each.init and value is not None and value != ():
+            shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
+    return shown
+
+
+@contextmanager
+def watched(tell: Tell | None) -> Iterator[Tell]:
+    """`tell`, or a line on the terminal when a person watches, or nothing."""
+    if tell is not None:
+        yield tell
+    elif not sys.stderr.isatty():
+        yield lambda stage: None
+    else:
+        from rich.console import Console
+
+        with Console(stderr=True).status("Starting") as status:
+            yield lambda stage: status.update(stage)

@@ -1,0 +1,5 @@
+"""Synthetic cohorts: no patient behind them, but the shape of real data."""
+
+from leeward.synthetic.codes import code_catalogue, write_codes
+
+__all__ = ["code_catalogue", "write_codes"]

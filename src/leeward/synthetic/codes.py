@@ -1,0 +1,319 @@
+"""Synthetic diagnosis codes: Zipf frequencies, comorbidity, the structure of ICD-9-CM; any size, streaming.
+
+The shape follows the UCI diabetes data (130 US hospitals): the frequency of the code of rank r falls like
+1 / (r + 2), faster in the tail (exp(-4 r / codes)), so that rare codes are many. Every patient has one to
+three latent conditions; a condition draws its codes from a few categories of any chapter, which makes
+frequent pairs and triples. Each code's share of the draws is at the wanted frequency whatever the conditions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+
+CHUNK_PATIENTS = 100_000
+MAX_CODES = 12_000
+MAX_LENGTH = 80
+CONDITION_SHARE = 0.8
+"""Share of a patient's codes that come from the patient's own conditions."""
+
+CONDITIONS = (0.55, 0.33, 0.12)
+"""How many patients have one, two and three latent conditions."""
+
+ONE = 1 << 32
+
+
+def write_codes(
+    path: str | Path,
+    patients: int,
+    codes: int = 631,
+    mean: float = 5.1,
+    seed: int | None = None,
+    *,
+    chunk: int = CHUNK_PATIENTS,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write `patient, code` rows of a synthetic cohort and return how many rows there are.
+
+    Parameters
+    ----------
+    path
+        A `.parquet`, `.csv` or `.csv.gz` file; written aside, then renamed.
+    patients
+        Number of patients (named 1 … n), each with at least one code.
+    codes
+        Number of distinct codes, up to 12,000; each occurs at least once if there are as many patients.
+    mean
+        Mean number of distinct codes a patient, at least 1; lengths are 1 + a negative binomial number.
+    seed
+        The same seed gives the same rows, whatever `chunk` and `threads`; None draws anew.
+    chunk
+        Patients made and written at a time (a Parquet row group); bounds the memory.
+    threads
+        How many chunks are made at once; None: as many as cores.
+    progress
+        Called with the number of patients written so far.
+    """
+    target = Path(path)
+    _check(target, patients, codes, mean, chunk)
+    model = _Model.of(codes, mean, patients, Randomness.of(seed).number("synthetic codes"))
+    catalogue = code_catalogue(codes)
+    workers = threads or os.cpu_count() or 1
+    rows = done = 0
+    with _sink(target, catalogue) as write, ThreadPoolExecutor(workers) as pool:
+        for first, lengths, values in _in_order(pool, model, patients, chunk, workers + 1):
+            write(np.repeat(np.arange(first + 1, first + 1 + len(lengths)), lengths), values)
+            rows += len(values)
+            done += len(lengths)
+            if progress:
+                progress(done)
+    return rows
+
+
+def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> None:
+    if patients < 1:
+        raise BadInput(f"`patients` must be at least 1; got {patients}.")
+    if not 1 <= codes <= MAX_CODES:
+        raise BadInput(f"`codes` must be between 1 and {MAX_CODES}; got {codes}.")
+    if not 1 <= mean <= min(codes, MAX_LENGTH) / 2 + 0.5:
+        raise BadInput(
+            f"`mean` must be between 1 and half of `codes`, and at most {MAX_LENGTH / 2}; got {mean}."
+        )
+    if chunk < 1:
+        raise BadInput(f"`chunk` must be at least 1; got {chunk}.")
+    if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
+        raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
+    if not target.parent.is_dir():
+        raise BadInput(f"{target.name}: the folder to write into does not exist.")
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, model: _Model, patients: int, chunk: int, ahead: int
+) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
+    """(first patient, lengths, values) of every chunk in order, at most `ahead` of them made in advance."""
+    waiting: list[tuple[int, Future[tuple[NDArray[np.int32], NDArray[np.int32]]]]] = []
+    starts = iter(range(0, patients, chunk))
+    for first in starts:
+        waiting.append((first, pool.submit(model.draw, first, min(chunk, patients - first))))
+        if len(waiting) > ahead:
+            made, future = waiting.pop(0)
+            yield made, *future.result()
+    for made, future in waiting:
+        yield made, *future.result()
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The distribution that patients are drawn from, as the arguments of the kernel."""
+
+    key: int
+    tables: tuple[NDArray[np.generic] | np.generic, ...]
+
+    @staticmethod
+    def of(codes: int, mean: float, patients: int, key: int) -> _Model:
+        weight = code_weights(codes)
+        members = _conditions(codes, weight)
+        first = np.concatenate(([0], np.cumsum([len(m) for m in members]))).astype(np.int64)
+        member_tables = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
+        conditions = _alias(np.array([weight[m].sum() for m in members]), 0)
+        planted = (
+            np.arange(codes, dtype=np.int64) * patients // codes
+            if patients >= codes
+            else np.empty(0, np.int64)
+        )
+        return _Model(
+            key,
+            (
+                _upto(_lengths(mean, min(MAX_LENGTH, codes))),
+                _upto(np.array(CONDITIONS)),
+                np.uint64(CONDITION_SHARE * ONE),
+                *conditions,
+                first,
+                np.concatenate([t for t, _ in member_tables]),
+                np.concatenate([a for _, a in member_tables]),
+                np.concatenate(members).astype(np.int32),
+                *_alias(weight, 0),
+                planted,
+            ),
+        )
+
+    def draw(self, first: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(number of codes of each patient, their codes) for `n` patients from number `first` on."""
+        from leeward.synthetic.kernels import draw_code_sets
+
+        lengths, values = draw_code_sets(np.uint64(self.key), np.int64(first), n, *self.tables)
+        return lengths, values
+
+
+def code_weights(codes: int) -> NDArray[np.float64]:
+    """The share of each code of the catalogue among all draws, float64[codes], sum 1."""
+    rank = np.arange(1, codes + 1)
+    by_rank = np.exp(-4.0 * rank / codes) / (rank + 2.0)
+    weight = np.empty(codes)
+    weight[_popularity(codes)] = by_rank / by_rank.sum()
+    return weight
+
+
+def _popularity(codes: int) -> NDArray[np.int64]:
+    """The codes from the most to the least frequent: some categories are common, and in them a few codes."""
+    draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
+    categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
+    score = draws.normal(size=categories.max() + 1)[categories] + 1.3 * draws.normal(size=codes)
+    return np.argsort(-score, kind="stable")
+
+
+def _conditions(codes: int, weight: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+    """The codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
+    draws = Randomness.of(0).stream("synthetic codes", "conditions", codes)
+    categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
+    count = max(1, min(codes // 4, round(codes / 15)))
+    appeal = 1.0 / np.arange(1, count + 1) ** 0.5
+    of_category = draws.choice(count, size=categories.max() + 1, p=appeal / appeal.sum())
+    of_code = of_category[categories]
+    found = [np.flatnonzero(of_code == g) for g in range(count)]
+    return [members for members in found if len(members)]
+
+
+def _lengths(mean: float, longest: int) -> NDArray[np.float64]:
+    """Probability of each length 1 … longest: 1 + negative binomial (shape 2) of mean `mean` - 1."""
+    p = 2.0 / (2.0 + (mean - 1.0))
+    more = np.arange(longest)
+    probability = (more + 1.0) * p**2 * (1.0 - p) ** more
+    return probability / probability.sum()
+
+
+def _upto(probability: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """The cumulative distribution as fractions of 2**32."""
+    upto = np.minimum(np.cumsum(probability), 1.0)
+    upto[-1] = 1.0
+    return (upto * ONE).astype(np.uint64)
+
+
+def _alias(weight: NDArray[np.float64], offset: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Walker's alias table (Vose 1991): (thresholds of 2**32, alias cells counted from `offset`)."""
+    n = len(weight)
+    scaled = weight / weight.sum() * n
+    threshold = np.full(n, ONE, np.uint64)
+    alias = np.arange(n, dtype=np.int32) + np.int32(offset)
+    small = [i for i in range(n) if scaled[i] < 1.0]
+    large = [i for i in range(n) if scaled[i] >= 1.0]
+    while small and large:
+        low, high = small.pop(), large.pop()
+        threshold[low] = int(scaled[low] * ONE)
+        alias[low] = high + offset
+        scaled[high] -= 1.0 - scaled[low]
+        (small if scaled[high] < 1.0 else large).append(high)
+    return threshold, alias
+
+
+def code_catalogue(codes: int) -> list[str]:
+    """`codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of
+    them with several codes of four or five digits, so that the levels of the hierarchy differ.
+    """
+    draws = Randomness.of(0).stream("synthetic codes", "catalogue", codes)
+    everywhere = _categories()
+    wanted = max(1, min(len(everywhere), round(codes / 4)))
+    chosen = [everywhere[i * len(everywhere) // wanted] for i in range(wanted)]
+    room = np.array([10 if c[0] == "E" else 100 for c in chosen])
+    sizes = np.ones(wanted, np.int64)
+    while sizes.sum() < codes:
+        appeal = np.where(sizes < room, sizes + 1.0, 0.0)
+        lacking = int(codes - sizes.sum())
+        extra = np.bincount(
+            draws.choice(wanted, size=(lacking + 1) // 2, p=appeal / appeal.sum()), minlength=wanted
+        )
+        sizes = np.minimum(sizes + extra, room)
+    return sorted(
+        code for c, size in zip(chosen, sizes, strict=True) for code in _subdivisions(c, int(size), draws)
+    )
+
+
+def _categories() -> list[str]:
+    """Every category of ICD-9-CM, in order."""
+    from leeward.vocabulary.classification import expand
+    from leeward.vocabulary.icd9cm import ICD9CM
+
+    sections = " ".join(section.label for section in ICD9CM.sections)
+    return sorted(expand(sections) - ICD9CM.gaps)
+
+
+def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[str]:
+    """`size` codes of one category: the category itself when alone, else four or five digits."""
+    if size == 1 and category[0] not in "VE":
+        return [category]
+    if category[0] == "E" or size <= 4:
+        digits = sorted(draws.choice(10, size=size, replace=False))
+        return [f"{category}.{d}" for d in digits]
+    width = -(-size // 10) if size > 30 else min(10, -(-size // 4))
+    width = max(width, -(-size // 10))
+    cells = [f"{category}.{d}{e}" for d in range(10) for e in range(width)]
+    return [cells[i * len(cells) // size] for i in range(size)] if size > 30 else cells[:size]
+
+
+@contextmanager
+def _sink(
+    target: Path, catalogue: list[str]
+) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+    """A function that appends rows (patient numbers, code indices); `target` appears when all is written."""
+    aside = target.with_name(f".{target.name}.part")
+    opened = _parquet_sink if target.suffix == ".parquet" else _csv_sink
+    try:
+        with opened(aside, catalogue) as write:
+            yield write
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _parquet_sink(
+    file: Path, catalogue: list[str]
+) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+    names = pl.Series(catalogue).to_arrow().cast(pa.string())
+    schema = pa.schema([("patient", pa.int64()), ("code", pa.dictionary(pa.int32(), pa.string()))])
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+
+        def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
+            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names)
+            table = pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
+            writer.write_table(table, row_group_size=max(1, len(values)))
+
+        yield write
+
+
+@contextmanager
+def _csv_sink(
+    file: Path, catalogue: list[str]
+) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+    import pyarrow.csv as pacsv
+
+    names = pl.Series(catalogue).to_arrow().cast(pa.string())
+    schema = pa.schema([("patient", pa.int64()), ("code", pa.string())])
+    opened = (
+        gzip.GzipFile(file, "wb", compresslevel=4, mtime=0) if ".gz" in file.suffixes else file.open("wb")
+    )
+    options = pacsv.WriteOptions(quoting_style="none")
+    with opened as stream, pacsv.CSVWriter(stream, schema, write_options=options) as writer:
+
+        def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
+            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names).dictionary_decode()
+            writer.write_table(
+                pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
+            )
+
+        yield write

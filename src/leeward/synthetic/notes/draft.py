@@ -1,0 +1,70 @@
+"""A note while it is written: pieces of text and the spans on them, and the slips of a hasty typist."""
+
+from __future__ import annotations
+
+from leeward.notes.spans import AnnotatedNote, Kind, Span
+from leeward.synthetic.notes.dice import Dice
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Draft:
+    """Text put down in order; `slips` is the chance that a piece of ordinary words, or a health term, is mistyped."""
+
+    def __init__(self, dice: Dice, slips: float, terse: bool) -> None:
+        self.dice = dice
+        self.slips = slips
+        self.terse = terse
+        self._pieces: list[str] = []
+        self._length = 0
+        self._spans: list[Span] = []
+
+    def put(self, text: str) -> None:
+        """Write text that is nobody's identity and no health term."""
+        if self.slips and len(text) > 12 and self.dice.chance(self.slips):
+            text = mistype(text, self.dice)
+        self._pieces.append(text)
+        self._length += len(text)
+
+    def mark(self, text: str, kind: Kind, category: str, concept: str = "", context: str = "") -> None:
+        """Write a span. `context` says why a health term is not the patient's own now, empty where it is."""
+        source = f"gold:{context}" if context else "gold"
+        end = self._length + len(text)
+        self._spans.append(Span(self._length, end, kind, category, concept, source, not context))
+        self._pieces.append(text)
+        self._length = end
+
+    def term(self, text: str, category: str, concept: str, context: str) -> None:
+        """Write a health term, at times mistyped; with a capital at a beginning, and now and then elsewhere."""
+        if text[0].islower() and self.dice.chance(0.8 if self._begins() else 0.12):
+            text = text[0].upper() + text[1:]
+        if self.slips and len(text) > 5 and self.dice.chance(self.slips):
+            text = mistype(text, self.dice)
+        self.mark(text, "HMI", category, concept, context)
+
+    def _begins(self) -> bool:
+        """Whether what is written next begins a line, a sentence or a field."""
+        last = self._pieces[-1].rstrip(" ")[-1:] if self._pieces else "\n"
+        return last in "\n.:?-"
+
+    def note(self, name: str, group: str) -> AnnotatedNote:
+        """What was written."""
+        return AnnotatedNote(name, "".join(self._pieces), tuple(self._spans), group)
+
+
+def mistype(text: str, dice: Dice) -> str:
+    """Two letters of one word swapped, one left out, doubled or replaced; never its first letter, never a blank."""
+    places = [
+        i for i in range(1, len(text)) if text[i].isalpha() and text[i].islower() and text[i - 1].isalpha()
+    ]
+    if not places:
+        return text
+    place = dice.pick(places)
+    slip = dice.below(4)
+    if slip == 0 and place + 1 < len(text) and text[place + 1].isalpha():
+        return text[:place] + text[place + 1] + text[place] + text[place + 2 :]
+    if slip == 1:
+        return text[:place] + text[place + 1 :]
+    if slip == 2:
+        return text[:place] + text[place] + text[place:]
+    return text[:place] + dice.pick(LETTERS) + text[place + 1 :]

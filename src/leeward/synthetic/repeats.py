@@ -1,0 +1,242 @@
+"""Synthetic repeated codes: a population and a sample of it, in the shape of Tamersoy 2011, chapter III.
+
+Published are: 301,423 patients with at least one of 250, 272, 401, 724 and on average 2.2, 1.3, 2.5, 0.9 mentions of
+them; a sample of 2,676 with 3.5, 2.3, 4.4, 2.0, of whom about 9 % are unique in the population. The rest is ours, set
+so that those figures come out:
+
+- a patient has one code, others join by chance; all four together are rare (Table 1 has caps of 3 fall at k = 5);
+- the mentions are overdispersed and split over the patient's codes at random;
+- a few patients are long in care, with many mentions of three codes: no two of them alike;
+- the sample is drawn with unequal chances, which grow with the mentions so that its means are met, in two strata, so
+  that the share of unique patients is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.synthetic.codes import CHUNK_PATIENTS, MAX_CODES, _sink, code_catalogue, code_weights
+
+CODES = ("250", "272", "401", "724")
+PATIENTS = 301_423
+SAMPLE_PATIENTS = 2_676
+POPULATION_MEANS = (2.2, 1.3, 2.5, 0.9)
+SAMPLE_MEANS = (3.5, 2.3, 4.4, 2.0)
+UNIQUE = 0.09
+
+FIRST = (0.3475, 0.1697, 0.4177, 0.0651)
+"""Chance of each code to be a patient's first."""
+JOINS = 0.25
+"""Chance of each other code to join."""
+ALL_FOUR = 0.008
+"""Share of those with all four who keep them."""
+SPLIT = (1.25, 0.75, 1.35, 0.6)
+"""How mentions are split over a patient's codes (Dirichlet)."""
+SHAPE = 1.5
+"""Of the negative binomial number of further mentions; their mean is proportional to the number of codes."""
+FURTHER = 2.925
+LONG_IN_CARE = 0.0018
+LONG_MENTIONS = (46, 51)
+
+MORE_DISTINCT = 4.0
+"""Mean number of further codes of a patient, where there are more than the four."""
+MORE_MENTIONS = 0.6
+"""Chance of one more mention of a further code (geometric)."""
+
+Counts = NDArray[np.int64]
+
+
+def write_repeats(
+    path: str | Path,
+    patients: int = PATIENTS,
+    codes: int = len(CODES),
+    seed: int | None = None,
+    *,
+    sample: str | Path | None = None,
+    sample_patients: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write `patient, code` rows (one a mention) of a population, and where asked of a sample of it.
+
+    Parameters
+    ----------
+    path, sample
+        `.parquet`, `.csv` or `.csv.gz` files; written aside, then renamed. The sample keeps the patients' names.
+    patients, sample_patients
+        Patients of the population (named 1 … n) and of the sample (default: the thesis's share of them).
+    codes
+        Number of distinct codes, the four of the thesis among them.
+    seed
+        The same seed gives the same rows; None draws anew.
+    progress
+        Called with the number of patients written so far.
+
+    Returns the rows of the population.
+    """
+    chosen = _checked(patients, codes, sample_patients)
+    randomness = Randomness.of(seed)
+    names = sorted({*CODES, *_further(codes)})
+    kept: list[Counts] = []
+    rows = done = 0
+    with _sink(Path(path), names) as write:
+        for number, counts in _chunks(randomness, patients):
+            kept.append(counts.astype(np.int16))
+            patient, code = _mentions(randomness, number, counts, codes, names)
+            write(patient + 1 + done, code)
+            rows += len(patient)
+            done += len(counts)
+            if progress:
+                progress(done)
+    if sample is not None:
+        picked = draw_sample(np.concatenate(kept), chosen, randomness)
+        _write_sample(Path(sample), picked, randomness, kept, codes, names)
+    return rows
+
+
+def draw_sample(counts: NDArray[np.int16], size: int, randomness: Randomness) -> Counts:
+    """The places, ascending, of `size` patients drawn so that the sample's means and share of unique ones are met."""
+    unique = _unique(counts)
+    share = min(UNIQUE, 0.9 * float(unique.sum()) / size) if unique.any() else 0.0
+    chances = _chances(counts.astype(np.float64), unique, share)
+    # Systematic: patients lie in order of their counts and every size-th of the total chance is taken, so the sample's
+    # means scatter far less than those of independent draws; nobody is taken twice.
+    order = np.lexsort((*counts.T, unique))
+    upto = np.cumsum(_at_most_one(chances[order] * size))
+    start = float(randomness.stream("repeats", "sample").random())
+    picked = np.searchsorted(upto, np.arange(size) * upto[-1] / size + start * upto[-1] / size)
+    return np.sort(order[np.unique(np.minimum(picked, len(counts) - 1))])
+
+
+def _checked(patients: int, codes: int, sample_patients: int | None) -> int:
+    if patients < 100:
+        raise BadInput(f"`patients` must be at least 100; got {patients}.")
+    if not len(CODES) <= codes <= MAX_CODES:
+        raise BadInput(f"`codes` must be between {len(CODES)} and {MAX_CODES}; got {codes}.")
+    chosen = (
+        max(1, round(patients * SAMPLE_PATIENTS / PATIENTS)) if sample_patients is None else sample_patients
+    )
+    if not 1 <= chosen <= patients // 10:
+        raise BadInput(f"`sample_patients` must be between 1 and a tenth of `patients`; got {chosen}.")
+    return chosen
+
+
+def _chunks(randomness: Randomness, patients: int) -> Iterator[tuple[int, Counts]]:
+    """Mentions of the four codes, chunk after chunk: int64[people, 4]."""
+    for number, first in enumerate(range(0, patients, CHUNK_PATIENTS)):
+        yield number, _counts(randomness.stream("repeats", number), min(CHUNK_PATIENTS, patients - first))
+
+
+def _counts(draws: np.random.Generator, n: int) -> Counts:
+    """Mentions of the four codes for `n` patients, at least one each."""
+    width = len(CODES)
+    first = draws.choice(width, n, p=np.array(FIRST))
+    has = draws.random((n, width)) < JOINS
+    has[np.arange(n), first] = True
+    long_in_care = draws.random(n) < LONG_IN_CARE
+    without = (first + 1 + draws.integers(0, width - 1, n)) % width
+    few = has.all(axis=1) & (draws.random(n) > ALL_FOUR)
+    has[long_in_care] = True
+    has[few | long_in_care, without[few | long_in_care]] = False
+    total = draws.poisson(draws.gamma(SHAPE, 1 / SHAPE, n) * FURTHER * has.sum(axis=1))
+    total[long_in_care] = draws.integers(*LONG_MENTIONS, int(long_in_care.sum()))
+    weight = draws.gamma(np.where(has, SPLIT, 1.0))
+    weight = np.where(has, np.maximum(weight, 1e-12), 0.0)
+    return has + draws.multinomial(total, weight / weight.sum(axis=1, keepdims=True))
+
+
+def _further(codes: int) -> list[str]:
+    """The codes beside the four."""
+    return [code for code in code_catalogue(codes + len(CODES)) if code not in CODES][: codes - len(CODES)]
+
+
+def _mentions(
+    randomness: Randomness, number: int, counts: Counts, codes: int, names: list[str]
+) -> tuple[Counts, NDArray[np.int32]]:
+    """One row a mention of a chunk: (patient in the chunk, code number), ascending by patient."""
+    place = np.array([names.index(code) for code in CODES], np.int32)
+    patient = np.repeat(np.repeat(np.arange(len(counts)), len(CODES)), counts.ravel())
+    code = np.repeat(np.tile(place, len(counts)), counts.ravel())
+    if codes > len(CODES):
+        draws = randomness.stream("repeats", number, "further")
+        further = np.array([names.index(each) for each in _further(codes)], np.int32)
+        weight = code_weights(len(further))
+        many = draws.poisson(MORE_DISTINCT, len(counts))
+        owner = np.repeat(np.arange(len(counts)), many)
+        which = further[draws.choice(len(further), len(owner), p=weight)]
+        mentions = draws.geometric(1 - MORE_MENTIONS, len(owner))
+        patient = np.concatenate([patient, np.repeat(owner, mentions)])
+        code = np.concatenate([code, np.repeat(which, mentions)])
+        order = np.argsort(patient, kind="stable")
+        patient, code = patient[order], code[order]
+    return patient, code
+
+
+def _unique(counts: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Whether nobody else has at least a patient's mentions of the four codes."""
+    # Four counts of 16 bits pack into one number, which sorts far faster than rows do.
+    packed = np.ascontiguousarray(counts).view(np.int64).ravel()
+    keys, number, times = np.unique(packed, return_inverse=True, return_counts=True)
+    different = keys.view(np.int16).reshape(-1, len(CODES))
+    held = different > 0
+    offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
+    values = np.broadcast_to(np.arange(len(CODES), dtype=np.int32), different.shape)[held]
+    records = Multisets(offsets, values, different[held].astype(np.int32))
+    index = Index(records, different.max(axis=0).astype(np.int64))
+    alone = (times == 1) & (index.counts(records, limit=2) == 1)
+    return np.asarray(alone[number.ravel()])
+
+
+def _chances(counts: NDArray[np.float64], unique: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
+    """Chances (sum 1, `share` of it on the unique) proportional to a product of powers of 1 + mentions, with the powers
+    for which the expected means are the sample's (Newton's method, damped)."""
+    features, powers = np.log1p(counts), np.zeros(len(CODES))
+    strata = [(unique, share), (~unique, 1 - share)] if share else [(np.ones(len(counts), np.bool_), 1.0)]
+    chances = np.zeros(len(counts))
+    for _ in range(60):
+        slope = np.zeros((len(CODES), len(CODES)))
+        for members, part in strata:
+            raw = np.exp(features[members] @ powers)
+            weight = raw / raw.sum()
+            chances[members] = part * weight
+            centre = weight @ counts[members]
+            slope += part * ((counts[members] * weight[:, None]).T @ features[members])
+            slope -= part * np.outer(centre, weight @ features[members])
+        gap = np.array(SAMPLE_MEANS) - chances @ counts
+        if np.abs(gap).max() < 1e-3:
+            break
+        powers = np.clip(powers + 0.5 * np.linalg.solve(slope, gap), -3, 3)
+    return chances
+
+
+def _at_most_one(expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Expected numbers of draws, none above 1, the surplus spread over the others; their sum stays."""
+    total = expected.sum()
+    for _ in range(50):
+        certain = expected >= 1
+        if not (expected > 1).any() or certain.all():
+            break
+        rest = total - certain.sum()
+        expected = np.where(certain, 1.0, expected * rest / expected[~certain].sum())
+    return np.minimum(expected, 1.0)
+
+
+def _write_sample(
+    path: Path, picked: Counts, randomness: Randomness, kept: list[Counts], codes: int, names: list[str]
+) -> None:
+    """The rows of the picked patients, made again chunk by chunk."""
+    with _sink(path, names) as write:
+        for number, counts in enumerate(kept):
+            first = number * CHUNK_PATIENTS
+            inside = picked[(picked >= first) & (picked < first + len(counts))] - first
+            if not len(inside):
+                continue
+            patient, code = _mentions(randomness, number, counts.astype(np.int64), codes, names)
+            mine = np.isin(patient, inside)
+            write(patient[mine] + 1 + first, code[mine])

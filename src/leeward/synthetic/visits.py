@@ -1,0 +1,274 @@
+"""A synthetic population of visits in the shape of Heatherly et al. (2013): nested cohorts, SNPs with planted effects.
+
+Numbers of visits follow a gamma-Poisson law, as in claims; codes of a visit come from the patient's own lasting
+conditions or from anywhere, with Zipf frequencies (`codes`). Two nested cohorts prefer patients with many visits, as
+biobanks do. Six SNPs are in Hardy–Weinberg proportions; each raises the odds of one or more traits per copy.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.synthetic.codes import ONE, _alias, _conditions, code_catalogue, code_weights
+
+CHUNK_PATIENTS = 50_000
+CODES = 9_000
+VISITS = 6.6
+"""Mean number of visits of a patient."""
+FURTHER_CODE = 0.62
+"""Chance that a visit has a further code."""
+CONDITION_SHARE = 0.7
+POPULATION, BIOBANK, STUDY = 1_366_786, 104_904, 5_944
+"""Sizes of the paper's population and of its nested cohorts; other populations get cohorts in proportion."""
+
+
+@dataclass(frozen=True)
+class Trait:
+    """A disease with its ICD-9-CM codes, its prevalence without the allele, and the odds ratio a copy of each SNP."""
+
+    name: str
+    codes: tuple[str, ...]
+    prevalence: float
+    effects: tuple[tuple[str, float], ...]
+
+
+SNPS = {
+    "rs1333049": 0.47,
+    "rs2200733": 0.12,
+    "rs2476601": 0.10,
+    "rs3135388": 0.14,
+    "rs6457620": 0.50,
+    "rs17234657": 0.13,
+}
+"""The six SNPs of the paper with a frequency of the counted allele."""
+
+TRAITS = (
+    Trait("coronary atherosclerosis", ("414.00", "414.01", "411.1", "413.9"), 0.05, (("rs1333049", 1.35),)),
+    Trait("carotid stenosis", ("433.10", "433.11"), 0.015, (("rs1333049", 1.3),)),
+    Trait("atrial fibrillation", ("427.31", "427.32"), 0.03, (("rs2200733", 1.7),)),
+    Trait(
+        "rheumatoid arthritis", ("714.0", "714.1", "714.2"), 0.01, (("rs2476601", 1.7), ("rs6457620", 1.6))
+    ),
+    Trait("type 1 diabetes", ("250.01", "250.03", "250.11", "250.41"), 0.01, (("rs2476601", 1.8),)),
+    Trait("multiple sclerosis", ("340",), 0.006, (("rs3135388", 2.6),)),
+    Trait("systemic lupus", ("710.0",), 0.006, (("rs3135388", 1.7),)),
+    Trait("Crohn's disease", ("555.0", "555.1", "555.9"), 0.008, (("rs17234657", 1.8),)),
+)
+"""Planted effects, of the sizes that the literature reports for these SNPs or somewhat larger."""
+
+
+def write_visits(
+    folder: str | Path,
+    patients: int,
+    seed: int | None = None,
+    *,
+    codes: int = CODES,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write `events.parquet` and `patients.parquet` into a new folder; returns how many events there are.
+
+    events : `patient`, `visit` (from 1 for each patient), `code`. patients : `patient`, `sex` (0, 1), `age` (years),
+    `biobank` and `study` (0, 1: the nested cohorts), and the copies (0, 1, 2) of each SNP's counted allele.
+
+    Parameters
+    ----------
+    patients : number of patients, named 1 … n.
+    seed : the same seed gives the same files, whatever `threads`; None draws anew.
+    codes : distinct codes beside those of the traits.
+    progress : called with the number of patients written so far.
+
+    Raises
+    ------
+    BadInput
+        The folder exists, or its parent does not.
+    """
+    import os
+
+    target = Path(folder)
+    if target.exists():
+        raise BadInput(f"{target}: exists already; name another folder with -o, or remove this one.")
+    if not target.absolute().parent.is_dir():
+        raise BadInput(f"{target}: the folder to write into does not exist.")
+    if patients < 1:
+        raise BadInput(f"`patients` must be at least 1; got {patients}.")
+    aside = target.with_name(f".{target.name}.part")
+    aside.mkdir()
+    try:
+        rows = _write(aside, patients, Randomness.of(seed), codes, threads or os.cpu_count() or 1, progress)
+        aside.rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return rows
+
+
+def _write(
+    folder: Path,
+    patients: int,
+    randomness: Randomness,
+    codes: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> int:
+    people = People.draw(patients, randomness)
+    pq.write_table(people.table(), folder / "patients.parquet", compression="zstd")
+    model = _Model.of(codes, randomness.number("synthetic visits"))
+    names = pa.array(model.names, pa.string())
+    schema = pa.schema(
+        [("patient", pa.int64()), ("visit", pa.int32()), ("code", pa.dictionary(pa.int32(), pa.string()))]
+    )
+    rows = 0
+    with (
+        pq.ParquetWriter(folder / "events.parquet", schema, compression="zstd") as writer,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        waiting: list[tuple[int, Future[Drawn]]] = []
+        starts = list(range(0, patients, CHUNK_PATIENTS))
+        for place, first in enumerate(starts):
+            waiting.append((first, pool.submit(model.draw, people, first)))
+            while waiting and (len(waiting) > threads or place == len(starts) - 1):
+                made, future = waiting.pop(0)
+                person, visit, code = future.result()
+                columns = [
+                    pa.array(person.astype(np.int64) + made + 1),
+                    pa.array(visit),
+                    pa.DictionaryArray.from_arrays(pa.array(code), names),
+                ]
+                writer.write_table(pa.table(columns, schema=schema), row_group_size=max(1, len(person)))
+                rows += len(person)
+                if progress:
+                    progress(min(patients, made + CHUNK_PATIENTS))
+    return rows
+
+
+Drawn = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class People:
+    """What is drawn for all patients at once."""
+
+    visits: NDArray[np.int32]
+    sex: NDArray[np.int8]
+    age: NDArray[np.int16]
+    biobank: NDArray[np.int8]
+    study: NDArray[np.int8]
+    copies: NDArray[np.int8]
+    traits: NDArray[np.uint8]
+
+    @staticmethod
+    def draw(patients: int, randomness: Randomness) -> People:
+        def stream(name: str) -> np.random.Generator:
+            return randomness.stream("synthetic visits", name)
+
+        rate = stream("rate").gamma(1.1, (VISITS - 1) / 1.1, patients)
+        visits = 1 + stream("visits").poisson(rate)
+        age = np.clip(stream("age").normal(52, 19, patients), 1, 99).astype(np.int16)
+        biobank, study = _nested(np.log(visits), patients, stream("cohorts"))
+        share = np.array(list(SNPS.values()))
+        copies = stream("snps").binomial(2, share, (patients, len(share))).astype(np.int8)
+        return People(
+            visits.astype(np.int32),
+            stream("sex").integers(0, 2, patients).astype(np.int8),
+            age,
+            biobank,
+            study,
+            copies,
+            _traits(copies, stream("traits")),
+        )
+
+    def table(self) -> pa.Table:
+        """`patients.parquet`."""
+        columns = {
+            "patient": np.arange(1, len(self.visits) + 1, dtype=np.int64),
+            "sex": self.sex,
+            "age": self.age,
+            "biobank": self.biobank,
+            "study": self.study,
+        }
+        return pa.table({**columns, **{name: self.copies[:, place] for place, name in enumerate(SNPS)}})
+
+
+def _nested(
+    appeal: NDArray[np.float64], patients: int, draws: np.random.Generator
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Membership of the biobank and, inside it, of the study; without replacement, weights exp(appeal)."""
+    sizes = [max(1, round(patients * size / POPULATION)) for size in (BIOBANK, STUDY)]
+    score = appeal + draws.gumbel(size=patients)
+    order = np.argsort(-score, kind="stable")[: sizes[0]]
+    inside = appeal[order] + draws.gumbel(size=len(order))
+    members = np.zeros((2, patients), np.int8)
+    members[0, order] = 1
+    members[1, order[np.argsort(-inside, kind="stable")[: sizes[1]]]] = 1
+    return members[0], members[1]
+
+
+def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.uint8]:
+    """Who has which trait: logistic in the copies of its SNPs."""
+    place = {name: number for number, name in enumerate(SNPS)}
+    found = np.empty((len(copies), len(TRAITS)), np.uint8)
+    for number, trait in enumerate(TRAITS):
+        logit = np.full(len(copies), np.log(trait.prevalence / (1 - trait.prevalence)))
+        for name, ratio in trait.effects:
+            logit += np.log(ratio) * copies[:, place[name]]
+        found[:, number] = draws.random(len(copies)) < 1 / (1 + np.exp(-logit))
+    return found
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The distribution of codes, as the arguments of the kernel."""
+
+    key: int
+    names: tuple[str, ...]
+    tables: tuple[NDArray[np.generic] | np.generic, ...]
+
+    @staticmethod
+    def of(codes: int, key: int) -> _Model:
+        catalogue = code_catalogue(codes)
+        of_traits = sorted({code for trait in TRAITS for code in trait.codes} - set(catalogue))
+        names = (*catalogue, *of_traits)
+        number = {code: place for place, code in enumerate(names)}
+        trait_first = np.concatenate([[0], np.cumsum([len(t.codes) for t in TRAITS])]).astype(np.int64)
+        trait_codes = np.array([number[code] for trait in TRAITS for code in trait.codes], np.int32)
+        weight = code_weights(codes)
+        members = _conditions(codes, weight)
+        first = np.concatenate(([0], np.cumsum([len(m) for m in members]))).astype(np.int64)
+        aliases = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
+        return _Model(
+            key,
+            names,
+            (
+                trait_first,
+                trait_codes,
+                np.uint64(CONDITION_SHARE * ONE),
+                np.uint64(FURTHER_CODE * ONE),
+                *_alias(np.array([weight[m].sum() for m in members]), 0),
+                first,
+                np.concatenate([t for t, _ in aliases]),
+                np.concatenate([a for _, a in aliases]),
+                np.concatenate(members).astype(np.int32),
+                *_alias(weight, 0),
+            ),
+        )
+
+    def draw(self, people: People, first: int) -> Drawn:
+        """Rows of the chunk of patients that begins at `first` (0-based)."""
+        from leeward.synthetic.visits_kernels import draw_visits
+
+        chunk = slice(first, first + CHUNK_PATIENTS)
+        drawn: Drawn = draw_visits(
+            np.uint64(self.key), first, people.visits[chunk], people.traits[chunk], *self.tables
+        )
+        return drawn

@@ -1,0 +1,1 @@
+"""The attacker of condensed and k-anonymous tables."""

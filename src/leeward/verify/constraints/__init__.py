@@ -1,0 +1,1 @@
+"""The attacker of generalized code sets."""

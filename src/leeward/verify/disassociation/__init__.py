@@ -1,0 +1,1 @@
+"""The attacker of disassociated code sets."""

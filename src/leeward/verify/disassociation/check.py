@@ -1,0 +1,429 @@
+"""The attacker of disassociation: re-checks k^m-anonymity of a release from its files alone.
+
+What is checked is in ALGORITHMS, sections 1.3 to 1.7: cluster sizes, chunk domains, k^m-anonymity of every
+record and shared chunk, the empty-item-chunk condition (Lemma 2), Property 1, and Guarantee 1 by counting
+candidates for every code, every pair of codes and sampled larger sets. With the source at hand,
+`verify.disassociation_source` adds that nothing is lost and nothing is invented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.disassociation import candidate_kernels as counting
+from leeward.verify.disassociation import kernels
+from leeward.verify.disassociation.files import (
+    ITEM,
+    RECORD,
+    SHARED,
+    Chunks,
+    Ints,
+    Longs,
+    Nodes,
+    StructureFault,
+    read_chunks,
+    read_nodes,
+)
+from leeward.verify.manifest import Share
+
+TABLE_CELLS = 1 << 26
+"""Most cells of the pair table held at once; more codes are counted in several passes."""
+
+SAMPLED_SETS = 2_000
+"""Sets of each size above 2 whose candidates are counted."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A release with what most checks need: preorder, groups by node, distinct codes with supports of each
+    chunk."""
+
+    nodes: Nodes
+    chunks: Chunks
+    order: Ints
+    end: Ints
+    node_groups: Longs
+    groups_of: Longs
+    bounds: Longs
+    codes: Ints
+    supports: Longs
+    filled: Longs
+    doubles: Longs
+
+    def chain(self, leaf: int) -> Ints:
+        """A cluster and the joint clusters above it, lowest first."""
+        path = [leaf]
+        while self.nodes.parent[path[-1]] >= 0:
+            path.append(int(self.nodes.parent[path[-1]]))
+        return np.array(path, np.int32)
+
+
+def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of a disassociated release; the later ones are left out when the files cannot be laid
+    out."""
+    k, m = share.guarantee("k"), share.guarantee("m")
+    try:
+        nodes = read_nodes(share.data("nodes.parquet"))
+        chunks = read_chunks(share.data("chunks.parquet"), nodes)
+    except StructureFault as fault:
+        return [Check("layout", False, str(fault))]
+    checks, whole = structure(nodes, chunks)
+    if not whole:
+        return checks
+    layout = lay_out(nodes, chunks)
+    checks += [
+        *sizes(layout, k, share.manifest["records"]),
+        *rows_of_chunks(layout),
+        *domains_and_anonymity(layout, k, m),
+    ]
+    checks += [empty_item_chunks(layout, k, m), *candidates(layout, k, m), sampled_sets(layout, k, m, share)]
+    checks += [
+        reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
+    ]
+    if source is not None:
+        from leeward.verify.disassociation.source import against_source
+
+        checks += against_source(layout, source, share)
+    return checks
+
+
+def structure(nodes: Nodes, chunks: Chunks) -> tuple[list[Check], bool]:
+    """The tree is a forest of clusters under joint clusters, and chunks lie where their kind may lie."""
+    position, _ = kernels.preorder(nodes.parent)
+    has_parent = nodes.parent >= 0
+    under_cluster = (
+        has_parent & nodes.leaf[np.where(has_parent, nodes.parent, 0)] if len(nodes.parent) else has_parent
+    )
+    children = np.bincount(nodes.parent[has_parent], minlength=len(nodes.parent))
+    lone = ~nodes.leaf & (children < 2)
+    broken = (nodes.parent == -2) | (position < 0) | under_cluster | lone
+    tree = of_count(
+        "tree",
+        int(broken.sum()),
+        f"{int(nodes.leaf.sum()):,} clusters and {int((~nodes.leaf).sum()):,} joint clusters form a forest.",
+        "nodes have an unknown parent, a cluster as parent, a cycle above, or are joint clusters of one."
+        + first_node(nodes, broken),
+        {"clusters": int(nodes.leaf.sum()), "joint_clusters": int((~nodes.leaf).sum())},
+    )
+    stray = chunks.node < 0
+    on_leaf = (
+        nodes.leaf[np.maximum(chunks.node, 0)] if len(nodes.leaf) else np.zeros(len(chunks.node), np.bool_)
+    )
+    misplaced = stray | (on_leaf == (chunks.kind == SHARED))
+    places = of_count(
+        "chunk_places",
+        int(misplaced.sum()),
+        f"{len(chunks.node):,} chunks lie where their kind may lie.",
+        "chunks belong to no node, or are shared chunks of a cluster, or other chunks of a joint cluster.",
+        {"chunks": len(chunks.node)},
+    )
+    return [tree, places], tree.passed and places.passed and len(nodes.leaf) > 0
+
+
+def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
+    """Preorder, chunks by node, and the codes of every chunk with their supports."""
+    position, end = kernels.preorder(nodes.parent)
+    groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
+    node_groups = np.zeros(len(nodes.leaf) + 1, np.int64)
+    np.cumsum(np.bincount(chunks.node, minlength=len(nodes.leaf)), out=node_groups[1:])
+    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, max(len(chunks.codes), 1))
+    return Layout(nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found)
+
+
+def sizes(layout: Layout, k: int, records: int) -> list[Check]:
+    """Every cluster holds at least k records, and sums agree up to the manifest."""
+    nodes = layout.nodes
+    small = nodes.leaf & (nodes.records < k)
+    per_leaf = np.where(nodes.leaf, nodes.records, 0)[layout.order]
+    running = np.concatenate([[0], np.cumsum(per_leaf)])
+    position = np.argsort(layout.order)
+    unequal = (running[layout.end] - running[position]) != nodes.records
+    total = int(per_leaf.sum())
+    return [
+        of_count(
+            "cluster_sizes",
+            int(small.sum()),
+            f"Every cluster has at least {k} records.",
+            f"clusters have fewer than {k} records." + first_node(nodes, small),
+            {"smallest": int(nodes.records[nodes.leaf].min()) if nodes.leaf.any() else 0},
+        ),
+        of_count(
+            "joint_sizes",
+            int(unequal.sum()),
+            "Every joint cluster has the records of its clusters.",
+            "joint clusters do not have the sum of their clusters' records." + first_node(nodes, unequal),
+        ),
+        Check(
+            "record_count",
+            total == records,
+            f"The clusters hold {total:,} records, the manifest states {records:,}.",
+            {"clusters": total, "manifest": records},
+        ),
+    ]
+
+
+def rows_of_chunks(layout: Layout) -> list[Check]:
+    """A record or shared chunk has one row a record, empty ones too, numbered once each; an item chunk has
+    one row."""
+    chunks, nodes = layout.chunks, layout.nodes
+    item = chunks.kind == ITEM
+    expected = np.where(item, 1, nodes.records[chunks.node])
+    wrong = chunks.rows() != expected
+    second_item = np.bincount(chunks.node[item], minlength=len(nodes.leaf)) > 1
+    empty_item = item & (layout.filled == 0)
+    numbered = np.where(item, -1, 0)
+    bad = kernels.bad_numbers(chunks.start, chunks.number, np.maximum(expected, 0))
+    bad = np.where(item, chunks.number[chunks.start[:-1]] != numbered, bad > 0) & ~wrong
+    return [
+        of_count(
+            "subrecord_counts",
+            int(wrong.sum() + second_item.sum()),
+            "Every record and shared chunk has one subrecord a record; no cluster has two item chunks.",
+            "chunks have another number of subrecords than their node has records."
+            + first_chunk(layout, wrong),
+        ),
+        of_count(
+            "subrecord_numbers",
+            int(bad.sum()),
+            "Subrecords are numbered from 0, once each.",
+            "chunks have subrecord numbers that are missing, doubled or out of range."
+            + first_chunk(layout, bad),
+        ),
+        of_count(
+            "codes_distinct",
+            int((layout.doubles > 0).sum() + empty_item.sum()),
+            "No subrecord holds a code twice.",
+            "chunks have a code twice in one subrecord, or are empty item chunks."
+            + first_chunk(layout, (layout.doubles > 0) | empty_item),
+        ),
+    ]
+
+
+def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
+    """Chunk domains are disjoint; chunks are k^m-anonymous; shared chunks keep Property 1."""
+    chunks = layout.chunks
+    first, overlapping, strict = kernels.domains(
+        layout.order, layout.end, layout.nodes.leaf, layout.node_groups, layout.groups_of,
+        chunks.kind, layout.bounds, layout.codes, max(len(chunks.codes), 1),
+    )  # fmt: skip
+    subset, whole = kernels.chunk_anonymity(
+        chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, chunks.kind, m
+    )
+    rare = subset < k
+    loose = strict & (whole < k)
+    known = subset[subset < kernels.UNLIMITED]
+    where = f" First: node {int(layout.nodes.numbers[first])}." if overlapping else ""
+    return [
+        of_count(
+            "chunk_domains",
+            int(overlapping),
+            "No code lies in two chunks of a cluster that must not share codes.",
+            "nodes have a code in two chunks that must not share codes." + where,
+        ),
+        of_count(
+            "km_anonymous_chunks",
+            int(rare.sum()),
+            f"Every set of up to {m} codes that occurs in such a chunk does so {k} times or more.",
+            f"chunks hold a set of up to {m} codes fewer than {k} times." + first_chunk(layout, rare),
+            {"smallest_support": int(known.min()) if len(known) else None},
+        ),
+        of_count(
+            "property_1",
+            int(loose.sum()),
+            f"Shared chunks whose codes also lie below them ({int(strict.sum())}) are {k}-anonymous.",
+            f"shared chunks have codes that also lie below them and are not {k}-anonymous."
+            + first_chunk(layout, loose),
+            {"shared_chunks_with_codes_below": int(strict.sum())},
+        ),
+    ]
+
+
+def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
+    """Lemma 2: a cluster without item chunk needs N + k(h - 1) non-empty subrecords in its record chunks,
+    h = min(m, their number); it is judged by its record chunks alone, and one without any violates the
+    condition."""
+    nodes, chunks = layout.nodes, layout.chunks
+    n = len(nodes.leaf)
+    has_items = np.bincount(chunks.node[(chunks.kind == ITEM) & (layout.filled > 0)], minlength=n) > 0
+    of_records = chunks.kind == RECORD
+    v = np.bincount(chunks.node[of_records], minlength=n)
+    filled = np.bincount(chunks.node[of_records], weights=layout.filled[of_records], minlength=n).astype(
+        np.int64
+    )
+    judged = nodes.leaf & ~has_items
+    short = judged & ((v == 0) | (filled < nodes.records + k * (np.minimum(m, v) - 1)))
+    return of_count(
+        "empty_item_chunks",
+        int(short.sum()),
+        f"The {int(judged.sum()):,} clusters without item chunk have enough non-empty subrecords.",
+        "clusters without item chunk have too few non-empty subrecords." + first_node(nodes, short),
+        {"clusters_without_item_chunk": int(judged.sum())},
+    )
+
+
+def candidates(layout: Layout, k: int, m: int) -> list[Check]:
+    """Guarantee 1 for every code and (m ≥ 2) every pair that may lie in one record: at least k candidates."""
+    chunks = layout.chunks
+    width = max(len(chunks.codes), 1)
+    block = width if width * width <= TABLE_CELLS else max(TABLE_CELLS // width, 1)
+    occurring, few, smallest = 0, 0, int(kernels.UNLIMITED)
+    singles, few_singles, smallest_single = 0, 0, int(kernels.UNLIMITED)
+    for low in range(0, width, block):
+        high = min(low + block, width)
+        table = counting.pair_candidates(
+            layout.order, layout.end, layout.nodes.leaf, layout.nodes.records, layout.node_groups,
+            layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
+            layout.codes, layout.supports, low, high, width,
+        )  # fmt: skip
+        diagonal = np.arange(high - low) * width + np.arange(low, high)
+        own = counting.summary(table[diagonal], k)
+        singles, few_singles, smallest_single = (
+            singles + own[0],
+            few_singles + own[1],
+            min(smallest_single, own[2]),
+        )
+        table[diagonal] = 0
+        pairs = counting.summary(table, k)
+        occurring, few, smallest = occurring + pairs[0], few + pairs[1], min(smallest, pairs[2])
+    checks = [
+        of_count(
+            "candidates_of_codes",
+            few_singles,
+            f"Each of {singles:,} codes has at least {k} candidate records.",
+            f"codes have fewer than {k} candidate records.",
+            {"codes": int(singles), "smallest": int(smallest_single) if singles else None},
+        )
+    ]
+    if m >= 2:
+        checks.append(
+            of_count(
+                "candidates_of_pairs",
+                few,
+                f"Each of {occurring:,} pairs that may go together has at least {k} candidate records.",
+                f"pairs of codes have fewer than {k} candidate records.",
+                {"pairs": int(occurring), "smallest": int(smallest) if occurring else None},
+            )
+        )
+    return checks
+
+
+def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
+    """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in
+    that cluster and the joint clusters above it alone, which can only be stricter. The draw is keyed by the
+    files' hashes, so that it repeats and yet no method can know it beforehand."""
+    key = int.from_bytes(
+        b"".join(bytes.fromhex(str(entry["sha256"]))[:4] for entry in share.manifest["files"])[:8].ljust(
+            8, b"\0"
+        ),
+        "big",
+    )
+    generator = np.random.Generator(np.random.Philox(key=key))
+    leaves = np.flatnonzero(layout.nodes.leaf)
+    width = max(len(layout.chunks.codes), 1)
+    stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    few = counted = 0
+    smallest = None
+    arrays = _arrays(layout)
+    for size in range(3, m + 1):
+        for leaf in generator.choice(leaves, SAMPLED_SETS):
+            chain = layout.chain(int(leaf))
+            wanted = draw(layout, chain, size, generator)
+            if len(wanted) < size:
+                continue
+            count = int(counting.set_candidates(wanted, chain, *arrays, layout.nodes.records, stamp, hit))
+            if count <= 0:  # these codes cannot lie in one record
+                continue
+            counted += 1
+            few += count < k
+            smallest = count if smallest is None else min(smallest, count)
+    return of_count(
+        "candidates_of_sampled_sets",
+        few,
+        f"Each of {counted:,} sampled sets of 3 to {m} codes has at least {k} candidate records."
+        if m > 2
+        else "No sets of more than 2 codes to sample (m is below 3).",
+        f"of {counted:,} sampled sets of 3 to {m} codes have fewer than {k} candidate records.",
+        {"sets": counted, "smallest": smallest},
+    )
+
+
+def draw(layout: Layout, chain: Ints, size: int, generator: np.random.Generator) -> Ints:
+    """Up to `size` distinct codes that may lie in one record of the cluster `chain[0]`: a random subrecord
+    of each record and shared chunk and the item chunk's codes, pooled, then drawn from."""
+    chunks = layout.chunks
+    pool: list[Ints] = []
+    for v in chain:
+        for g in layout.groups_of[layout.node_groups[v] : layout.node_groups[v + 1]]:
+            row = int(generator.integers(chunks.start[g], chunks.start[g + 1]))
+            pool.append(chunks.values[chunks.offsets[row] : chunks.offsets[row + 1]])
+    together = np.unique(np.concatenate(pool)) if pool else np.empty(0, np.int32)
+    return generator.permutation(together)[:size]
+
+
+def _arrays(layout: Layout) -> tuple[NDArray[np.generic], ...]:
+    chunks = layout.chunks
+    return (
+        layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values,
+        layout.bounds, layout.codes,
+    )  # fmt: skip
+
+
+def reconstructions(layout: Layout, file: Path) -> Check:
+    """A reconstruction has one non-empty record a record, no code twice, and counts that the chunks allow."""
+    name = f"reconstruction_{file.stem}"
+    try:
+        table = pl.read_parquet(file, columns=["record", "codes"])
+    except (OSError, pl.exceptions.PolarsError):
+        return Check(name, False, f"{file.name} cannot be read, or lacks `record` or `codes`.")
+    sizes_ = table["codes"].list.len()
+    flat = table["codes"].explode(empty_as_null=False).cast(pl.String)
+    number = {code: i for i, code in enumerate(layout.chunks.codes)}
+    places = flat.replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
+    bad = (
+        int((sizes_ == 0).sum())
+        + int((table["codes"].list.n_unique() != sizes_).sum())
+        + int((places < 0).sum())
+    )
+    bad += abs(table.height - int(layout.nodes.records[layout.nodes.parent < 0].sum()))
+    bad += table.height - table["record"].n_unique()
+    if bad == 0:
+        low, high = count_bounds(layout)
+        counted = np.bincount(places, minlength=len(low))
+        bad = int(((counted < low) | (counted > high)).sum())
+    return of_count(
+        name,
+        bad,
+        "One non-empty record a record, with counts of codes that the chunks allow.",
+        "records are missing, empty or hold a code twice, or codes have counts that the chunks exclude.",
+    )
+
+
+def count_bounds(layout: Layout) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Fewest and most records that may hold each code: exact but for item chunks (1 to all of a cluster)."""
+    n = len(layout.chunks.codes)
+    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
+    item = layout.chunks.kind[group] == ITEM
+    most = np.where(item, layout.nodes.records[layout.chunks.node[group]], layout.supports)
+    low = np.bincount(layout.codes, weights=np.where(item, 1, layout.supports), minlength=n)
+    return low, np.bincount(layout.codes, weights=most, minlength=n)
+
+
+def first_node(nodes: Nodes, mask: NDArray[np.bool_]) -> str:
+    """Names the first node concerned, by its released number."""
+    return f" First: node {int(nodes.numbers[np.argmax(mask)])}." if mask.any() else ""
+
+
+def first_chunk(layout: Layout, mask: NDArray[np.bool_]) -> str:
+    """Names the node of the first chunk concerned."""
+    return (
+        f" First: node {int(layout.nodes.numbers[layout.chunks.node[np.argmax(mask)]])}."
+        if mask.any()
+        else ""
+    )

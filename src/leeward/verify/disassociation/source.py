@@ -1,0 +1,159 @@
+"""A disassociated release against the data it came from: nothing lost, nothing invented."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.disassociation import candidate_kernels as counting
+from leeward.verify.disassociation.check import Layout, count_bounds
+from leeward.verify.disassociation.files import Ints, Longs
+from leeward.verify.manifest import Share
+
+SAMPLED_RECORDS = 300
+"""Source records whose place in some cluster is looked for."""
+
+
+def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
+    """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
+    cluster."""
+    parameters = share.manifest["parameters"]
+    events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
+    events = with_enum(events.select("patient", "code").drop_nulls())
+    released = layout.chunks.codes
+    enum = events.schema["code"]
+    categories = enum.categories.to_list() if isinstance(enum, pl.Enum) else []
+    held = events["code"].to_physical().unique().to_list()
+    wanted = {categories[c] for c in held}
+    patients = events["patient"].n_unique()
+    # For l-diversity, occurrences of sensitive codes (all in item chunks) may have been suppressed.
+    sensitive = set(parameters.get("sensitive") or ()) if parameters.get("diversity") else set()
+    missing = {code for code in wanted - set(released) if base_code(code, parameters) not in sensitive}
+    lost, invented = len(missing), len(set(released) - wanted)
+    checks = [
+        of_count(
+            "source_codes", lost, "Every code of the source is released.", "codes of the source are missing."
+        ),
+        of_count(
+            "nothing_invented",
+            invented,
+            "Every released code is in the source.",
+            "codes are not in the source.",
+        ),
+        Check(
+            "source_records",
+            patients == share.manifest["records"],
+            f"The source has {patients:,} patients, the release {share.manifest['records']:,} records.",
+            {"source": patients, "release": share.manifest["records"]},
+        ),
+    ]
+    if lost or invented:
+        return checks
+    number = {code: i for i, code in enumerate(released)}
+    translate = np.array([number.get(code, -1) for code in categories], np.int32)
+    numbered = pl.DataFrame(
+        {"patient": events["patient"], "code": translate[events["code"].to_physical().to_numpy()]}
+    )
+    open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
+    kept = numbered.filter(pl.col("code") >= 0)
+    fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
+    return [*checks, counts_in_bounds(layout, kept, open_codes), records_fit(layout, fitting)]
+
+
+def with_enum(events: pl.DataFrame) -> pl.DataFrame:
+    """The same events with `code` as an Enum."""
+    if isinstance(events.schema["code"], pl.Enum):
+        return events
+    text = events["code"].cast(pl.String)
+    return events.with_columns(code=text.cast(pl.Enum(text.unique().sort())))
+
+
+def numbered_repeats(events: pl.DataFrame) -> pl.DataFrame:
+    """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section
+    7)."""
+    if "visit" in events.columns:
+        events = events.unique(["patient", "visit", "code"])
+    instance = pl.int_range(1, pl.len() + 1).over("patient", "code").cast(pl.String)
+    return events.with_columns(pl.col("code").cast(pl.String) + "#" + instance)
+
+
+def base_code(code: str, parameters: Mapping[str, Any]) -> str:
+    """The code of the source behind a released one."""
+    return code.rsplit("#", 1)[0] if parameters.get("repeats") else code
+
+
+def patients_with(events: pl.DataFrame, codes: int) -> Longs:
+    """Number of patients with each code: repeats of a code in a patient count once."""
+    patient = events["patient"].rank("dense")
+    key = patient.to_numpy().astype(np.int64) * codes + events["code"].to_numpy()
+    key.sort()
+    first = np.append(True, key[1:] != key[:-1])
+    return np.bincount(key[first] % codes, minlength=codes)
+
+
+def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray[np.bool_]) -> Check:
+    """Each code's number of patients lies between what its chunks show: exact but for item chunks (1 to
+    all). Codes that may have been suppressed have no upper bound."""
+    low, high = count_bounds(layout)
+    true = patients_with(events, len(low))
+    outside = int(((true < low) | ((true > high) & ~suppressible)).sum())
+    return of_count(
+        "source_counts",
+        outside,
+        "Each code's number of patients lies within what the chunks show.",
+        "codes have a number of patients that the chunks exclude.",
+    )
+
+
+def records_fit(layout: Layout, events: pl.DataFrame) -> Check:
+    """Sampled source records each fit some cluster: every code visible, every projection one of the
+    subrecords."""
+    patients = events["patient"].unique().sort()
+    generator = np.random.Generator(np.random.Philox(key=len(patients)))
+    chosen = patients.gather(np.sort(generator.permutation(len(patients))[:SAMPLED_RECORDS]))
+    taken = events.filter(pl.col("patient").is_in(chosen.implode()))
+    records = [
+        np.array(r, np.int32)
+        for r in taken.group_by("patient").agg(pl.col("code").unique())["code"].to_list()
+    ]
+    holders = Holders(layout)
+    lost = sum(not holders.fit(record) for record in records)
+    return of_count(
+        "source_records_fit",
+        lost,
+        f"Each of {len(records):,} sampled source records fits a cluster.",
+        f"of {len(records):,} sampled source records fit no cluster.",
+        {"sampled": len(records)},
+    )
+
+
+class Holders:
+    """Which chunks hold a code, so that only clusters that may hold a record's rarest code are looked at."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
+        by_code = np.argsort(layout.codes, kind="stable")
+        self.nodes: Ints = layout.chunks.node[group[by_code]]
+        self.offsets: Longs = np.zeros(len(layout.chunks.codes) + 1, np.int64)
+        np.cumsum(np.bincount(layout.codes, minlength=len(layout.chunks.codes)), out=self.offsets[1:])
+        self.position = np.argsort(layout.order)
+        self.stamp = np.zeros(max(len(layout.chunks.codes), 1), np.int64)
+
+    def fit(self, record: Ints) -> bool:
+        """True when some cluster may hold the record."""
+        layout, chunks = self.layout, self.layout.chunks
+        rarest = min(record, key=lambda c: self.offsets[c + 1] - self.offsets[c])
+        return bool(
+            counting.fits_somewhere(
+                record, self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]], layout.order,
+                self.position, layout.end, layout.nodes.leaf, layout.nodes.parent, layout.node_groups,
+                layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
+                layout.codes, self.stamp,
+            )
+        )  # fmt: skip

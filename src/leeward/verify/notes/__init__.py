@@ -1,0 +1,1 @@
+"""The attacker of a catalogue of frequent terms."""

@@ -1,0 +1,336 @@
+"""Released trajectories against the data that they come from: every record must generalize a patient of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+from leeward.verify.trajectories.check import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
+
+Longs = NDArray[np.int64]
+
+MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
+"""Up to so many records and pairs of group and possible owner they are matched one to one; beyond, groups are drawn
+and looked at singly."""
+
+SAMPLED_GROUPS = 2_000
+
+COMMON = "of at least k patients"
+"""What a release says whose code hierarchy lists the codes of a built-in vocabulary that k patients have."""
+
+OPEN_END, OPEN_END_OWN = 127, 150
+"""The oldest age below an open-ended label (`90+`) of the built-in trees, and of a custodian's own."""
+
+
+@dataclass
+class Originals:
+    """Distinct (trajectory, payload) of the source, as leaves: original o has offsets[o]:offsets[o + 1].
+
+    copies : patients a distinct one.  payload : number of its payload values, -1: the release has none alike.
+    """
+
+    offsets: Longs
+    codes: Longs
+    ages: Longs
+    copies: Longs
+    payload: Longs
+
+
+def against_source(released: Released, share: Share, source: Source) -> list[Check]:
+    """The patients are all there, with their payload, and each record has an owner that it generalizes."""
+    if "age" not in source.events.columns:
+        return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
+    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
+    checks: list[Check] = []
+    if (whole := vocabulary_tree(released, share, usable)) is not None:
+        checks.append(listed_by_k(released, whole, usable, share.guarantee("k")))
+        if not checks[0].passed:
+            return checks
+        released = on_tree(released, whole)
+    frame, unknown = leaves_of(usable, released.code_tree)
+    if unknown:
+        return [
+            Check(
+                "source_values", False, f"{unknown:,} codes of the source are no leaf of the code hierarchy."
+            )
+        ]
+    n = len(released.offsets) - 1
+    patients = frame["patient"].n_unique()
+    checks += [
+        Check(
+            "source_patients",
+            patients == n,
+            f"{n:,} records, {patients:,} patients with a usable age in the source.",
+            {"records": n, "patients": patients},
+        )
+    ]
+    carried, keys = payload_numbers(released, source, payload)
+    if carried is not None:
+        mine = np.sort(released_numbers(released, keys, payload))
+        patient = frame.select("patient").unique().join(carried, on="patient", how="left")
+        same = np.array_equal(mine, np.sort(patient["payload"].fill_null(-1).to_numpy()))
+        detail = (
+            "The payload is that of the patients." if same else "The payload is not that of the patients."
+        )
+        checks.append(Check("source_payload", same, detail))
+    if not all(check.passed for check in checks):
+        return checks
+    originals = originals_of(frame, carried)
+    groups = groups_of(released, released_numbers(released, keys, payload))
+    checks.append(match_owners(released, groups, originals, n))
+    return checks
+
+
+def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame) -> Tree | None:
+    """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
+    k patients have; None where the hierarchy is a stated one."""
+    from leeward.vocabulary import built_in
+
+    if share.manifest["parameters"].get("listed_codes") != COMMON:
+        return None
+    vocabulary = built_in(released.code_tree.labels[0])
+    if vocabulary is None:
+        return None
+    return tree_of(vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs())[0]
+
+
+def listed_by_k(released: Released, whole: Tree, usable: pl.DataFrame, k: int) -> Check:
+    """The published hierarchy is the part of the vocabulary's that k patients have a code below."""
+    rows = usable.select("patient", "text").unique()
+    leaf = np.array([whole.leaf[code] for code in rows["text"].to_list()], np.int64)
+    order = np.argsort(leaf, kind="stable")
+    leaf, patient = leaf[order], rows["patient"].rank("dense").to_numpy().astype(np.int64)[order]
+    bounds = np.searchsorted(leaf, np.stack([whole.low, whole.high])).T.tolist()
+    common = {
+        label
+        for label, (first, last) in zip(whole.labels, bounds, strict=True)
+        if len(np.unique(patient[first:last])) >= k
+    }
+    published = set(released.code_tree.labels)
+    return of_count(
+        "hierarchy_lists_common_codes",
+        len(published ^ common),
+        f"The code hierarchy lists the {len(published):,} nodes that at least {k} patients have a code below.",
+        f"nodes are listed that fewer than {k} patients have a code below, or are missing.",
+    )
+
+
+def on_tree(released: Released, whole: Tree) -> Released:
+    """The published codes as nodes of a larger tree."""
+    labels = [*released.code_tree.labels, ""]
+    node = np.array([whole.index.get(label, -1) for label in labels], np.int64)
+    return replace(released, codes=node[released.codes], code_tree=whole)
+
+
+def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
+    """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age)."""
+    bounds = []
+    for label, leaf in released.age_tree.leaf.items():
+        found = AGE_LABEL.fullmatch(label)
+        assert found is not None  # the layout check has read every label
+        bounds.append((int(found[1]), OLDEST if found[3] else int(found[2] or found[1]), leaf))
+    bounds.sort()
+    leaf_of_year = np.full(OLDEST + 1, -1, np.int64)
+    for first, last, leaf in bounds:
+        leaf_of_year[first : last + 1] = leaf
+    rank_of_leaf = np.zeros(len(bounds), np.int64)
+    rank_of_leaf[[leaf for _, _, leaf in bounds]] = np.arange(len(bounds))
+    oldest = max(last for _, last, _ in bounds)
+    if oldest == OLDEST:
+        oldest = OPEN_END_OWN if own_ages else OPEN_END
+    events = source.events.select(
+        "patient", text=pl.col("code").cast(pl.String), age=pl.col("age").cast(pl.Float64).floor()
+    )
+    readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
+    usable = events.filter(readable & pl.col("age").is_between(0, oldest))
+    leaf = leaf_of_year[usable["age"].to_numpy().astype(np.int64)]
+    ranks = rank_of_leaf[np.maximum(leaf, 0)]
+    return usable.with_columns(age=pl.Series(leaf), rank=pl.Series(ranks)).filter(pl.col("age") >= 0)
+
+
+def leaves_of(usable: pl.DataFrame, codes: Tree) -> tuple[pl.DataFrame, int]:
+    """`patient`, `code`, `age` as leaf numbers, in order; and how many codes are unknown."""
+    distinct = usable["text"].unique()
+    numbers = pl.Series([codes.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
+    frame = usable.with_columns(code=pl.col("text").replace_strict(distinct, numbers))
+    unknown = int((numbers < 0).sum())
+    return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
+
+
+def payload_numbers(
+    released: Released, source: Source, payload: list[str]
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """`patient`, `payload` (a number for each distinct combination of values), and the numbers' own table."""
+    if not payload or source.patients is None:
+        return None, None
+    texts = source.patients.select(
+        "patient", *(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
+    )
+    keys = texts.select(payload).unique().sort(payload).with_row_index("payload").cast({"payload": pl.Int64})
+    return texts.join(keys, on=payload, how="left").select("patient", "payload"), keys
+
+
+def released_numbers(released: Released, keys: pl.DataFrame | None, payload: list[str]) -> Longs:
+    """The payload number of each released record; -1 for values that no patient has."""
+    if keys is None:
+        return np.zeros(len(released.offsets) - 1, np.int64)
+    texts = released.records.select(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
+    return texts.join(keys, on=payload, how="left", maintain_order="left")["payload"].fill_null(-1).to_numpy()
+
+
+def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals:
+    """The distinct trajectories of the source; rows of a patient stand together."""
+    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
+    runs = frame.select(pl.col("patient").rle()).unnest("patient")
+    lengths = runs["len"].to_numpy().astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    payload = np.zeros(len(lengths), np.int64)
+    if carried is not None:
+        patients = runs.select(patient="value").join(carried, on="patient", how="left", maintain_order="left")
+        payload = patients["payload"].fill_null(-1).to_numpy().astype(np.int64)
+    shape = numbered(codes << 32 | ages, offsets)
+    _, first, copies = np.unique(
+        shape * (payload.max() + 2) + payload + 1, return_index=True, return_counts=True
+    )
+    ends = np.cumsum(lengths[first])
+    at = np.arange(int(ends[-1])) + np.repeat(offsets[first] - (ends - lengths[first]), lengths[first])
+    return Originals(
+        np.concatenate([[0], ends]).astype(np.int64),
+        codes[at],
+        ages[at],
+        copies.astype(np.int64),
+        payload[first],
+    )
+
+
+def groups_of(released: Released, payload: Longs) -> list[tuple[int, int, int]]:
+    """(a record of the group, its payload number, how many records) of each (published trajectory, payload)."""
+    table = pl.DataFrame({"kind": released.kind, "payload": payload, "record": np.arange(len(payload))})
+    found = table.group_by("kind", "payload").agg(pl.col("record").min(), pl.len()).sort("kind", "payload")
+    return list(
+        zip(found["record"].to_list(), found["payload"].to_list(), found["len"].to_list(), strict=True)
+    )
+
+
+@dataclass
+class Finder:
+    """Finds the originals that a published trajectory can stand for."""
+
+    released: Released
+    originals: Originals
+    known: dict[int, Longs] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        o = self.originals
+        self.width = len(self.released.age_tree.leaf)
+        codes = len(self.released.code_tree.leaf)
+        used, code = np.unique(o.codes, return_inverse=True)
+        # Only codes that occur get cells: hierarchies may have many thousands.
+        self.used = used
+        cells = code * self.width + o.ages
+        owner = np.repeat(np.arange(len(o.copies)), np.diff(o.offsets))
+        order = np.argsort(cells, kind="stable")
+        counts = np.bincount(cells, minlength=len(used) * self.width)
+        self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.holder = owner[order]
+        self.sums = np.zeros((len(used) + 1, self.width + 1), np.int64)
+        self.sums[1:, 1:] = counts.reshape(len(used), self.width).cumsum(0).cumsum(1)
+        self.seen = np.full(len(o.copies), -1, np.int64)
+        self.everyone = np.arange(len(o.copies))
+        self.buffer, self.held = np.empty(len(o.copies), np.int64), np.empty(len(o.copies), np.int64)
+        self.columns = np.searchsorted(used, np.arange(codes + 1))
+
+    def rectangles(self, record: int) -> tuple[Longs, Longs, Longs, Longs]:
+        """Leaf intervals of the record's pairs."""
+        r = self.released
+        span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
+        codes, ages = r.codes[span], r.ages[span]
+        return r.code_tree.low[codes], r.code_tree.high[codes], r.age_tree.low[ages], r.age_tree.high[ages]
+
+    def rarest(self, record: int) -> tuple[int, int]:
+        """(pairs of the source inside the record's rarest pair, its place); everybody for an empty record."""
+        from leeward.verify.trajectories.kernels import grid_sum
+
+        c_low, c_high, a_low, a_high = self.rectangles(record)
+        best = (len(self.holder) + 1, -1)
+        for i in range(len(c_low)):
+            inside = grid_sum(self.sums, self.columns[c_low[i]], self.columns[c_high[i]], a_low[i], a_high[i])
+            best = min(best, (int(inside), i))
+        return best
+
+    def owners(self, record: int, payload: int) -> Longs:
+        """The originals with this payload that the record can stand for, ascending."""
+        from leeward.verify.trajectories import kernels
+
+        c_low, c_high, a_low, a_high = self.rectangles(record)
+        inside, place = self.rarest(record)
+        candidates = self.everyone
+        if place >= 0 and inside < len(self.everyone):
+            found = kernels.holders(
+                self.columns[c_low[place]], self.columns[c_high[place]], a_low[place], a_high[place],
+                self.starts, self.holder, self.width, self.seen, record, self.held,
+            )  # fmt: skip
+            candidates = self.held[:found]
+        o = self.originals
+        found = kernels.owners(
+            c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer
+        )
+        owners = np.sort(self.buffer[:found])
+        return owners[o.payload[owners] == payload]
+
+
+def match_owners(
+    released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int
+) -> Check:
+    """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
+    from leeward.verify.trajectories import kernels
+
+    finder = Finder(released, originals)
+    edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
+    if edges is None:
+        return _sampled(finder, groups)
+    order, starts, owners = edges
+    needs = np.array([groups[g][2] for g in order], np.int64)
+    units = np.concatenate([[0], np.cumsum(originals.copies)]).astype(np.int64)
+    return of_count(
+        "owners",
+        int(kernels.unmatched(needs, starts, owners, units)),
+        "Every record can be given a patient of its own whom it generalizes, in order.",
+        "records generalize no patient that is left for them.",
+        {"groups": len(groups), "matched": True},
+    )
+
+
+def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> tuple[list[int], Longs, Longs] | None:
+    """The groups, most particular first, and the originals of each (offsets and values); None for too many."""
+    order = sorted(range(len(groups)), key=lambda g: (finder.rarest(groups[g][0])[0], groups[g][0]))
+    found: list[Longs] = []
+    total = 0
+    for g in order:
+        record, payload, _ = groups[g]
+        found.append(finder.owners(record, payload))
+        total += len(found[-1])
+        if total > MOST_EDGES:
+            return None
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in found])]).astype(np.int64)
+    return order, starts, np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _sampled(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
+    """Beyond what can be matched: some groups, each by itself, have enough patients that they can stand for."""
+    chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
+    copies = finder.originals.copies
+    short = sum(int(copies[finder.owners(r, p)].sum()) < size for r, p, size in chosen)
+    return of_count(
+        "owners",
+        short,
+        f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many to be matched).",
+        "groups have fewer patients that they can stand for than records.",
+        {"groups": len(chosen), "matched": False},
+    )

@@ -1,0 +1,107 @@
+"""A cohort drawn from a master: its sets are counted in the master, and its records are the master's, unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.release.visit_lists import VisitLists
+from leeward.verify.checks import Check, of_count
+from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.visits.check import code_check, joint, number_sets, visit_check
+
+
+def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list[Check]:
+    """The master passes its own checks of files and sets, and the extract shows its records as the master does."""
+    from leeward.verify.visits import check as whole
+
+    custody = share.folder.parent / "custody"
+    master = open_master(custody)
+    same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
+    checks = [
+        Check(
+            "master", same, f"Master of {int(master.manifest['records']):,} records, k = {k}, level {level}."
+        )
+    ]
+    if not same:
+        return [Check("master", False, "The extract states another k or level than its master.")]
+    files = manifest_checks(master)
+    checks.append(
+        of_count(
+            "master_files",
+            sum(not each.passed for each in files),
+            "The master's files are as its manifest states.",
+            "checks of the master's files failed.",
+        )
+    )
+    found, population = whole.layout(master)
+    if population is None:
+        return [*checks, *(each for each in found if not each.passed)]
+    if level == "containment":
+        checks += whole.level_checks(master, population, population, k, level)
+    else:
+        checks.append(
+            visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
+        )
+    return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
+
+
+def open_master(custody: Path) -> Share:
+    """The master's share, as `custody/master.json` names it. Raises BadInput when it is not there, or another one."""
+    note = custody / "master.json"
+    if not note.is_file():
+        raise BadInput(
+            "a cohort's k speaks of the population it was drawn from: verify the whole folder, with "
+            "custody/master.json."
+        )
+    named = json.loads(note.read_text(encoding="utf-8"))
+    given = Path(str(named["path"]))
+    path = given if given.is_absolute() else (custody.parent / given)
+    manifest = path / "share" / "release.json"
+    if not manifest.is_file():
+        raise BadInput(
+            f"{path}: the master named in custody/master.json is not there; put it back, or correct the path."
+        )
+    if hashlib.sha256(manifest.read_bytes()).hexdigest() != named["sha256"]:
+        raise BadInput(f"{path}: not the master that this cohort was drawn from (its release.json differs).")
+    return open_share(path)
+
+
+def same_records(visits: VisitLists, population: VisitLists, custody: Path, records: int) -> Check:
+    """Each record has the visit sets of its own master record."""
+    pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
+    whole = pairs.height == records == pairs["record"].n_unique() == pairs["master_record"].n_unique()
+    ordered = pairs.sort("master_record")
+    owners = ordered["master_record"].to_numpy()
+    place = np.minimum(np.searchsorted(owners, population.record), max(0, len(owners) - 1))
+    theirs = (
+        population.take(np.flatnonzero(owners[place] == population.record)) if len(owners) else population
+    )
+    own, master = joint(visits, theirs)
+    shown, held = number_sets(own, master)
+    width = int(max(shown.max(initial=0), held.max(initial=0))) + 1
+    number = (
+        ordered["record"].to_numpy()[np.searchsorted(owners, theirs.record)] if len(owners) else theirs.record
+    )
+    differing = _differing(own.record * width + shown, number * width + held)
+    return of_count(
+        "same_as_master",
+        differing + (not whole),
+        "Every record shows the visits of its own record in the master, no more and no less.",
+        "visit sets differ from the master's record.",
+    )
+
+
+def _differing(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Keys that do not stand in both equally often."""
+    keys, counts = np.unique(one, return_counts=True)
+    others, theirs = np.unique(other, return_counts=True)
+    both, mine, yours = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    unequal = int(np.count_nonzero(counts[mine] != theirs[yours]))
+    return len(keys) + len(others) - 2 * len(both) + unequal

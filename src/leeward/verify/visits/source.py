@@ -1,0 +1,241 @@
+"""A release of visits against its source: each released visit is part of the image of one visit of its patient."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from leeward.release.visit_lists import VisitLists
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share
+from leeward.vocabulary import VOCABULARIES, load
+
+MEMBERS = "|"
+
+
+def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Check]:
+    """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole."""
+    people = source.events["patient"].n_unique()
+    records = int(share.manifest["records"])
+    checks = [
+        Check(
+            "every_patient_once",
+            people == records,
+            f"{records:,} records for {people:,} patients of the source.",
+        )
+    ]
+    folder = share.folder.parent / "custody" / "data"
+    needed = ("patients.parquet", "codes.parquet")
+    if all((folder / name).is_file() for name in needed):
+        codes = pl.read_parquet(folder / "codes.parquet")
+        checks += [*code_checks(share, codes), *image_checks(share, visits, source, folder, codes)]
+    return checks + payload_checks(share, source)
+
+
+def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
+    """A label names its members, merged codes lie in one group of the hierarchy, nodes are above their codes."""
+    parameters = share.manifest["parameters"]
+    kept = codes.drop_nulls("label")
+    strangers = sum(code not in label.split(MEMBERS) for code, label in kept.select("code", "label").rows())
+    checks = [
+        of_count(
+            "labels",
+            strangers,
+            "Every label names its members.",
+            "codes have a label that does not name them.",
+        )
+    ]
+    name = parameters.get("vocabulary")
+    if name not in VOCABULARIES:
+        return checks
+    vocabulary = load(str(name))
+    kind, _, level = str(parameters.get("policy")).partition(":")
+    if kind == "hierarchy":
+        groups = kept.group_by("label").agg("code").rows()
+        mixed = sum(
+            len({vocabulary.level(code, int(level)) for code in members}) > 1 for _, members in groups
+        )
+        checks.append(
+            of_count(
+                "merged_inside_groups",
+                mixed,
+                "Merged codes share their group.",
+                "generalized codes join different groups.",
+            )
+        )
+    if parameters.get("enforce") == "generalize":
+        above = codes.drop_nulls("above").select("code", "above").rows()
+        wrong = sum(vocabulary.level(code, int(parameters["climb_to"])) != node for code, node in above)
+        checks.append(
+            of_count(
+                "nodes_above",
+                wrong,
+                "Every node is above its codes.",
+                "codes climb to a node that is not above them.",
+            )
+        )
+    return checks
+
+
+def image_checks(
+    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
+) -> list[Check]:
+    """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
+    patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
+    same = patients["patient"].dtype == source.events["patient"].dtype
+    if not same or patients["record"].n_unique() != patients.height:
+        detail = "custody/data/patients.parquet does not name the source's patients once each."
+        return [Check("witness", False, detail)]
+    placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
+    merged = bool(share.manifest["parameters"].get("merge_visits"))
+    found = (
+        (_of_patients(source, patients, placed), 0)
+        if merged
+        else _of_visits(source, patients, placed, folder)
+    )
+    if found is None:
+        detail = "custody/data/visits.parquet does not name one source row for each visit."
+        return [Check("witness", False, detail)]
+    events, mixed = found
+    return [
+        of_count(
+            "one_source_visit_each",
+            mixed,
+            "Each released visit comes from a source visit of its own.",
+            "released visits share a source visit or come from another patient's.",
+        ),
+        of_count(
+            "parts_of_source_visits",
+            _strange(visits, events, codes),
+            "Every released code stands for a code of the source visit that it comes from.",
+            "released codes stand for nothing in the source visit that they come from.",
+        ),
+    ]
+
+
+def _strange(visits: VisitLists, events: pl.DataFrame, codes: pl.DataFrame) -> int:
+    """Released (visit, label) pairs without a code of that source visit (`place`, `code`) behind them."""
+    from leeward.verify.visits.kernels import explain
+
+    number = {label: place for place, label in enumerate(visits.labels)}
+    rows = {code: place for place, code in enumerate(codes["code"])}
+    # The categories of an Enum are few: what becomes of each, then of each event by its number.
+    kept = (
+        events["code"] if isinstance(events["code"].dtype, pl.Enum) else events["code"].cast(pl.Categorical)
+    )
+    of_event = kept.to_physical().to_numpy()
+    explained = np.zeros(len(visits.values), np.bool_)
+    for column in ("label", "above"):
+        if codes[column].null_count() == codes.height:
+            continue
+        image = codes[column].to_list()
+        table = np.full(int(of_event.max(initial=0)) + 1, -1, np.int32)
+        for category, physical in zip(*_categories(kept), strict=True):
+            row = rows.get(category)
+            if row is not None:
+                table[physical] = number.get(image[row], -1)
+        explain(events["place"].to_numpy(), table[of_event], visits.offsets, visits.values, explained)
+    return int(np.count_nonzero(~explained))
+
+
+def _categories(codes: pl.Series) -> tuple[list[str], list[int]]:
+    """The codes that occur and their numbers."""
+    distinct = codes.unique()
+    return distinct.cast(pl.String).to_list(), distinct.to_physical().to_list()
+
+
+def _of_patients(source: Source, patients: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """`place` and `code` of the events of every released record (one visit each)."""
+    owners = patients.join(placed.with_row_index("place"), on="record", how="inner").select(
+        "patient", "place"
+    )
+    return _with_place(source.events, owners, ["patient"])
+
+
+def _with_place(events: pl.DataFrame, owners: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """`place` (-1: none) and `code` of every event, by the keys. Neighbours with equal keys are looked up once."""
+    new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
+    first = events.select(new.fill_null(True)).to_series().to_numpy().copy()
+    first[:1] = True
+    heads = events.select(keys).filter(pl.Series(first))
+    places = heads.join(owners, on=keys, how="left", maintain_order="left", nulls_equal=True)["place"]
+    of_run = places.cast(pl.Int64).fill_null(-1).to_numpy()
+    if len(of_run) != heads.height:  # a visit that two released visits claim: `one_source_visit_each` tells
+        joined = events.select(*keys, "code").join(owners, on=keys, how="inner", nulls_equal=True)
+        return joined.select(pl.col("place").cast(pl.Int64), "code")
+    return pl.DataFrame({"place": of_run[np.cumsum(first) - 1], "code": events["code"]})
+
+
+def _of_visits(
+    source: Source, patients: pl.DataFrame, placed: pl.DataFrame, folder: Path
+) -> tuple[pl.DataFrame, int] | None:
+    """`place` and `code` of the events of the source visit that each released one is said to come from.
+
+    And how many say another patient's visit, or one that another released visit comes from too. None where the witness
+    does not name one row for each.
+    """
+    if not (folder / "visits.parquet").is_file():
+        return None
+    said = pl.read_parquet(folder / "visits.parquet").with_columns(pl.col("row").cast(pl.UInt32))
+    if not said.select("record", "visit").equals(placed):
+        said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
+    if said.height != placed.height or said["row"].null_count():
+        return None
+    events = source.events if "row" in source.events.columns else source.events.with_row_index("row", 1)
+    events = events if events["row"].is_sorted() else events.sort("row", maintain_order=True)
+    at = np.searchsorted(events["row"].to_numpy(), said["row"].to_numpy())
+    if at.max(initial=0) >= events.height or (events["row"].gather(at) != said["row"]).any():
+        return None
+    column = next(name for name in ("visit", "date") if name in events.columns)
+    visit = ["patient", column]
+    if events[column].null_count():  # a null visit is a visit of one row: its row names it
+        alone = pl.when(pl.col(column).is_null()).then(pl.col("row")).alias("alone")
+        events, visit = events.with_columns(alone), [*visit, "alone"]
+    owners = events.select(visit)[at].with_row_index("place")
+    identifiers = patients.sort("record")
+    whole = np.array_equal(
+        identifiers["record"].to_numpy(), np.arange(int(placed["record"].to_numpy().max(initial=-1)) + 1)
+    )
+    theirs = (
+        identifiers["patient"].gather(said["record"])
+        if whole
+        else said.select("record").join(patients, on="record", how="left", maintain_order="left")["patient"]
+    )
+    foreign = int((owners["patient"] != theirs).sum())
+    doubled = owners.height - owners.select(visit).n_unique()
+    return _with_place(events, owners, visit), foreign + doubled
+
+
+def payload_checks(share: Share, source: Source) -> list[Check]:
+    """The payload's rows are those of the source's patients, in whatever order."""
+    names = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    if not names or source.patients is None:
+        return []
+    held = source.events.select("patient").unique().join(source.patients, on="patient", how="left")
+    released = pl.read_parquet(share.data("records.parquet"), columns=names)
+    shown, kept = (
+        Counter(
+            dict(
+                frame.select(
+                    pl.concat_str(pl.col(names).cast(pl.String).fill_null("\x00"), separator="\x1f").alias(
+                        "row"
+                    )
+                )
+                .group_by("row")
+                .len()
+                .rows()
+            )
+        )
+        for frame in (released, held)
+    )
+    return [
+        of_count(
+            "payload",
+            sum((shown - kept).values()) + sum((kept - shown).values()),
+            "The payload's rows are those of the source.",
+            "rows of payload differ from those of the source.",
+        )
+    ]

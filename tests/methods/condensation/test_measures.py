@@ -1,0 +1,161 @@
+"""Measures of condensed tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+import numpy as np
+import polars as pl
+import pytest
+import sklearn.neighbors  # noqa: F401  # like lifelines
+import statsmodels.api  # noqa: F401  # like lifelines
+from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung
+
+from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
+from leeward.analysis.regression import Fit, fit
+from leeward.cohort.readers.table import read_table
+from leeward.errors import BadInput
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation.measures.attacks import nearest_rows
+from leeward.methods.condensation.measures.models import compare
+from leeward.randomness import Randomness
+from leeward.release import Release, write
+from leeward.runs.measure import measure
+
+FIT = {"names": ("a", "b", "c", "d")}
+
+
+def fit_of(coefficients: list[float], p: list[float], error: float = 0.1) -> Fit:
+    return Fit(FIT["names"], np.array(coefficients), np.full(4, error), np.array(p))
+
+
+def test_the_three_metrics() -> None:
+    before = fit_of([1.0, -1.0, 0.1, 0.5], [0.0, 0.0, 0.6, 0.01])
+    after = fit_of([1.1, 1.0, 0.1, np.nan], [0.0, 0.2, 0.01, np.nan])
+    found = compare(before, after)
+    # b lost significance, c gained it, d is not estimable any more; b and d turned; b and d are outside.
+    assert found.significance == 3 / 4
+    assert found.direction == 2 / 3
+    assert found.outside == 2 / 4
+    assert found.outside_significant == 2 / 3
+    same = compare(before, before)
+    assert (same.significance, same.direction, same.outside) == (0, 0, 0)
+
+
+def test_no_significant_coefficient_has_no_direction_to_lose() -> None:
+    before = fit_of([0.1, 0.1, 0.1, 0.1], [0.5] * 4)
+    assert compare(before, fit_of([-0.1] * 4, [0.5] * 4)).direction == 0
+
+
+def test_models_of_a_time_look_at_the_deceased_and_cut_at_their_median() -> None:
+    frame = pl.DataFrame(
+        {"t": [1, 2, 3, 4, 9], "e": [0, 0, 0, 1, 1], "x": [1.0, 2, 3, 4, 5], "g": list("aabba")}
+    )
+    table = read_table(frame).table()
+    logistic = Model("logistic", ("x", "g"), None, "t", "e", 0)
+    assert median_time(logistic, frame) == 2
+    design = design_of(logistic, frame, table.columns, 2.0)
+    assert design.names == ("x", "g=b")
+    assert design.outcome.tolist() == [0, 0, 1]
+    assert design.matrix.tolist() == [[1, 0], [2, 0], [3, 1]]
+    cox = design_of(Model("cox", ("x",), None, "t", "e", 0), frame, table.columns)
+    assert cox.event.tolist() == [True, True, True, False, False]
+    assert event_rows(frame, Model("cox", ("x",), None, "t", "e", 1)).sum() == 2
+
+
+def test_coefficients_that_cannot_be_estimated() -> None:
+    random = np.random.default_rng(1)
+    x = random.normal(size=50)
+    frame = pl.DataFrame({"y": x + random.normal(size=50), "x": x, "twice": 2 * x, "same": np.ones(50)})
+    table = read_table(frame).table()
+    found = fit("linear", design_of(Model("linear", ("same", "x", "twice"), "y"), frame, table.columns))
+    assert np.isnan(found.coefficients).tolist() == [True, False, True]
+
+
+def test_formulas_are_checked() -> None:
+    assert [model.title for model in models_of(PLAN)] == [
+        f"{kind}: SurvInterval, VitalStat = 0" for kind in ("cox", "linear", "logistic")
+    ]
+    assert models_of([models_of(PLAN)[0].to_json()]) == models_of(PLAN)[:1]
+    with pytest.raises(BadInput, match="needs either `response` or `time`"):
+        models_of([{"linear": {"covariates": ["x"]}}])
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    cohort = lung(1_500)
+    made = Condensation(k=20, plan=PLAN, repetitions=2).protect(cohort, randomness=Randomness.of(1))
+    out = write(made, tmp_path_factory.mktemp("out") / "release")
+    return measure(
+        Release.open(out),
+        cohort,
+        [
+            {"models": {"bootstrap": 3}},
+            "survival",
+            "marginals",
+            "correlations",
+            {"privacy": {"permutations": 3}},
+            "linkage",
+            "closest",
+        ],
+    )
+
+
+def test_every_measure(measured: dict) -> None:
+    assert measured["models"]["repetitions"] == 3
+    assert [each["kind"] for each in measured["models"]["models"]] == ["cox", "linear", "logistic"]
+    for each in measured["models"]["models"]:
+        assert each["metrics"]["direction"] <= 0.05
+        assert 0 <= each["bootstrap"]["outside"] < 0.5
+    stage = [row for row in measured["marginals"]["levels"] if row["column"] == "Stage"]
+    assert [row["before"] for row in stage] == [row["after"] for row in stage]
+    (curve,) = measured["survival"]
+    assert curve["before"] == pytest.approx(curve["after"])
+    assert measured["correlations"]["mean_difference"] < 0.05
+    privacy = {row["column"]: row["privacy"] for row in measured["privacy"]["columns"]}
+    assert 1 <= privacy["Gender"] <= 2
+    assert measured["linkage"]["own_group"] > measured["linkage"]["chance"] > 0
+    assert measured["closest"]["released"]["median"] >= 0
+
+
+def test_unknown_measures_and_options(tmp_path: Path) -> None:
+    cohort = lung(300)
+    out = write(Condensation(k=50).protect(cohort, randomness=Randomness.of(1)), tmp_path / "release")
+    release = Release.open(out)
+    with pytest.raises(BadInput, match="no measure `are` for tables"):
+        measure(release, cohort, ["are"])
+    with pytest.raises(BadInput, match="no option `bin`"):
+        measure(release, cohort, [{"privacy": {"bin": 3}}])
+    assert "models" not in measure(release, cohort, ["models"])
+
+
+def test_nearest_rows() -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(200, 3))
+    found, distance = nearest_rows(rows[:5], rows)
+    assert found.tolist() == [0, 1, 2, 3, 4]
+    assert distance.tolist() == [0.0] * 5
+    other, gap = nearest_rows(rows[:5], rows, np.arange(5))
+    for i in range(5):
+        distances = np.sqrt(((rows - rows[i]) ** 2).sum(axis=1))
+        distances[i] = np.inf
+        assert other[i] == distances.argmin()
+        assert gap[i] == pytest.approx(distances.min())
+
+
+def test_a_model_outside_the_plan_is_kept_as_well() -> None:
+    """One covariate at a time: coefficients stay inside the original interval or near it."""
+    cohort = lung(4_000)
+    table = cohort.table()
+    made = Condensation(k=100, plan=PLAN, repetitions=0).protect(cohort, randomness=Randomness.of(1))
+    released = pl.from_arrow(next(iter(made.tables[0].batches())))
+    assert isinstance(released, pl.DataFrame)
+    outside = 0
+    for covariate in COVARIATES:
+        model = Model("cox", (covariate,), None, OUTCOME["time"], OUTCOME["event"], OUTCOME["event_value"])
+        before, after = (
+            fit("cox", design_of(model, frame, table.columns)) for frame in (table.frame, released)
+        )
+        outside += int(((after.coefficients < before.low) | (after.coefficients > before.high)).sum())
+    assert outside <= 1

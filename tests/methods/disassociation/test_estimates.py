@@ -1,0 +1,126 @@
+"""Count estimates: the table of ALGORITHMS, section 1.8, the plain version, and bounds that hold the
+truth."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles import estimates as plain
+from tests.oracles.disassociation_checks import Leaf
+from tests.oracles.published import POLICY, project, random_release, running_example, running_records, write
+
+from leeward.errors import BadInput
+from leeward.methods.disassociation.measures.estimates import (
+    Estimate,
+    estimate,
+    estimates,
+    item_mean,
+    matching,
+)
+from leeward.methods.disassociation.measures.published import read
+
+TABLE = """296.00, 692.71 | 4 | 4 | 4 | 4
+296.01, 692.71 | 3 | 3 | 3.2 | 4
+296.01, 834.0 | 1 | 0 | 1.6 | 4
+834.0, 944.01 | 3 | 3 | 3 | 3
+401.0 | 2 | 1 | 1.5 | 5
+295.04, 480.1 | 2 | 0 | 1.2 | 4
+294.10, 295.04, 296.03 | 2 | 2 | 2 | 2
+296.00, 294.10 | 0 | 0 | 0 | 0"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("running") / "out", running_example(), 3, 2)
+
+
+@pytest.mark.parametrize("line", TABLE.splitlines())
+def test_the_table_of_section_1_8(running: Path, line: str) -> None:
+    codes, true, low, expected, high = line.split("|")
+    wanted = frozenset(codes.strip().split(", "))
+    found = estimate(running / "share", wanted, prior="uniform")
+    assert (found.low, found.high) == (int(low), int(high))
+    assert found.expected == pytest.approx(float(expected), abs=1e-12)
+    assert sum(wanted <= record for record in running_records()) == int(true)
+    exact = plain.estimate(running_example(), wanted, 3, "uniform")
+    assert (found.low, found.expected, found.high) == pytest.approx(exact)
+
+
+def test_the_smallest_upper_bound_of_section_1_8_is_k(running: Path) -> None:
+    records = running_records()
+    sets = {frozenset({a, b}) for record in records for a in record for b in record}
+    found = estimates(read(running), [sorted(s) for s in sets])
+    assert found.high.min() == 3
+
+
+@pytest.mark.parametrize(("name", "mre"), [("u1", 0), ("u2", 0), ("u3", 0.25), ("u5", 0)])
+def test_mre_of_section_1_8(running: Path, name: str, mre: float) -> None:
+    codes = frozenset(POLICY[name].split())
+    true = sum(bool(codes & record) for record in running_records())
+    found = matching(read(running), [codes], "uniform")[0]
+    assert (true - found) / true == pytest.approx(mre, abs=1e-12)
+
+
+def test_priors() -> None:
+    assert item_mean(5, 9, "uniform") == 2.5
+    assert item_mean(5, 9, "one") == 1.0
+    assert item_mean(5, 9, "cubic") == pytest.approx(
+        (1 + 1 / 4 + 1 / 9 + 1 / 16) / (1 + 1 / 8 + 1 / 27 + 1 / 64)
+    )
+    assert item_mean(5, 2, "uniform") == 1.5
+    with pytest.raises(BadInput, match="prior"):
+        item_mean(5, 9, "square")
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    nested=st.booleans(),
+    k=st.integers(2, 6),
+    prior=st.sampled_from(["cubic", "graded", "uniform", "one"]),
+)
+def test_estimates_equal_the_plain_version_and_hold_the_truth(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str
+) -> None:
+    generator = random.Random(seed)
+    forest, records = random_release(generator, nested=nested)
+    published = read(write(tmp_path_factory.mktemp("release") / "out", forest, k, 2))
+    codes = sorted(set().union(*records))
+    queries = [[], *[generator.sample(codes, generator.randint(1, min(6, len(codes)))) for _ in range(30)]]
+    found = estimates(published, queries, prior)
+    plain_prior = plain.grades(forest) if prior == "graded" else prior
+    for i, query in enumerate(queries):
+        wanted = frozenset(query)
+        low, expected, high = plain.estimate(forest, wanted, k, plain_prior)
+        assert (found.low[i], found.high[i]) == (low, high)
+        assert found.expected[i] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert low <= sum(wanted <= record for record in records) <= high
+    matches = matching(published, queries, prior)
+    assert matches == pytest.approx([plain.matching(forest, frozenset(q), k, plain_prior) for q in queries])
+
+
+def test_an_unknown_code_counts_nothing(running: Path) -> None:
+    assert estimate(running, ["296.00", "999.99"]) == Estimate(0, 0.0, 0)
+
+
+def test_a_set_in_one_chunk_is_exact_beyond_64_subrecords(tmp_path: Path) -> None:
+    generator = random.Random(5)
+    records = [frozenset(c for c in "abc" if generator.random() < 0.5) for _ in range(300)]
+    published = read(write(tmp_path / "out", [Leaf(300, [project(records, {"a", "b", "c"})], {"z"})], 3, 2))
+    true = sum(frozenset("ac") <= record for record in records)
+    found = estimates(published, ["ac", "az", "abc"])
+    assert (found.low[0], found.expected[0], found.high[0]) == (true, true, true)
+    assert found.high[1] == sum("a" in record for record in records)
+    assert np.all(found.low <= found.high)
+
+
+def test_too_large_a_query_is_refused(running: Path) -> None:
+    published = read(running)
+    with pytest.raises(BadInput, match="up to 62"):
+        from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
+
+        estimates_of_numbers(published, [np.zeros(63, np.int32)])

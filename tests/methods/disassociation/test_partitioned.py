@@ -1,0 +1,66 @@
+"""Partitions: the guarantee holds in each, and this machine and Spark give the same release."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.methods.disassociation.shapes import cohort_of, rules_of
+from tests.oracles import disassociation as oracle
+from tests.spark_fixture import spark_engine
+
+from leeward.engine import Engine, make
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.partitioned import assign_codes
+from leeward.randomness import Randomness
+from leeward.release import write
+from leeward.verify import Source, verify
+
+__all__ = ["spark_engine"]
+
+
+def records(n: int, seed: int) -> list[tuple[str, ...]]:
+    draw = np.random.default_rng(seed)
+    return [
+        tuple(sorted({f"{250 + c}.0" for c in draw.zipf(1.4, size=draw.integers(1, 6)).clip(max=30)}))
+        for _ in range(n)
+    ]
+
+
+@given(st.integers(10, 120), st.integers(2, 6), st.integers(0, 5))
+@settings(max_examples=25)
+def test_the_guarantee_holds_whatever_the_partitioning(n: int, partitions: int, seed: int) -> None:
+    cohort = cohort_of(records(n, seed), "icd9")
+    method = Disassociation(k=4, m=2, policy="hierarchy:1", partitions=partitions)
+    made = method.protect(cohort, randomness=Randomness.of(seed))
+    with tempfile.TemporaryDirectory() as folder:
+        write(made, Path(folder) / "out")
+        found = verify(Path(folder) / "out", Source(cohort.require_events()))
+    assert found.passed, [c for c in found.checks if not c.passed]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 8), st.integers(2, 6))
+def test_every_partition_has_k_records(counts: list[int], partitions: int, k: int) -> None:
+    if sum(counts) < k:
+        return
+    leading = pl.DataFrame({"rank": range(len(counts)), "records": counts})
+    assigned = assign_codes(leading, partitions, rules_of(oracle.Parameters(k, 2, 2 * k), 3))
+    sizes = leading.join(assigned, on="rank").group_by("partition").agg(pl.col("records").sum())["records"]
+    assert sizes.min() >= k
+    assert len(sizes) <= partitions
+
+
+def test_spark_and_this_machine_give_the_same_release(tmp_path: Path, spark_engine: Engine) -> None:
+    cohort = cohort_of(records(600, 1), "icd9")
+    method = Disassociation(k=4, m=2, policy="hierarchy:1", partitions=3)
+    for name, engine in (("local", make("local", threads=2)), ("spark", spark_engine)):
+        write(method.protect(cohort, engine, randomness=Randomness.of(3)), tmp_path / name)
+    for file in ("release.json", "data/nodes.parquet", "data/chunks.parquet"):
+        assert (tmp_path / "local/share" / file).read_bytes() == (
+            tmp_path / "spark/share" / file
+        ).read_bytes()
+    assert verify(tmp_path / "spark", Source(cohort.require_events())).passed

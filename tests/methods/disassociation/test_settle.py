@@ -1,0 +1,95 @@
+"""Records that settle elsewhere: fast equals plain, clusters stay large enough, item chunks shrink."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.methods.disassociation.shapes import data_sets, flat, rules_of
+from tests.oracles import disassociation as oracle
+from tests.oracles import settle as plain
+
+from leeward.methods.disassociation import core
+from leeward.methods.disassociation import settle as kernels
+
+Drawn = tuple[oracle.Records, int, oracle.Parameters]
+
+
+def leaves_of(partition: core.Partition) -> list[list[int]]:
+    bounds = partition.leaf_offsets
+    return [partition.order[a:b].tolist() for a, b in itertools.pairwise(bounds)]
+
+
+@given(data_sets(most=50))
+def test_settle_equals_the_oracle(drawn: Drawn) -> None:
+    rows, n_codes, p = drawn
+    rules, pool = rules_of(p, n_codes, settle=True), core.Pool(2)
+    first = core.horizontal_partition(*flat(rows), rules, pool)
+    after = core.settled(*flat(rows), first, rules, pool)
+    expected = plain.settle(
+        rows,
+        leaves_of(first),
+        p.k,
+        2 * p.max_cluster,
+        p.sensitive,
+        kernels.BLOCK,
+        kernels.ROUNDS,
+        kernels.TRIES,
+    )
+    assert leaves_of(after) == expected
+
+
+@given(data_sets(most=60), st.booleans())
+def test_clusters_keep_k_records_and_every_record_stays(drawn: Drawn, recut: bool) -> None:
+    rows, n_codes, p = drawn
+    rules, pool = rules_of(p, n_codes, settle=True, recut=recut), core.Pool(1)
+    first = core.horizontal_partition(*flat(rows), rules, pool)
+    after = leaves_of(core.settled(*flat(rows), first, rules, pool))
+    assert sorted(r for leaf in after for r in leaf) == list(range(len(rows)))
+    assert min(len(leaf) for leaf in after) >= p.k
+    if not recut:
+        before = plain.item_occurrences(rows, leaves_of(first), p.k, p.sensitive)
+        assert plain.item_occurrences(rows, after, p.k, p.sensitive) <= before
+
+
+def test_recut_sends_a_stranded_record_to_a_cluster_that_keeps_its_code() -> None:
+    """Leaf 0 holds code 0 three times and one record with code 1 only; leaf 1 holds code 1 three times."""
+    rows = [frozenset({0})] * 3 + [frozenset({1})] + [frozenset({1})] * 3
+    p = oracle.Parameters(k=3, m=2, max_cluster=6)
+    rules = rules_of(p, 2, recut=True)
+    start = core.Partition(np.arange(7, dtype=np.int32), np.array([0, 4, 7]))
+    after = core.settled(*flat(rows), start, rules, core.Pool(1))
+    assert leaves_of(after) == [[0, 1, 2], [3, 4, 5, 6]]
+
+
+def test_recut_dissolves_a_cluster_of_k_strangers() -> None:
+    rows = [frozenset({0})] * 3 + [frozenset({1})] * 3 + [frozenset({0}), frozenset({1}), frozenset({0, 1})]
+    p = oracle.Parameters(k=3, m=2, max_cluster=6)
+    start = core.Partition(np.arange(9, dtype=np.int32), np.array([0, 3, 6, 9]))
+    after = leaves_of(core.settled(*flat(rows), start, rules_of(p, 2, recut=True), core.Pool(1)))
+    assert len(after) == 2
+    assert {6} <= set(after[0])
+    assert {7} <= set(after[1])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_change_nothing(threads: int) -> None:
+    draw = np.random.default_rng(5)
+    rows = [
+        frozenset(draw.zipf(1.5, size=draw.integers(1, 6)).clip(max=40).tolist())
+        | frozenset(draw.integers(0, 3, 1).tolist())
+        for _ in range(3000)
+    ]
+    p = oracle.Parameters(3, 2, 12, {c: c // 5 for c in range(41)})
+    rules = rules_of(p, 41, settle=True, recut=True)
+
+    def run(threads: int) -> list[list[int]]:
+        pool = core.Pool(threads)
+        return leaves_of(
+            core.settled(*flat(rows), core.horizontal_partition(*flat(rows), rules, pool), rules, pool)
+        )
+
+    assert run(threads) == run(1)

@@ -1,0 +1,480 @@
+"""From a cohort to a verified release: contract, diversity, policies, partitions, errors, and planted violations."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.oracles import trajectories as oracle
+
+from leeward.cohort.cohort import Cohort
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.trajectories import Trajectories
+from leeward.runs import protect as workflow
+from leeward.verify import Source, verify
+
+HIERARCHY = """\
+node,parent
+Any,
+C1,Any
+C2,Any
+S1,C1
+S2,C1
+S3,C2
+a,S1
+b,S1
+c,S2
+d,S3
+e,S3
+f,S3
+g,C2
+"""
+
+
+@pytest.fixture(scope="module")
+def hierarchy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hierarchy") / "codes.csv"
+    path.write_text(HIERARCHY)
+    return str(path)
+
+
+def cohort(n=160, seed=1, extra=()):
+    rng = np.random.Generator(np.random.Philox(seed))
+    rows = []
+    for patient in range(n):
+        start = int(rng.integers(1, 80))
+        for _ in range(1 + min(int(rng.exponential(3)), 7)):
+            code = "abcdefg"[min(int(rng.exponential(2)), 6)]
+            rows.append((patient, code, start + float(rng.integers(0, 5)) + 0.5))
+    rows += extra
+    patient, code, age = zip(*rows, strict=True)
+    events = pl.DataFrame(
+        {
+            "patient": patient,
+            "code": pl.Series(code, dtype=pl.Enum(sorted(set(code)))),
+            "age": pl.Series(age, dtype=pl.Float64),
+            "row": np.arange(1, len(rows) + 1, dtype=np.uint32),
+        }
+    )
+    people = sorted(set(patient))
+    patients = pl.DataFrame(
+        {"patient": people, "sex": [p % 3 for p in people], "dna": [f"GC{p % 7}A" for p in people]}
+    )
+    return Cohort(events, patients, name="made up")
+
+
+def released(tmp_path, source, **parameters):
+    return workflow.protect(source, Trajectories(**parameters), tmp_path / "out", seed=1, threads=2)
+
+
+def test_contract_of_the_files(tmp_path, hierarchy):
+    result = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, payload=("dna",))
+    data = result.release.share / "data"
+    assert sorted(p.name for p in data.iterdir()) == [
+        "age_hierarchy.csv", "code_hierarchy.csv", "records.parquet", "trajectories.parquet",
+    ]  # fmt: skip
+    pairs = pl.read_parquet(data / "trajectories.parquet")
+    assert pairs.schema == {"record": pl.Int64, "position": pl.Int64, "code": pl.String, "age": pl.String}
+    assert pl.read_parquet(data / "records.parquet").columns == ["record", "dna"]
+    with (data / "code_hierarchy.csv").open(newline="") as file:
+        assert list(csv.reader(file))[:3] == [["node", "parent"], ["Any", ""], ["C1", "Any"]]
+    assert result.verification.passed and result.verification["owners"].figures["matched"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"joining": "thesis"},
+        {"joining": "size", "weights": (0.8, 0.2)},
+        {"ages": "1-128"},
+        {"ages": "hipaa"},
+        {"improve": True, "improve_rounds": 2},
+        {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2},
+        {
+            "payload": ("sex",),
+            "sensitive_column": "sex",
+            "diversity": 2,
+            "improve": True,
+            "improve_rounds": 2,
+        },
+        {"sensitive": ("a",), "diversity": 2, "improve": True, "partition": 60},
+        {"sensitive": ("a",), "diversity": 2},
+        {"policy": "hierarchy:1", "widest_age": 8},
+        {"partition": 40},
+    ],
+    ids=lambda p: "-".join(p),
+)
+def test_every_release_is_verified_against_its_source(tmp_path, hierarchy, parameters):
+    result = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, **parameters)
+    assert result.verification.passed
+    assert result.measures["loss"]["total"] == pytest.approx(result.measures["method"]["total"])
+    assert "At a glance" in result.report.read_text()
+
+
+def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
+    heard = []
+    method = Trajectories(k=4, hierarchy=hierarchy, improve=True, improve_rounds=2)
+    for name, tell in (("watched", heard.append), ("alone", None)):
+        workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1, tell=tell)
+    line = re.compile(r"Improving .+ 0 of 2 rounds, at most \d+ s left, loss \d\.\d{4}")
+    assert any(line.fullmatch(each) for each in heard)
+    watched, alone = (
+        pl.read_parquet(tmp_path / name / "share" / "data" / "trajectories.parquet")
+        for name in ("watched", "alone")
+    )
+    assert watched.equals(alone)
+
+
+def test_diverse_groups_are_improved_and_stay_diverse(tmp_path, hierarchy):
+    wanted = {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2}
+    total = []
+    for improve in (False, True):
+        method = Trajectories(k=4, hierarchy=hierarchy, improve=improve, **wanted)
+        result = workflow.protect(cohort(), method, tmp_path / str(improve), seed=1, threads=2)
+        assert result.verification.passed
+        total.append(result.measures["loss"]["total"])
+        data = result.release.share / "data"
+        pairs = pl.read_parquet(data / "trajectories.parquet").group_by("record", maintain_order=True)
+        shown = pairs.agg(pl.concat_str("code", "age", separator="@").str.join(" ").alias("shown"))
+        people = pl.read_parquet(data / "records.parquet").join(shown, on="record", how="left")
+        sizes = people.group_by("shown").agg(
+            pl.len().alias("size"), pl.col("sex").value_counts().struct.field("count").max().alias("most")
+        )
+        assert (sizes["size"] >= 4).all() and (2 * sizes["most"] <= sizes["size"]).all()
+    assert total[1] < total[0]
+
+
+def test_the_custodian_is_told_when_the_clock_cut_the_search_short(tmp_path, hierarchy):
+    short = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, improve=True, improve_seconds=1e-9)
+    assert short.measures["method"]["search"]["cut_short"] == 1
+    told = [each["message"] for each in short.measures["notices"] if each["kind"] == "method"]
+    assert any("cut short by `improve_seconds`" in message for message in told)
+    long = workflow.protect(
+        cohort(), Trajectories(k=4, hierarchy=hierarchy, improve=True), tmp_path / "long", seed=1, threads=2
+    )
+    assert long.measures["method"]["search"]["cut_short"] == 0
+    assert not any("cut short" in each["message"] for each in long.measures["notices"])
+
+
+def test_sensitive_codes_are_never_published_alone(tmp_path, hierarchy):
+    result = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, sensitive=("a",), diversity=2)
+    published = set(result.release.table("trajectories.parquet").collect()["code"])
+    assert "a" not in published and published <= {
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "S1",
+        "S2",
+        "S3",
+        "C1",
+        "C2",
+        "Any",
+    }
+
+
+def test_too_frequent_a_sensitive_value(tmp_path, hierarchy):
+    source = cohort()
+    patients = source.patients.with_columns(sex=pl.when(pl.col("patient") < 100).then(1).otherwise(2))
+    source = dataclasses.replace(source, patients=patients)
+    with pytest.raises(GuaranteeUnreachable, match="more than 1 in 2"):
+        released(
+            tmp_path, source, k=4, hierarchy=hierarchy, payload=("sex",), sensitive_column="sex", diversity=2
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_policy_keeps_generalizations_inside_constraints(tmp_path, hierarchy):
+    result = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, policy="hierarchy:1", widest_age=4)
+    pairs = result.release.table("trajectories.parquet").collect()
+    assert set(pairs["code"]) <= {"a", "b", "c", "d", "e", "f", "g", "S1", "S2", "S3"}
+    spans = [age.split("-") for age in set(pairs["age"])]
+    assert max(int(span[-1]) - int(span[0]) for span in spans) <= 3
+
+
+def test_losses_are_those_of_the_definition(tmp_path, hierarchy):
+    """ILM and ALM by each member's own pairs (the oracle's maps) equal the closed form that is reported."""
+    source = cohort(60)
+    result = released(tmp_path, source, k=3, hierarchy=hierarchy, joining="size", ages="0-127")
+    lens = source.trajectories()
+    records = [tuple((code, str(age)) for code, age in lens.record(r)) for r in range(len(lens))]
+    rows = [line.split(",") for line in HIERARCHY.splitlines()[1:]]
+    icd = oracle.Tree([(node, parent or None) for node, parent in rows])
+    ages = oracle.full_binary(0, 127)
+    clusters = oracle.mdav(records, 3, icd, ages, joining="size")
+    ilm, alm = oracle.losses(records, clusters, icd, ages)
+    assert result.measures["loss"]["ilm"] == pytest.approx(float(ilm))
+    assert result.measures["loss"]["alm"] == pytest.approx(float(alm))
+    published = [rep for members, rep in clusters for _ in members]
+    expected, queries = oracle.average_relative_error(records, published, icd, ages, -(-len(records) // 20))
+    again = workflow.measure(result.path, source, [{"avgre": {"min_support": 0.05}}])["avgre"]
+    assert again["queries"] == queries and again["avgre"] == pytest.approx(float(expected))
+
+
+def test_same_seed_same_bytes_whatever_the_threads(tmp_path, hierarchy):
+    shares = []
+    for threads in (1, 3):
+        out = tmp_path / str(threads)
+        workflow.protect(cohort(), Trajectories(k=3, hierarchy=hierarchy), out, seed=7, threads=threads)
+        shares.append({p.name: p.read_bytes() for p in (out / "share" / "data").iterdir()})
+    assert shares[0] == shares[1]
+
+
+ODD = ((900, "a", -0.4), (900, "b", 300.0), (901, "b", None))
+
+
+def test_odd_ages_are_refused_by_row(tmp_path, hierarchy):
+    source = cohort(40, extra=ODD)
+    n = source.events.height
+    with pytest.raises(BadInput) as problem:
+        released(tmp_path, source, k=3, hierarchy=hierarchy)
+    assert "1 rows without a readable age" in str(problem.value)
+    assert f"before birth (rows {n - 2})" in str(problem.value) and f"0–127 years (rows {n - 1})" in str(
+        problem.value
+    )
+
+
+def test_odd_ages_can_be_left_out_and_are_told(tmp_path, hierarchy):
+    result = released(tmp_path, cohort(40, extra=ODD), k=3, hierarchy=hierarchy, odd_ages="leave out")
+    assert result.release.records == 40 and result.verification.passed
+    told = " ".join(notice["message"] for notice in result.measures["notices"])
+    assert "rows without a readable age" in told and "2 patients have no event with a usable age" in told
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"k": 1}, "`k` must be at least 2; got 1."),
+        ({"k": 3, "weights": (0.5, 0.6)}, "sum to 1"),
+        ({"k": 3, "weights": (-0.5, 1.5)}, "at least 0"),
+        ({"k": 3, "diversity": 2}, "goes with"),
+        ({"k": 3, "sensitive_column": "sex", "diversity": 2}, "one of the `payload`"),
+        ({"k": 3, "partition": 5}, "at least 4k"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(BadInput, match=message):
+        Trajectories(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node,parent\nAny,\na,Any\n", "are not in this hierarchy"),
+        ("node,parent\nAny,\nx,y\ny,x\n", "its own ancestor"),
+        ("node,parent\nAny,\nOther,\na,Any\n", "2 roots"),
+    ],
+)
+def test_bad_hierarchies(tmp_path, text, message):
+    file = tmp_path / "codes.csv"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=message):
+        released(tmp_path, cohort(30), k=3, hierarchy=str(file))
+    assert not (tmp_path / "out").exists()
+
+
+def test_fewer_than_k_patients(tmp_path, hierarchy):
+    with pytest.raises(BadInput, match="fewer than k = 50"):
+        released(tmp_path, cohort(20), k=50, hierarchy=hierarchy, partition=0)
+
+
+def test_no_ages(tmp_path, hierarchy):
+    source = cohort(20)
+    with pytest.raises(BadInput, match="need the age"):
+        released(
+            tmp_path, dataclasses.replace(source, events=source.events.drop("age")), k=3, hierarchy=hierarchy
+        )
+
+
+# -- the verifier, by breaking releases ----
+
+
+@pytest.fixture
+def out(tmp_path, hierarchy):
+    source = cohort()
+    result = workflow.protect(
+        source, Trajectories(k=4, hierarchy=hierarchy, payload=("dna",)), tmp_path / "out", seed=1, threads=1
+    )
+    return result.path, Source(source.events, source.patients)
+
+
+def rewritten(path: Path, name: str, change) -> None:
+    """Change a data file and make the manifest agree, so that only the content is wrong."""
+    import hashlib
+
+    file = path / "share" / "data" / name
+    if name.endswith(".csv"):
+        file.write_text(change(file.read_text()))
+        rows = len(file.read_text().splitlines()) - 1
+    else:
+        table = change(pl.read_parquet(file))
+        table.write_parquet(file)
+        rows = table.height
+    manifest = json.loads((path / "share" / "release.json").read_text())
+    for entry in manifest["files"]:
+        if entry["path"].endswith(name):
+            entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+            entry["rows"] = rows
+    (path / "share" / "release.json").write_text(json.dumps(manifest))
+
+
+def failed(path, source=None):
+    return {check.name for check in verify(path, source).checks if not check.passed}
+
+
+def test_untouched_release_passes(out):
+    assert failed(*out) == set()
+
+
+def test_a_unique_trajectory_is_caught(out):
+    path, _ = out
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.filter(pl.int_range(pl.len()) != 0).with_columns(
+            position=pl.int_range(pl.len()).over("record")
+        ),
+    )
+    assert "k_anonymous" in failed(path)
+
+
+def test_a_generalized_code_made_exact_again_is_caught(out):
+    path, _ = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    inner = table.with_row_index().filter(pl.col("code").str.len_chars() > 1)["index"][0]
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            code=pl.when(pl.int_range(pl.len()) == inner).then(pl.lit("a")).otherwise("code")
+        ),
+    )
+    assert "k_anonymous" in failed(path)
+
+
+def test_a_value_that_is_no_node_is_caught(out):
+    path, _ = out
+    rewritten(
+        path, "trajectories.parquet", lambda t: t.with_columns(code=pl.col("code").replace("Any", "Nowhere"))
+    )
+    assert failed(path) == {"values_are_nodes"}
+
+
+def test_falling_ages_are_caught(out):
+    path, _ = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"), pl.len())
+    long = kinds.filter(pl.col("len") > 1).sort("all", "record")
+    chosen = kinds.filter(pl.col("all") == long["all"][0])["record"].to_list()
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            age=pl.when(pl.col("record").is_in(chosen))
+            .then(pl.when(pl.col("position") == 0).then(pl.lit("90")).otherwise(pl.lit("3")))
+            .otherwise("age")
+        ),
+    )
+    assert failed(path) == {"ages_in_order"}
+
+
+def test_another_hierarchy_is_caught(out):
+    path, _ = out
+    rewritten(path, "code_hierarchy.csv", lambda text: text.replace('"S1","C1"', '"S1",""'))
+    assert failed(path) == {"layout"}
+
+
+def test_a_group_that_generalizes_nobody_is_caught(out):
+    """All records of one group say something that none of their patients has: k holds, truth does not."""
+    path, source = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"))
+    chosen = kinds.filter(pl.col("all") == kinds.sort("all")["all"][0])["record"].to_list()
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            age=pl.when(pl.col("record").is_in(chosen)).then(pl.lit("127")).otherwise("age")
+        ),
+    )
+    assert failed(path) == set() and failed(path, source) == {"owners"}
+
+
+def test_one_record_too_many_for_its_owners_is_caught(out):
+    """A record is given another group's trajectory: nothing but the count of owners tells."""
+    path, source = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    longest = table.group_by("record").len().sort("len", "record")["record"][-1]
+    everybody = table.filter(pl.col("record") == longest)
+    broken = pl.concat([everybody.with_columns(record=pl.lit(r, pl.Int64)) for r in range(160)])
+    rewritten(path, "trajectories.parquet", lambda t: broken)
+    assert failed(path, source) == {"owners"}
+
+
+def test_swapped_payload_is_caught(out):
+    path, source = out
+    rewritten(path, "records.parquet", lambda t: t.with_columns(dna=pl.lit("GC0A")))
+    assert "source_payload" in failed(path, source)
+
+
+def test_missing_record_is_caught(out):
+    path, _ = out
+    rewritten(path, "records.parquet", lambda t: t.head(159))
+    assert "layout" in failed(path)
+
+
+def with_rare_codes():
+    """250.00 and 401.9 for all; 250.01 of two patients, 250.02 of one other, 780.6 of one."""
+    rows = [(p, code, 40.0 + p % 3) for p in range(40) for code in ("250.00", "401.9")]
+    rows += [(0, "250.01", 50.0), (1, "250.01", 50.0), (2, "250.02", 50.0), (3, "780.6", 60.0)]
+    patient, code, age = zip(*rows, strict=True)
+    kind = pl.Enum(sorted(set(code)))
+    events = pl.DataFrame({"patient": patient, "code": pl.Series(code, dtype=kind), "age": age})
+    return Cohort(events.with_row_index("row", 1), name="made up", vocabulary="icd9")
+
+
+def listed(path):
+    with (path / "share" / "data" / "code_hierarchy.csv").open(newline="") as file:
+        return {row["node"] for row in csv.DictReader(file)}
+
+
+def test_hierarchy_made_of_the_datas_codes_lists_only_those_that_k_patients_have(tmp_path):
+    result = released(tmp_path, with_rare_codes(), k=3)
+    names = listed(tmp_path / "out")
+    assert {"250.00", "401.9"} <= names and not {"250.01", "250.02", "780.6"} & names
+    assert result.verification.passed and result.verification["hierarchy_lists_common_codes"].passed
+    assert result.measures["loss"]["total"] == pytest.approx(result.measures["method"]["total"])
+
+
+def test_node_above_rare_codes_is_listed_where_k_patients_are_below_it(tmp_path):
+    source = with_rare_codes()
+    events = source.require_events().filter(pl.col("code").cast(pl.String) != "250.00")
+    released(tmp_path, dataclasses.replace(source, events=events), k=3)
+    names = listed(tmp_path / "out")
+    assert "250.0" in names and not {"250.01", "250.02"} & names
+
+
+def test_stated_list_of_codes_is_published_whole(tmp_path):
+    codes = ("250.00", "250.01", "250.02", "401.9", "780.6", "786.05")
+    result = released(tmp_path, with_rare_codes(), k=3, codes=codes)
+    assert set(codes) <= listed(tmp_path / "out") and result.verification.passed
+
+
+def test_rare_code_in_the_hierarchy_is_caught(tmp_path):
+    released(tmp_path, with_rare_codes(), k=3)
+    rewritten(tmp_path / "out", "code_hierarchy.csv", lambda text: text + '"250.01","250.0"\n')
+    outcome = verify(tmp_path / "out", Source(with_rare_codes().require_events()))
+    assert not outcome["hierarchy_lists_common_codes"].passed
+
+
+def test_diversity_of_codes_needs_a_stated_list(tmp_path):
+    with pytest.raises(BadInput, match="must be stated"):
+        released(tmp_path, with_rare_codes(), k=3, sensitive=("401.9",), diversity=2)

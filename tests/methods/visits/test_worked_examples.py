@@ -1,0 +1,158 @@
+"""The test and the counterexample of ALGORITHMS §5.2, for the plain oracle and for the method alike."""
+
+from __future__ import annotations
+
+import pytest
+from tests.methods.visits.frames import EXAMPLE, cohort, expected, named, released, sets_of
+from tests.oracles import visits as oracle
+
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.visits import Visits
+from leeward.randomness import Randomness
+
+CLAVICLE, PRESSURE = "810.00|810.01", "401.01|401.02"
+
+
+def category(code: str) -> str:
+    return code.partition(".")[0]
+
+
+def protect(records, **parameters):
+    return Visits(**parameters).protect(cohort(records), randomness=Randomness.of(1))
+
+
+AFTER_MERGING = {
+    2: {
+        "A": [["401.01"], ["427.31"]],
+        "B": [["401.01", "427.31"]],
+        "C": [["401.02"]],
+        "D": [["427.31", CLAVICLE]],
+        "E": [["401.02"], [CLAVICLE]],
+        "F": [],
+    },
+    3: {
+        "A": [[PRESSURE], ["427.31"]],
+        "B": [[PRESSURE, "427.31"]],
+        "C": [[PRESSURE]],
+        "D": [["427.31"]],
+        "E": [[PRESSURE]],
+        "F": [],
+    },
+}
+COUNTS = {2: (9, 5), 3: (7, 3)}
+AFTER_G3 = {
+    2: {
+        "A": [["427.31"]],
+        "B": [["427.31"]],
+        "C": [["401.02"]],
+        "D": [[CLAVICLE]],
+        "E": [["401.02"], [CLAVICLE]],
+        "F": [],
+    },
+    3: {
+        "A": [[PRESSURE], ["427.31"]],
+        "B": [["427.31"]],
+        "C": [[PRESSURE]],
+        "D": [["427.31"]],
+        "E": [[PRESSURE]],
+        "F": [],
+    },
+}
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_bin_merging_of_the_example(k: int) -> None:
+    data = sets_of(EXAMPLE)
+    merged = oracle.mapped(data, k, oracle.merged(data, k, category))
+    assert expected(merged) == AFTER_MERGING[k]
+    assert released(protect(EXAMPLE, k=k, level="code")) == AFTER_MERGING[k]
+    assert (oracle.diagnosis_count(data), oracle.code_count(data)) == (11, 7)
+    assert (oracle.diagnosis_count(merged), oracle.code_count(merged)) == COUNTS[k]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_visits_of_the_example_after_enforcement(k: int) -> None:
+    data = sets_of(EXAMPLE)
+    merged = oracle.mapped(data, k, oracle.merged(data, k, category))
+    assert expected(oracle.enforced(merged, k)) == AFTER_G3[k]
+    assert released(protect(EXAMPLE, k=k)) == AFTER_G3[k]
+
+
+def test_only_one_visit_fails_containment_at_k_2() -> None:
+    data = sets_of(EXAMPLE)
+    merged = oracle.mapped(data, 2, oracle.merged(data, 2, category))
+    assert oracle.violating(merged, 2, oracle.containers) == {frozenset({"427.31", CLAVICLE})}
+
+
+COUNTEREXAMPLE = {"A": [["x", "y"]], "B": [["x"]], "C": [["y"]]}
+
+
+def test_frequent_codes_imply_neither_containment_nor_visits() -> None:
+    """k = 2: both codes are held by two patients, the pair by one: the paper's procedure alone releases it."""
+    data = sets_of(COUNTEREXAMPLE)
+    assert [oracle.frequency(data, frozenset(code)) for code in "xy"] == [2, 2]
+    pair = frozenset("xy")
+    assert (oracle.holders(data, pair), oracle.containers(data, pair)) == (1, 1)
+    assert released(protect(COUNTEREXAMPLE, k=2, level="code", policy="none"))["A"] == [["x", "y"]]
+    after = released(protect(COUNTEREXAMPLE, k=2, policy="none"))
+    assert oracle.violating(sets_of(after), 2) == set()
+
+
+def test_rescue_saves_a_rare_code_among_frequent_siblings() -> None:
+    records = {
+        "A": [["401.0"]],
+        "B": [["401.0"]],
+        "C": [["401.9"], ["401.1"]],
+        "D": [["401.9"]],
+        "E": [["401.9"]],
+    }
+    assert released(protect(records, k=2, level="code"))["C"] == [["401.9"]]
+    assert released(protect(records, k=2, level="code", rescue=True))["C"] == [["401.0|401.1"], ["401.9"]]
+
+
+def test_merged_visits_are_one_set_a_patient() -> None:
+    anonymized = protect(EXAMPLE, k=2, merge_visits=True)
+    assert named(anonymized.tables, "visits.parquet")["visit"].unique().to_list() == [0]
+
+
+def test_containment_needs_merged_visits() -> None:
+    with pytest.raises(BadInput, match=r"`level: containment` protects nobody .* Add `merge_visits: true`"):
+        Visits(k=2, level="containment")
+
+
+def test_k_above_the_number_of_patients_is_unreachable() -> None:
+    with pytest.raises(GuaranteeUnreachable, match="`k` is 7 and the cohort has 6 patients"):
+        protect(EXAMPLE, k=7)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"k": 1}, "`k` must be at least 2; got 1."),
+        ({"k": 2, "level": "day"}, "`level` must be one of code, containment, visit; got day."),
+        ({"k": 2, "key": "best"}, "`key` must be one of absolute, relative; got best."),
+        (
+            {"k": 2, "enforce": "generalize", "level": "code"},
+            "`enforce: generalize` is for `level: visit` only",
+        ),
+        ({"k": 2, "climb_to": 0}, "`climb_to` must be at least 1; got 0."),
+        ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
+    ],
+)
+def test_bad_parameters(wrong, message: str) -> None:
+    with pytest.raises(BadInput) as found:
+        Visits(**wrong)
+    assert message in str(found.value)
+
+
+def test_a_cohort_without_visits_says_what_to_do() -> None:
+    plain = cohort(EXAMPLE)
+    without = type(plain)(events=plain.require_events().drop("visit"), name="flat.csv", vocabulary="icd9")
+    with pytest.raises(BadInput, match=r"flat.csv: no visit column and no dates.*`merge_visits`"):
+        Visits(k=2).protect(without)
+    assert len(released(Visits(k=2, merge_visits=True).protect(without))) == len(EXAMPLE)
+
+
+def test_a_population_beside_the_cohort_is_refused() -> None:
+    with pytest.raises(BadInput, match="give it as the source"):
+        Visits(k=2).protect(cohort(EXAMPLE), population=cohort(EXAMPLE))

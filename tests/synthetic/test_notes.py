@@ -1,0 +1,199 @@
+"""Synthetic notes: exact spans, the same notes for the same seed, nothing shared between training and held out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+import polars as pl
+import pytest
+from tests.notes.small_lexicon import SMALL
+
+from leeward.errors import BadInput
+from leeward.notes import categories
+from leeward.notes.corpora import read
+from leeward.notes.lexicon import Lexicon
+from leeward.notes.lexicon.concepts import concept
+from leeward.randomness import Randomness
+from leeward.synthetic.notes import (
+    NotePlan,
+    Split,
+    SyntheticNote,
+    held_out,
+    sealed,
+    synthetic_notes,
+    training,
+    write_notes,
+)
+from leeward.synthetic.notes.dice import Dice
+from leeward.synthetic.notes.draft import Draft, mistype
+from leeward.synthetic.notes.ordinary import EPONYMS, ORDINARY
+from leeward.synthetic.notes.people import pool
+from leeward.synthetic.notes.terms import Terms
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def notes(split: Split, number: int = 150, seed: int = 3) -> list[SyntheticNote]:
+    return list(synthetic_notes(NotePlan(number // 2, number, split, seed), SMALL))
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_span_is_where_it_says(split: Split) -> None:
+    names = {name.lower() for name in (*pool(split).male, *pool(split).female, *pool(split).last)}
+    known = {"EID": categories.EID, "QID": categories.QID, "HMI": categories.HMI}
+    for note in notes(split):
+        text, end = note.annotated.text, 0
+        for span in note.annotated.spans:
+            assert end <= span.start < span.end <= len(text)
+            end = span.end
+            words = text[span.start : span.end]
+            assert words == words.strip()
+            assert span.category in known[span.kind]
+            assert (span.concept in SMALL) == (span.kind == "HMI")
+            assert span.asserted == (span.source == "gold")
+            if span.category == "name":
+                assert any(name in words.lower() for name in names)
+            if span.category == "email":
+                assert "@" in words
+            # A span holds the whole word: what follows and goes before is no letter and no digit, but in "54F".
+            if span.category not in ("age", "sex"):
+                assert not text[span.end : span.end + 1].isalnum()
+                assert not text[max(0, span.start - 1) : span.start].isalnum()
+
+
+def test_spelled_terms_are_the_lexicon_s() -> None:
+    exact = 0
+    for note in notes("training"):
+        for span in note.annotated.spans:
+            if span.kind == "HMI":
+                found = SMALL.find(note.annotated.text[span.start : span.end])
+                exact += found is not None and found.id == span.concept
+                assert found is None or found.id == span.concept
+    total = sum(span.kind == "HMI" for note in notes("training") for span in note.annotated.spans)
+    assert 0.93 < exact / total < 1.0  # slips of the typist are few, but there are some
+
+
+def test_every_category_and_every_context_is_written() -> None:
+    for split in SPLITS[:2]:  # the sealed kinds are few
+        spans = [span for note in notes(split, 600) for span in note.annotated.spans]
+        written = {f"{span.kind}:{span.category}" for span in spans}
+        wanted = {f"EID:{name}" for name in categories.EID} - {"EID:biometric", "EID:photo"}
+        wanted |= {f"QID:{name}" for name in categories.QID} | {f"HMI:{name}" for name in categories.HMI}
+        assert written == wanted
+        assert {span.source for span in spans} == {
+            "gold",
+            "gold:negated",
+            "gold:uncertain",
+            "gold:family",
+            "gold:historical",
+        }
+
+
+def test_the_same_seed_gives_the_same_notes() -> None:
+    assert notes("training") == notes("training")
+    assert notes("training", seed=4) != notes("training")
+    # A patient's notes do not depend on how many others there are.
+    assert notes("training", 40)[:20] == list(synthetic_notes(NotePlan(200, 400, "training", 3), SMALL))[:20]
+
+
+def test_training_and_held_out_share_no_line_no_name_no_place() -> None:
+    lines = [
+        {line for bank in module.BANKS.values() for line in bank.strip().split("\n")}
+        for module in (training, held_out, sealed)
+    ]
+    assert not lines[0] & lines[1] and not (lines[0] | lines[1]) & lines[2]
+    assert len(lines[0]) > 200 and len(lines[1]) > 130
+    ours, theirs = pool("training"), pool("held-out")
+    assert not {*ours.male, *ours.female, *ours.last} & {*theirs.male, *theirs.female, *theirs.last}
+    for field in ("last", "cities", "streets", "facilities", "employers"):
+        first, second = set(getattr(ours, field)), set(getattr(theirs, field))
+        assert not first & second, field
+        assert min(len(first), len(second)) > 20
+    headings = [
+        {heading for steps in module.KINDS.values() for step in steps for heading in step[1]}
+        for module in (training, held_out)
+    ]
+    assert not headings[0] & headings[1]
+    own_kinds = set(held_out.KINDS) - set(training.KINDS)
+    assert not set(sealed.KINDS) & {*training.KINDS, *held_out.KINDS}
+    assert own_kinds == {"consult letter", "emergency note", "radiology report", "telephone note"}
+
+
+def test_words_that_name_nobody_are_no_health_terms() -> None:
+    lexicon = Lexicon("rate", (*SMALL.concepts, concept("T9", "test", ["rate"])))
+    assert "Rate" in ORDINARY
+    left = Terms.of(lexicon).without(ORDINARY)
+    assert "Rate" not in left and len(left) == len(ORDINARY) - 1
+    assert not {*ORDINARY, *EPONYMS} & {*pool("training").male, *pool("training").female}
+
+
+def test_patients_keep_their_identity_over_notes() -> None:
+    per_patient: dict[str, Counter[str]] = {}
+    for note in synthetic_notes(NotePlan(20, 200, "training", 5), SMALL):
+        for span in note.annotated.spans:
+            if span.category == "record_number":
+                words = note.annotated.text[span.start : span.end]
+                per_patient.setdefault(note.patient, Counter())[words] += 1
+    assert len(per_patient) > 15
+    assert all(len(numbers) == 1 for numbers in per_patient.values())
+
+
+def test_files_hold_notes_and_gold(tmp_path: Path) -> None:
+    out, gold = tmp_path / "notes.parquet", tmp_path / "gold.jsonl"
+    assert write_notes(out, NotePlan(7, 31, seed=1), spans=gold, lexicon=SMALL) == 31
+    frame = pl.read_parquet(out)
+    assert frame.columns == ["note", "patient", "date", "text"]
+    assert frame["patient"].n_unique() == 7
+    read_back = read(gold)
+    assert [note.text for note in read_back] == frame["text"].to_list()
+    assert [note.name for note in read_back] == frame["note"].to_list()
+    made = [note.annotated for note in synthetic_notes(NotePlan(7, 31, seed=1), SMALL)]
+    assert read_back == made
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "notes.parquet"]
+    with pytest.raises(BadInput, match="exists already"):
+        write_notes(out, NotePlan(1), lexicon=SMALL)
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
+    def fail(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_notes(tmp_path / "a.parquet", NotePlan(2100, 2100, seed=1), lexicon=SMALL, progress=fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("patients", "count"), [(0, None), (1, 0)])
+def test_plans_are_checked(patients: int, count: int | None) -> None:
+    with pytest.raises(BadInput, match="must be at least 1"):
+        NotePlan(patients, count)
+
+
+def test_a_lexicon_without_drugs_cannot_write() -> None:
+    without = Lexicon("none", tuple(c for c in SMALL.concepts if c.kind != "drug"))
+    with pytest.raises(BadInput, match="no drug to write notes with"):
+        next(synthetic_notes(NotePlan(1), without))
+
+
+def test_slips_keep_the_first_letter_and_the_blanks() -> None:
+    dice = Dice(Randomness.of(1).stream("slips"))
+    slipped = [mistype("sore throat", dice) for _ in range(200)]
+    assert all(word.startswith("s") and word.count(" ") == 1 for word in slipped)
+    assert len(set(slipped)) > 20
+    assert mistype("AB 12", dice) == "AB 12"
+
+
+def test_a_draft_marks_what_it_writes() -> None:
+    draft = Draft(Dice(Randomness.of(1).stream("draft")), 0.0, False)
+    draft.put("Mr. ")
+    draft.mark("Brown", "EID", "name")
+    draft.put(" denies ")
+    draft.mark("fever", "HMI", "symptom", "S1", "negated")
+    note = draft.note("one", "visit note")
+    assert note.text == "Mr. Brown denies fever"
+    assert [(note.text[s.start : s.end], s.asserted, s.source) for s in note.spans] == [
+        ("Brown", True, "gold"),
+        ("fever", False, "gold:negated"),
+    ]
