@@ -8,6 +8,10 @@ from leeward.cli.main import LazyGroup
 
 KINDS = {
     "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
+    "claims": (
+        "leeward.cli.synth:claims",
+        "Inpatient claims: ten ordered diagnoses, chronic codes, rare tail.",
+    ),
     "visits": (
         "leeward.cli.visits:synth",
         "Visits of a population, nested cohorts, SNPs with planted effects.",
@@ -71,3 +75,36 @@ def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None,
             progress=lambda done: say(f"{done:,} of {patients:,} patients"),
         )
     click.echo(f"{out}: {patients:,} patients, {rows:,} rows")
+
+
+@click.command()
+@click.option(
+    "--patients", type=click.IntRange(min=1), required=True, metavar="N", help="Number of patients."
+)
+@click.option("-o", "--out", required=True, metavar="FILE", help="A .parquet, .csv or .csv.gz file.")
+@click.option("--codes", "distinct", type=int, help="Number of distinct codes [default: 6700].")
+@click.option("--seed", type=int, metavar="N", help="The same seed gives the same file.")
+def claims(patients: int, out: str, distinct: int | None, seed: int | None) -> None:
+    """Write inpatient claims in wide form: patient, claim, date, age, sex, diag_1 to diag_10.
+
+    \b
+    Example:
+      leeward synth claims --patients 50000 --seed 1 -o claims.parquet
+    """
+    from pathlib import Path
+
+    from leeward.errors import BadInput
+    from leeward.runs.protect import watched
+    from leeward.synthetic.claims import CODES, write_claims
+
+    if Path(out).exists():
+        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    with watched(None) as say:
+        rows = write_claims(
+            out,
+            patients,
+            distinct or CODES,
+            seed,
+            progress=lambda done: say(f"{done:,} of {patients:,} patients"),
+        )
+    click.echo(f"{out}: {patients:,} patients, {rows:,} claims")

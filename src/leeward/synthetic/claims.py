@@ -1,0 +1,219 @@
+"""Synthetic inpatient claims: long visits, ordered diagnoses, chronic codes that recur, a long tail of rare codes.
+
+The shape is that of public inpatient claim files: 1.8 claims a patient, up to ten ordered diagnoses a claim (most
+claims fill eight or more), about 14 distinct codes a patient, thousands of distinct codes of which most are rare. A
+patient has one to four syndromes; a syndrome prefers the codes of two chapters of ICD-9-CM, so that comorbidity
+follows chapters. Chronic codes of a patient's claim tend to come back in the later ones; the first diagnosis of a
+claim is always a new draw. Parameters come from published counts of such files and were not fitted to any release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.synthetic.codes import MAX_CODES, code_catalogue, code_weights
+from leeward.vocabulary.icd9cm import ICD9CM
+
+CODES = 6_700
+"""Codes of the catalogue; about 5,800 of them occur in 58,000 patients."""
+DIAGNOSES = 10
+"""Diagnosis columns of a claim."""
+
+CLAIMS = (0.62, 0.19, 0.09, 0.045, 0.025, 0.015, 0.01, 0.005)
+"""Share of patients with 1, 2, … claims; mean 1.83."""
+
+FILLED = (0.0, 0.01, 0.02, 0.03, 0.045, 0.06, 0.075, 0.09, 0.27, 0.40)
+"""Share of claims with 1, 2, … ten diagnoses; mean 8.5."""
+
+SYNDROMES = 60
+SYNDROMES_HELD = (0.3, 0.4, 0.2, 0.1)
+"""Share of patients with one, two, three and four syndromes."""
+
+PREFERENCE = 6.0
+"""How much more often a syndrome draws a code of its own chapters than the code's frequency alone says."""
+
+SYNDROME_SHARE = 0.75
+"""Share of a claim's codes that come from the patient's syndromes; the others come from anywhere."""
+
+CHRONIC_SHARE, RECURS = 0.35, 0.12
+"""Share of codes that are chronic, and the chance that such a code of an earlier claim comes back in a later one."""
+
+BLOCK_PATIENTS = 10_000
+"""Patients that are drawn from one stream; part of the format, since the same seed gives the same file."""
+
+TRIED = 3
+"""Codes drawn for each diagnosis that is wanted; those that the claim has already are passed over."""
+
+FIRST_DAY, DAYS = date(2008, 1, 1), 1_096
+YOUNGEST, OLDEST = 25, 99
+
+
+def write_claims(
+    path: str | Path,
+    patients: int,
+    codes: int = CODES,
+    seed: int | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write a table of claims in wide form and return how many claims there are.
+
+    Columns: `patient` (1 … n), `claim` (1 … number of claims), `date`, `age` (completed years), `sex` (`F`, `M`) and
+    `diag_1` … `diag_10` (empty after the claim's last diagnosis).
+
+    Parameters
+    ----------
+    path : a `.parquet`, `.csv` or `.csv.gz` file.
+    patients : number of patients, each with at least one claim.
+    codes : distinct codes of the catalogue, 100 to 12,000; rare ones may not occur in small files.
+    seed : the same seed gives the same file; None draws anew.
+    progress : called with the number of patients drawn so far.
+
+    Raises
+    ------
+    BadInput
+        A parameter is out of range, the file has another ending, or its folder does not exist.
+    """
+    target = Path(path)
+    _check(target, patients, codes)
+    randomness = Randomness.of(seed)
+    model = _model(codes)
+    frames = []
+    for first in range(0, patients, BLOCK_PATIENTS):
+        n = min(BLOCK_PATIENTS, patients - first)
+        frames.append(_block(first, n, model, randomness.stream("synthetic claims", first)))
+        if progress:
+            progress(first + n)
+    frame = pl.concat(frames).with_columns(claim=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+    frame = frame.select(
+        "patient", "claim", "date", "age", "sex", *(f"diag_{i + 1}" for i in range(DIAGNOSES))
+    )
+    _write(frame, target)
+    return frame.height
+
+
+def _check(target: Path, patients: int, codes: int) -> None:
+    if patients < 1:
+        raise BadInput(f"`patients` must be at least 1; got {patients}.")
+    if not 100 <= codes <= MAX_CODES:
+        raise BadInput(f"`codes` must be between 100 and {MAX_CODES}; got {codes}.")
+    if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
+        raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
+    if not target.absolute().parent.is_dir():
+        raise BadInput(f"{target.name}: the folder to write into does not exist.")
+
+
+def _model(codes: int) -> dict[str, Any]:
+    """The distribution that patients are drawn from; the same for every seed.
+
+    catalogue : the codes; upto : float64[syndromes + 1, codes], cumulative shares, the last row of all codes alike;
+    prevalence : float64[syndromes]; chronic : bool[codes].
+    """
+    draws = Randomness.of(0).stream("synthetic claims", "model", codes)
+    catalogue = code_catalogue(codes)
+    weight = code_weights(codes)
+    chapters = np.unique([str(ICD9CM.chapter(code)) for code in catalogue], return_inverse=True)[1]
+    number = int(chapters.max()) + 1
+    common = np.bincount(chapters, weights=weight, minlength=number)
+    rows = []
+    for _ in range(SYNDROMES):
+        own = draws.choice(number, size=2, replace=False, p=common / common.sum())
+        taste = np.exp(0.9 * draws.normal(size=codes))
+        row = weight * taste * np.where(np.isin(chapters, own), PREFERENCE, 1.0)
+        rows.append(row / row.sum())
+    upto = np.cumsum(np.vstack([*rows, weight]), axis=1)
+    prevalence = 1.0 / np.arange(1, SYNDROMES + 1) ** 0.7
+    return {
+        "catalogue": pl.Series(catalogue),
+        "upto": upto / upto[:, -1:],
+        "prevalence": np.cumsum(prevalence / prevalence.sum()),
+        "chronic": draws.random(codes) < CHRONIC_SHARE,
+    }
+
+
+def _block(first: int, n: int, model: dict[str, Any], draws: np.random.Generator) -> pl.DataFrame:
+    """The claims of patients `first` + 1 … `first` + n."""
+    claims_of = 1 + np.searchsorted(np.cumsum(CLAIMS) / sum(CLAIMS), draws.random(n), side="right")
+    held = 1 + np.searchsorted(np.cumsum(SYNDROMES_HELD), draws.random(n), side="right")
+    own = np.searchsorted(model["prevalence"], draws.random((n, len(SYNDROMES_HELD))), side="right")
+    age = np.clip(np.round(72 + 13 * draws.normal(size=n)), YOUNGEST, OLDEST).astype(np.int64)
+    sex = np.where(draws.random(n) < 0.55, "F", "M")
+    patient = np.repeat(np.arange(n), claims_of)
+    start = np.cumsum(claims_of) - claims_of
+    filled = 1 + np.searchsorted(np.cumsum(FILLED) / sum(FILLED), draws.random(len(patient)), side="right")
+    day = np.sort(draws.integers(0, DAYS, len(patient)) + patient * DAYS) - patient * DAYS
+    drawn = _codes(draws, model, patient, own, held)
+    carried = draws.random((len(patient), DIAGNOSES))
+    diagnoses = np.full((len(patient), DIAGNOSES), -1, np.int64)
+    for p in range(n):
+        lasting: list[int] = []
+        for c in range(start[p], start[p] + claims_of[p]):
+            back = [code for code, u in zip(lasting, carried[c], strict=False) if u < RECURS]
+            new = dict.fromkeys(drawn[c].tolist())
+            line = list(dict.fromkeys([*list(new)[:1], *back, *new]))[: filled[c]]
+            diagnoses[c, : len(line)] = line
+            fresh = [code for code in line if model["chronic"][code] and code not in lasting]
+            lasting = [*lasting, *fresh][:DIAGNOSES]
+    names = model["catalogue"]
+    columns = {
+        f"diag_{i + 1}": names.gather(pl.Series(np.maximum(diagnoses[:, i], 0))).set(
+            pl.Series(diagnoses[:, i] < 0), None
+        )
+        for i in range(DIAGNOSES)
+    }
+    dates = pl.Series([FIRST_DAY + timedelta(days=int(d)) for d in range(DAYS)]).gather(pl.Series(day))
+    return pl.DataFrame(
+        {
+            "patient": patient + first + 1,
+            "date": dates,
+            "age": np.minimum(age[patient] + day // 366, OLDEST),
+            "sex": sex[patient],
+            **columns,
+        }
+    )
+
+
+def _codes(
+    draws: np.random.Generator,
+    model: dict[str, Any],
+    patient: NDArray[np.int64],
+    own: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """int64[claims, TRIED · DIAGNOSES]: codes of each claim in the order in which they may be taken."""
+    shape = (len(patient), TRIED * DIAGNOSES)
+    which = (draws.random(shape) * held[patient][:, None]).astype(np.int64)
+    syndrome = np.take_along_axis(own[patient], which, axis=1)
+    syndrome[draws.random(shape) >= SYNDROME_SHARE] = SYNDROMES
+    u = draws.random(shape)
+    found = np.empty(shape, np.int64)
+    for s in range(SYNDROMES + 1):
+        here = syndrome == s
+        found[here] = np.searchsorted(model["upto"][s], u[here], side="right")
+    return np.minimum(found, len(model["catalogue"]) - 1)
+
+
+def _write(frame: pl.DataFrame, target: Path) -> None:
+    """Write aside, then rename."""
+    import gzip
+
+    aside = target.with_name(f".{target.name}.part")
+    try:
+        if target.suffix == ".parquet":
+            frame.write_parquet(aside)
+        elif target.suffix == ".gz":
+            aside.write_bytes(gzip.compress(frame.write_csv().encode(), compresslevel=4, mtime=0))
+        else:
+            frame.write_csv(aside)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
