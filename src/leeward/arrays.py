@@ -1,0 +1,38 @@
+"""Types of flat arrays by their width, offsets of packed lists, counted nouns.
+
+Kernels are compiled for one width: an alias says which, and says the same everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+AnyArray: TypeAlias = NDArray[Any]
+Bools: TypeAlias = NDArray[np.bool_]
+Int16s: TypeAlias = NDArray[np.int16]
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+UInt16s: TypeAlias = NDArray[np.uint16]
+UInt32s: TypeAlias = NDArray[np.uint32]
+UInt64s: TypeAlias = NDArray[np.uint64]
+Float32s: TypeAlias = NDArray[np.float32]
+Float64s: TypeAlias = NDArray[np.float64]
+
+
+def offsets_of(lengths: ArrayLike) -> Int64s:
+    """Where each of the lists with these lengths begins when they are packed, and where the last one ends.
+
+    List i of `values` is `values[offsets[i]:offsets[i + 1]]`: int64[len(lengths) + 1], the first of them 0.
+    """
+    sizes = np.asarray(lengths)
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def counted(noun: str, n: int, plural: str | None = None) -> str:
+    """`1 code`, `2 codes`, `1,200 codes`; `plural` where an s is not enough."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -1,0 +1,33 @@
+"""Offsets, counted nouns, bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.analysis.bits import popcount
+from leeward.arrays import counted, offsets_of
+
+
+def test_offsets_of_packed_lists() -> None:
+    found = offsets_of([2, 0, 3])
+    assert found.tolist() == [0, 2, 2, 5] and found.dtype == np.int64
+    assert offsets_of([]).tolist() == [0] and offsets_of(np.zeros(0, np.int32)).dtype == np.int64
+
+
+def test_small_lengths_are_added_in_64_bits() -> None:
+    assert offsets_of(np.full(3, 2**31 - 1, np.int32)).tolist() == [0, 2**31 - 1, 2**32 - 2, 3 * 2**31 - 3]
+    assert offsets_of(np.full(3, 200, np.uint8)).tolist() == [0, 200, 400, 600]
+
+
+@pytest.mark.parametrize(("n", "text"), [(0, "0 codes"), (1, "1 code"), (1200, "1,200 codes")])
+def test_counted_nouns(n: int, text: str) -> None:
+    assert counted("code", n) == text
+    assert counted("entry", 2, "entries") == "2 entries" and counted("entry", 1, "entries") == "1 entry"
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_popcount_is_the_number_of_bits_set(word: int) -> None:
+    assert popcount(np.uint64(word)) == word.bit_count()
