@@ -31,6 +31,7 @@ from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.grouping import Grouping, clusters, group
 from leeward.methods.condensation.kernels.grouping import balance
 from leeward.methods.condensation.run import condense
+from leeward.methods.condensation.setting import ready
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.synthetic.registry import registry, write_registry
@@ -98,7 +99,7 @@ def commands(largest: int) -> str:
 def groupings() -> str:
     """Halving against the paper's k-means and Lloyd's iterations alone, on both whole strata of the 430,000 rows."""
     cohort = cohort_of(ROWS)
-    prepared, kernel = method().ready(cohort.table(), Randomness.of(1))
+    prepared, kernel = ready(method(), cohort.table(), Randomness.of(1))
     points = [
         kernel.layout.points({name: each[prepared.stratum == s] for name, each in prepared.values.items()})
         for s in range(len(prepared.strata))
@@ -164,7 +165,7 @@ def growth(name: str, figure: str, values: list[int], one: Callable[[int, str], 
 
 def moving(values: list[int], times: int = 10) -> str:
     """The paper's Fig. 6: what of `improved` is clustering and what is moving rows, mean and deviation of `times`."""
-    prepared, kernel = method("improved").ready(cohort_of(17_421).table(), Randomness.of(1))
+    prepared, kernel = ready(method("improved"), cohort_of(17_421).table(), Randomness.of(1))
     points = [
         kernel.layout.points({name: each[prepared.stratum == s] for name, each in prepared.values.items()})
         for s in range(len(prepared.strata))
@@ -211,7 +212,7 @@ def partitioning() -> str:
     base = None
     for rows in (200_000, 50_000, 10_000, 2_000):
         chosen = method(cell_rows=rows)
-        prepared, kernel = chosen.ready(cohort.table(), Randomness.of(1))
+        prepared, kernel = ready(chosen, cohort.table(), Randomness.of(1))
         made = condense(prepared, kernel, make("local"), Randomness.of(1), rows)
         squares = made.facts["after"]
         base = base or squares

@@ -24,6 +24,8 @@ class Guarantee:
     epsilon: float | None = None
     delta: float | None = None
     unit: str = "patient"
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What programs need to know of the guarantee (for example `{"exact": ["time"]}`): plain JSON, no sentences."""
 
     def to_json(self) -> dict[str, Any]:
         """The manifest's `guarantee` object."""
@@ -36,6 +38,7 @@ class Guarantee:
             "unit": self.unit,
             "attacker": self.attacker,
             "not_protected": list(self.not_protected),
+            "facts": dict(self.facts) or None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 

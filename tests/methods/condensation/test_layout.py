@@ -10,6 +10,7 @@ from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.layout import Layout
 from leeward.methods.condensation.prepare import Prepared
+from leeward.methods.condensation.setting import ready
 from leeward.randomness import Randomness
 
 FRAME = pl.DataFrame(
@@ -24,7 +25,7 @@ FRAME = pl.DataFrame(
 
 def laid_out(frame: pl.DataFrame, **parameters: object) -> tuple[Prepared, Layout]:
     method = Condensation(k=2, **parameters)  # type: ignore[arg-type]  # parameters by name
-    prepared, kernel = method.ready(read_table(frame).table(), Randomness.of(1))
+    prepared, kernel = ready(method, read_table(frame).table(), Randomness.of(1))
     return prepared, kernel.layout
 
 
@@ -66,6 +67,6 @@ def test_a_column_of_one_value_has_scale_one_and_moves_nothing() -> None:
 
 def test_ordered_levels_are_ranks() -> None:
     cohort = read_table(FRAME, domains={"site": {"levels": ["c", "b", "a"], "ordered": True}})
-    prepared, kernel = Condensation(k=2).ready(cohort.table(), Randomness.of(1))
+    prepared, kernel = ready(Condensation(k=2), cohort.table(), Randomness.of(1))
     assert prepared.values["site"].tolist() == [2, 2, 1, 0] * 3
     assert kernel.layout.width == 4

@@ -1,5 +1,5 @@
 """Censoring repeated codes to a k-map of a population (GCCens; Tamersoy 2011, chapter III)."""
 
-from leeward.methods.censoring.method import Censoring
+from leeward.methods.censoring.parameters import Censoring
 
 __all__ = ["Censoring"]

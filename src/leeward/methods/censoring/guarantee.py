@@ -14,7 +14,7 @@ from leeward.cohort.lenses.counts import CodeCounts
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
-    from leeward.methods.censoring.method import Censoring
+    from leeward.methods.censoring.parameters import Censoring
     from leeward.methods.censoring.run import Outcome
 
 ATTACKER = (
@@ -87,7 +87,7 @@ def release_of(
     )
     return Anonymized(
         method=method.name,
-        parameters=method.parameters(),
+        parameters=method.public(),
         guarantee=guarantee_of(method),
         records=len(sample),
         tables=(ReleaseTable.of("records.parquet", _records(sample, outcome, order, payload)),),

@@ -15,7 +15,7 @@ from leeward.methods.condensation.run import Condensed
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
-    from leeward.methods.condensation.method import Condensation
+    from leeward.methods.condensation.parameters import Condensation
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below. Each released row was made from the "
@@ -62,7 +62,7 @@ def release_of(
     table = condensed.frame.to_arrow()
     return Anonymized(
         method=asked.name,
-        parameters=asked.parameters(),
+        parameters=asked.public(),
         guarantee=guarantee_of(chosen, prepared, kernel),
         records=condensed.frame.height,
         tables=(ReleaseTable.of("table.parquet", table),),

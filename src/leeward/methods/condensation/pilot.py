@@ -15,7 +15,7 @@ from leeward.cohort.lenses.table import Table
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
-    from leeward.methods.condensation.method import Condensation
+    from leeward.methods.condensation.parameters import Condensation
 
 ALGORITHMS = ("balanced", "improved", "condensation")
 WEIGHTS = (0.3, 0.5, 0.7)
@@ -89,8 +89,9 @@ def _score(
     """Changed directions twice, changed significance and leaving the interval once, as shares; mean over the models."""
     from leeward.engine import make
     from leeward.methods.condensation.run import condense
+    from leeward.methods.condensation.setting import ready
 
-    prepared, kernel = method.ready(table, randomness)
+    prepared, kernel = ready(method, table, randomness)
     made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame
     return float(np.mean([_model_score(each, made, table) for each in originals]))
 

@@ -1,6 +1,6 @@
 """Generalization under constraints: CBA, UGACLIP, COAT, and Apriori k^m (ALGORITHMS §2)."""
 
-from leeward.methods.constraints.method import Constraints
+from leeward.methods.constraints.parameters import Constraints
 
 __all__ = ["Constraints"]
 """The parameter class that a spec's `method: {name: constraints}` builds."""

@@ -14,7 +14,7 @@ from leeward.release.content import Guarantee
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
-    from leeward.methods.constraints.method import Constraints
+    from leeward.methods.constraints.parameters import Constraints
 
 ATTACKER_OF_ANY = (
     "Somebody who knows up to {m} codes of a patient and looks for the records that could be theirs: at "

@@ -1,14 +1,12 @@
-"""`Constraints`: the parameters, and the way from a cohort to a release."""
+"""The way from a cohort to a release."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from leeward.analysis.policies import Policy, constraints, parse
+from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.constraints.mapping import Mapping, read_mapping
@@ -19,196 +17,102 @@ if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
     from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.engine import Engine
+    from leeward.methods.constraints.parameters import Constraints
     from leeward.methods.constraints.weighted import WeightedSets
     from leeward.vocabulary.hierarchy import Hierarchy
-
-Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
-
-GREEDY = ("cba", "ugaclip", "coat")
 
 POLICY = pa.schema([("constraint", pa.string()), ("code", pa.string())])
 PRIVACY = pa.schema([("constraint", pa.int64()), ("code", pa.string())])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Constraints:
-    """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori k^m.
+def protect(
+    parameters: Constraints,
+    cohort: Cohort,
+    engine: Engine | None = None,
+    *,
+    randomness: Randomness | None = None,
+    population: object = None,
+) -> Anonymized:
+    """See `Constraints.protect`."""
+    from leeward.methods.constraints import guarantee as wording
+    from leeward.methods.constraints.counting import counted
 
-    algorithm
-        `cba`: the merge that loses least; `ugaclip`: the rarest code first; `coat`: as `ugaclip`, and says
-        which utility constraints lost more codes than `cap`; `apriori`: full-subtree recoding along the
-        vocabulary.
-    k
-        Every privacy constraint that occurs is held by at least k records.
-    m
-        Protect every set of up to m codes (k^m-anonymity).
-    privacy
-        In place of m: a file of the code sets to protect, one a line. Nothing else is protected.
-    policy
-        Utility policy; codes are merged inside its constraints only, codes in none are never merged.
-    cap
-        COAT: largest share of a utility constraint's codes that may be suppressed.
-    weights
-        `leaves`: merges are weighed by how far apart codes are in the vocabulary; `none`: all alike.
-    mapping
-        The `codes.parquet` of an earlier release: apply it to this cohort instead of finding a new one.
-        Codes that it does not know are suppressed.
-    """
-
-    name: ClassVar[str] = "constraints"
-
-    algorithm: Algorithm = "cba"
-    k: int
-    m: int | None = None
-    privacy: str | None = None
-    policy: str | MappingOf[str, Any] | Policy | None = None
-    cap: float | None = None
-    weights: Literal["none", "leaves"] = "none"
-    mapping: str | None = None
-
-    def __post_init__(self) -> None:
-        _require(
-            self.algorithm in (*GREEDY, "apriori"),
-            "algorithm",
-            "cba, ugaclip, coat or apriori",
-            self.algorithm,
+    if population is not None:
+        raise BadInput("constraints needs no population; leave it out.")
+    randomness = randomness or Randomness.of(None)
+    sets = cohort.code_sets()
+    if len(sets) < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
         )
-        _require(_whole(self.k) and self.k >= 2, "k", "a whole number of at least 2", self.k)
-        if (self.m is None) == (self.privacy is None):
-            raise BadInput(
-                "give either `m` (protect every set of up to m codes) or `privacy` (a file of code sets)."
-            )
-        _require(
-            self.m is None or (_whole(self.m) and self.m >= 1), "m", "a whole number of at least 1", self.m
+    utility = constraints(parameters.policy, sets, cohort.vocabulary)
+    listed = _listed(parameters, sets)
+    weighted = counted(sets, engine)
+    mapping, facts, notices = _find(parameters, cohort, weighted, utility, listed)
+    offsets, values = mapping.apply(sets)
+    order = randomness.stream("constraints", "records").permutation(len(sets))
+    return Anonymized(
+        method=parameters.name,
+        parameters=parameters.public(),
+        guarantee=wording.guarantee_of(parameters),
+        records=len(sets),
+        tables=(mapping.records_table(offsets, values, order), mapping.codes_table()),
+        readme=wording.readme_of(parameters),
+        custody_tables=_custody_tables(utility, listed, sets.codes),
+        custody={**facts, **wording.losses(mapping, sets, utility, parameters.cap)},
+        notices=tuple(notices + wording.notices(mapping, sets, utility, parameters.cap)),
+        seeded=randomness.seeded,
+    )
+
+
+def _find(
+    parameters: Constraints,
+    cohort: Cohort,
+    weighted: WeightedSets,
+    utility: UtilityConstraints,
+    listed: list[tuple[int, ...]] | None,
+) -> tuple[Mapping, dict[str, Any], list[str]]:
+    """The mapping, facts about the search for the custodian, and notices."""
+    if parameters.mapping is not None:
+        return _reapplied(parameters, weighted, listed)
+    if parameters.algorithm == "apriori":
+        from leeward.methods.constraints.apriori import recode
+
+        found = recode(weighted, _hierarchy(cohort, weighted.codes), parameters.k, parameters.m or 1)
+        facts = {"raises": found.raises, "ncp": float(found.ncp)}
+        return Mapping.of(found.node_of_code, weighted.codes), facts, []
+    from leeward.methods.constraints import greedy
+    from leeward.methods.constraints.clusters import Clusters
+
+    hierarchy = None if parameters.weights == "none" else _hierarchy(cohort, weighted.codes)
+    clusters = Clusters(weighted, utility, parameters.k, hierarchy)
+    treated = greedy.run(clusters, _privacy(parameters.m, listed), parameters.algorithm)
+    return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
+
+
+def _reapplied(
+    parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
+) -> tuple[Mapping, dict[str, Any], list[str]]:
+    """The earlier mapping, once it is known to protect these records too."""
+    from leeward.methods.constraints.reapply import fitted, violates
+
+    earlier = read_mapping(parameters.mapping or "")
+    mapping, new = fitted(earlier, weighted.codes)
+    if violates(mapping, weighted, parameters.k, parameters.m, listed):
+        raise GuaranteeUnreachable(
+            f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "
+            f"labels together. Leave out `mapping` to find a new one. Nothing was written."
         )
-        _require(self.cap is None or 0 <= self.cap <= 1, "cap", "a share between 0 and 1", self.cap)
-        _require(self.weights in ("none", "leaves"), "weights", "none or leaves", self.weights)
-        if self.cap is not None and self.algorithm != "coat":
-            raise BadInput(f"`cap` belongs to the algorithm coat; got {self.algorithm}.")
-        if self.algorithm == "apriori" and (self.privacy or self.policy or self.weights != "none"):
-            raise BadInput(
-                "apriori takes `k` and `m` only: it knows no utility policy, no privacy file and no weights."
-            )
-        if self.mapping is not None and self.weights != "none":
-            raise BadInput("`weights` has no meaning with `mapping`: nothing is merged anew.")
-        object.__setattr__(self, "policy", parse(self.policy))
+    notices = [f"{len(new):,} codes that the earlier mapping does not know were suppressed."] if new else []
+    return mapping, {"unknown_codes": len(new)}, notices
 
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Engine | None = None,
-        *,
-        randomness: Randomness | None = None,
-        population: object = None,
-    ) -> Anonymized:
-        """Generalize and suppress codes until every privacy constraint is held by 0 or at least k records.
 
-        Raises
-        ------
-        BadInput
-            A vocabulary is missing, a file of constraints or a mapping is wrong, a population was given.
-        GuaranteeUnreachable
-            Fewer than k records, or an earlier mapping that does not protect this cohort.
-        """
-        from leeward.methods.constraints import guarantee as wording
-        from leeward.methods.constraints.counting import counted
+def _listed(parameters: Constraints, sets: CodeSets) -> list[tuple[int, ...]] | None:
+    if parameters.privacy is None:
+        return None
+    from leeward.methods.constraints.privacy import read_constraints
 
-        if population is not None:
-            raise BadInput("constraints needs no population; leave it out.")
-        randomness = randomness or Randomness.of(None)
-        sets = cohort.code_sets()
-        if len(sets) < self.k:
-            raise GuaranteeUnreachable(
-                f"{cohort.name}: {len(sets):,} records, fewer than k = {self.k}; nothing was written."
-            )
-        utility = constraints(self.policy, sets, cohort.vocabulary)
-        listed = self._listed(sets)
-        weighted = counted(sets, engine)
-        mapping, facts, notices = self._find(cohort, weighted, utility, listed)
-        offsets, values = mapping.apply(sets)
-        order = randomness.stream("constraints", "records").permutation(len(sets))
-        return Anonymized(
-            method=self.name,
-            parameters=self.parameters(),
-            guarantee=wording.guarantee_of(self),
-            records=len(sets),
-            tables=(mapping.records_table(offsets, values, order), mapping.codes_table()),
-            readme=wording.readme_of(self),
-            custody_tables=_custody_tables(utility, listed, sets.codes),
-            custody={**facts, **wording.losses(mapping, sets, utility, self.cap)},
-            notices=tuple(notices + wording.notices(mapping, sets, utility, self.cap)),
-            seeded=randomness.seeded,
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """The manifest's parameters: as given, files by name only."""
-        from pathlib import Path
-
-        shown: dict[str, Any] = {
-            "algorithm": self.algorithm if self.mapping is None else "mapping",
-            "k": self.k,
-        }
-        if self.m is not None:
-            shown["m"] = self.m
-        else:
-            shown["privacy"] = "listed"
-        if isinstance(self.policy, Policy):
-            path = self.policy.path
-            shown["policy"] = str(self.policy) if path is None else f"file:{Path(path).name}"
-        if self.cap is not None:
-            shown["cap"] = self.cap
-        if self.weights != "none":
-            shown["weights"] = self.weights
-        return shown
-
-    def _find(
-        self,
-        cohort: Cohort,
-        weighted: WeightedSets,
-        utility: UtilityConstraints,
-        listed: list[tuple[int, ...]] | None,
-    ) -> tuple[Mapping, dict[str, Any], list[str]]:
-        """The mapping, facts about the search for the custodian, and notices."""
-        if self.mapping is not None:
-            return self._reapplied(weighted, listed)
-        if self.algorithm == "apriori":
-            from leeward.methods.constraints.apriori import recode
-
-            found = recode(weighted, _hierarchy(cohort, weighted.codes), self.k, self.m or 1)
-            facts = {"raises": found.raises, "ncp": float(found.ncp)}
-            return Mapping.of(found.node_of_code, weighted.codes), facts, []
-        from leeward.methods.constraints import greedy
-        from leeward.methods.constraints.clusters import Clusters
-
-        hierarchy = None if self.weights == "none" else _hierarchy(cohort, weighted.codes)
-        clusters = Clusters(weighted, utility, self.k, hierarchy)
-        treated = greedy.run(clusters, _privacy(self.m, listed), self.algorithm)
-        return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
-
-    def _reapplied(
-        self, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
-    ) -> tuple[Mapping, dict[str, Any], list[str]]:
-        """The earlier mapping, once it is known to protect these records too."""
-        from leeward.methods.constraints.reapply import fitted, violates
-
-        earlier = read_mapping(self.mapping or "")
-        mapping, new = fitted(earlier, weighted.codes)
-        if violates(mapping, weighted, self.k, self.m, listed):
-            raise GuaranteeUnreachable(
-                f"the mapping does not protect this cohort: fewer than k = {self.k} records hold some of its "
-                f"labels together. Leave out `mapping` to find a new one. Nothing was written."
-            )
-        notices = (
-            [f"{len(new):,} codes that the earlier mapping does not know were suppressed."] if new else []
-        )
-        return mapping, {"unknown_codes": len(new)}, notices
-
-    def _listed(self, sets: CodeSets) -> list[tuple[int, ...]] | None:
-        if self.privacy is None:
-            return None
-        from leeward.methods.constraints.privacy import read_constraints
-
-        return read_constraints(self.privacy, sets.codes)
+    return read_constraints(parameters.privacy, sets.codes)
 
 
 def _privacy(m: int | None, listed: list[tuple[int, ...]] | None) -> Any:
@@ -240,12 +144,3 @@ def _custody_tables(
         table = pa.table({"constraint": numbers, "code": names}, schema=PRIVACY)
         tables.append(ReleaseTable.of("privacy.parquet", table))
     return tuple(tables)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _require(holds: bool, name: str, wanted: str, value: object) -> None:
-    if not holds:
-        raise BadInput(f"`{name}` must be {wanted}; got {value}.")

@@ -1,9 +1,8 @@
-"""`KAnonymity`: k-anonymity by Mondrian groups whose quasi-identifiers take the group's typical value."""
+"""k-anonymity by Mondrian groups whose quasi-identifiers take the group's typical value."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, encoded
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity.mondrian import mondrian
+from leeward.methods.k_anonymity.parameters import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
@@ -22,113 +22,80 @@ ATTACKER = (
 )
 
 
-@dataclass(frozen=True)
-class KAnonymity:
-    """k-anonymity of a table (a stand-in for the commercial tool of Gal et al. 2014).
-
-    k
-        The least number of rows that agree on all quasi-identifiers.
-    quasi_identifiers
-        The columns that an attacker may know; left out: all columns.
-    plan
-        The recipient's models, as in a spec's `plan:`: their events are levels, whatever they are written as.
-    """
-
-    name: ClassVar[str] = "k-anonymity"
-
-    k: int
-    quasi_identifiers: tuple[str, ...] = ()
-    plan: tuple[Any, ...] = field(default=(), hash=False)
-
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise BadInput(f"`k` must be at least 2; got {self.k}.")
-        given = self.quasi_identifiers
-        object.__setattr__(self, "quasi_identifiers", (given,) if isinstance(given, str) else tuple(given))
-        object.__setattr__(self, "plan", tuple(model.to_json() for model in models_of(self.plan)))
-
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Any = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Any = None,
-    ) -> Anonymized:
-        """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes.
-
-        Raises
-        ------
-        BadInput
-            An unknown quasi-identifier.
-        GuaranteeUnreachable
-            Fewer than k rows.
-        """
-        if population is not None:
-            raise BadInput("k-anonymity needs no population; leave `population` out.")
-        table = cohort.table()
-        if len(table) < self.k:
-            raise GuaranteeUnreachable(
-                f"{table.name}: {len(table):,} rows are fewer than k = {self.k:,}. Choose a smaller k or "
-                "give more rows."
-            )
-        randomness = randomness or Randomness.of(None)
-        names = self.quasi_identifiers or tuple(column.name for column in table.columns)
-        models = models_of(self.plan)
-        checked(models, table)
-        columns = [table.column(name, "`quasi_identifiers`") for name in names]
-        events = {model.event for model in models}
-        columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
-        values = [_known(table, column) for column in columns]
-        labels = mondrian(np.column_stack(values), self.k)
-        order = randomness.stream("k-anonymity", "records").permutation(len(table))
-        frame = table.frame.with_columns(
-            column.decoded(_typical(column, each, labels))
-            for column, each in zip(columns, values, strict=True)
-        )[order]
-        by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
-        released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
-        return Anonymized(
-            method=self.name,
-            parameters={
-                "k": self.k,
-                "quasi_identifiers": list(names),
-                **({"plan": list(self.plan)} if self.plan else {}),
-            },
-            guarantee=Guarantee(
-                name="k-anonymity",
-                k=self.k,
-                attacker=ATTACKER,
-                not_protected=self._not_protected(table, names),
-            ),
-            records=frame.height,
-            tables=(ReleaseTable.of("table.parquet", frame.to_arrow()),),
-            readme=(
-                "`table.parquet` has the columns and types of the original table. In quasi-identifiers "
-                f"({', '.join(names)}) each row has the typical value of its group: the mean, or the most "
-                "frequent level."
-            ),
-            custody_tables=(
-                ReleaseTable.of("source_rows.parquet", by_row),
-                ReleaseTable.of("released_rows.parquet", released),
-            ),
-            custody={
-                "algorithm": "mondrian",
-                "groups": int(labels.max()) + 1,
-                "least": int(np.bincount(labels).min()),
-                "most": int(np.bincount(labels).max()),
-            },
-            seeded=randomness.seeded,
+def protect(
+    parameters: KAnonymity,
+    cohort: Cohort,
+    engine: Any = None,
+    *,
+    randomness: Randomness | None = None,
+    population: Any = None,
+) -> Anonymized:
+    """See `KAnonymity.protect`."""
+    if population is not None:
+        raise BadInput("k-anonymity needs no population; leave `population` out.")
+    table = cohort.table()
+    if len(table) < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{table.name}: {len(table):,} rows are fewer than k = {parameters.k:,}. Choose a smaller k or "
+            "give more rows."
         )
+    randomness = randomness or Randomness.of(None)
+    names = parameters.quasi_identifiers or tuple(column.name for column in table.columns)
+    models = models_of(parameters.plan)
+    checked(models, table)
+    columns = [table.column(name, "`quasi_identifiers`") for name in names]
+    events = {model.event for model in models}
+    columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
+    values = [_known(table, column) for column in columns]
+    labels = mondrian(np.column_stack(values), parameters.k)
+    order = randomness.stream("k-anonymity", "records").permutation(len(table))
+    frame = table.frame.with_columns(
+        column.decoded(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
+    )[order]
+    by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
+    released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
+    return Anonymized(
+        method=parameters.name,
+        parameters={
+            "k": parameters.k,
+            "quasi_identifiers": list(names),
+            **({"plan": list(parameters.plan)} if parameters.plan else {}),
+        },
+        guarantee=Guarantee(
+            name="k-anonymity",
+            k=parameters.k,
+            attacker=ATTACKER,
+            not_protected=_not_protected(parameters, table, names),
+        ),
+        records=frame.height,
+        tables=(ReleaseTable.of("table.parquet", frame.to_arrow()),),
+        readme=(
+            "`table.parquet` has the columns and types of the original table. In quasi-identifiers "
+            f"({', '.join(names)}) each row has the typical value of its group: the mean, or the most "
+            "frequent level."
+        ),
+        custody_tables=(
+            ReleaseTable.of("source_rows.parquet", by_row),
+            ReleaseTable.of("released_rows.parquet", released),
+        ),
+        custody={
+            "algorithm": "mondrian",
+            "groups": int(labels.max()) + 1,
+            "least": int(np.bincount(labels).min()),
+            "most": int(np.bincount(labels).max()),
+        },
+        seeded=randomness.seeded,
+    )
 
-    def _not_protected(self, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
-        rest = [column.name for column in table.columns if column.name not in names]
-        found = ["What a whole group shares can be read from the release (no l-diversity)."]
-        if rest:
-            found.insert(
-                0, f"Columns that are no quasi-identifiers are published as they are: {', '.join(rest)}."
-            )
-        return tuple(found)
+
+def _not_protected(parameters: KAnonymity, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    rest = [column.name for column in table.columns if column.name not in names]
+    found = ["What a whole group shares can be read from the release (no l-diversity)."]
+    if rest:
+        found.insert(
+            0, f"Columns that are no quasi-identifiers are published as they are: {', '.join(rest)}."
+        )
+    return tuple(found)
 
 
 def _known(table: Table, column: Column) -> Floats:

@@ -17,7 +17,7 @@ from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from leeward.methods.trajectories.improvement import Progress
-    from leeward.methods.trajectories.method import Trajectories
+    from leeward.methods.trajectories.parameters import Trajectories
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -83,7 +83,7 @@ def release_of(
     )
     return Anonymized(
         method=method.name,
-        parameters=method.parameters() | ({} if listed is None else {"listed_codes": LISTED}),
+        parameters=method.public() | ({} if listed is None else {"listed_codes": LISTED}),
         guarantee=guarantee_of(method),
         records=len(order),
         tables=(

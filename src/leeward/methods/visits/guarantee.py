@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leeward.cohort.lenses.visits import Visits as Lens
     from leeward.methods.visits.bins import Merging
     from leeward.methods.visits.enforce import Ints, VisitSets
-    from leeward.methods.visits.method import Visits
+    from leeward.methods.visits.parameters import Visits
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def release_of(
     randomness: Randomness,
 ) -> Anonymized:
     """The release: records and the visits of each in an order that says nothing."""
-    parameters = method.parameters(vocabulary)
+    parameters = method.public(vocabulary)
     released = tables.arranged(outcome, method.merge_visits, randomness)
     shared = [released.visits_table(outcome.labels), released.records_table(payload)]
     if method.enforce == "generalize":

@@ -17,7 +17,7 @@ from leeward.release.content import ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.methods.visits.guarantee import Outcome
-    from leeward.methods.visits.method import Visits
+    from leeward.methods.visits.parameters import Visits
 
 Longs = NDArray[np.int64]
 VISITS = pa.schema([("record", pa.int64()), ("visit", pa.int64()), ("codes", pa.list_(pa.string()))])

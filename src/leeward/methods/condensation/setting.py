@@ -1,0 +1,83 @@
+"""What the parameters mean for a table: features, strata, the kernel that condenses a cell, and cells' sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leeward.cohort.lenses.table import Table
+from leeward.methods.condensation.cell import CellKernel
+from leeward.methods.condensation.grouping import How
+from leeward.methods.condensation.layout import layout_of
+from leeward.methods.condensation.parameters import STRATIFIED, Condensation
+from leeward.methods.condensation.prepare import Prepared, prepare, roles_of
+from leeward.randomness import Randomness
+
+GROUPINGS: dict[str, How] = {
+    "balanced": "halving",
+    "improved": "kmeans",
+    "condensation": "seeds",
+    "tfrp": "two-points",
+}
+CELL_ROWS = 1 << 17
+"""Halving takes at most about this many rows at a time; the paper's algorithms take a stratum whole."""
+
+REPEATED_ROWS = 50_000
+"""Up to this many rows a planned release is measured over `REPETITIONS`, above over itself alone."""
+REPETITIONS = 20
+
+
+def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tuple[Prepared, CellKernel]:
+    """The table as features and strata, and the kernel that condenses a cell of it."""
+    assert parameters.algorithm != "auto"  # the pilot has chosen
+    assert parameters.weight != "pilot"
+    own = parameters.algorithm in STRATIFIED
+    roles = roles_of(parameters.models, parameters.strata, parameters.time, parameters.response)
+    prepared = prepare(
+        table,
+        parameters.models,
+        roles,
+        parameters.k,
+        stratified=own or bool(parameters.strata),
+        missing=parameters.missing,
+        rare=parameters.rare,
+        sided=parameters.algorithm == "balanced",
+    )
+    features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
+    layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
+    how: How = (
+        GROUPINGS[parameters.algorithm]
+        if parameters.grouping is None
+        else GROUPINGS["balanced" if parameters.grouping == "halving" else "improved"]
+    )
+    marginals = parameters.marginals or ("group" if parameters.algorithm == "balanced" else "nearest")
+    kernel = CellKernel(
+        layout,
+        parameters.k,
+        how,
+        "centroid" if parameters.algorithm == "tfrp" else marginals,
+        parameters.synthesis,
+        parameters.draw,
+        own,
+        parameters.coarsen_time,
+        randomness,
+    )
+    return replace(prepared, features=features), kernel
+
+
+def rows_at_once(parameters: Condensation, rows: int) -> int:
+    """Rows that are grouped at a time."""
+    if parameters.cell_rows is not None:
+        return parameters.cell_rows
+    halving = (
+        parameters.algorithm == "balanced"
+        if parameters.grouping is None
+        else parameters.grouping == "halving"
+    )
+    return max(CELL_ROWS, 2 * parameters.k) if halving else rows
+
+
+def repeats(parameters: Condensation, rows: int) -> int:
+    """Further made tables for the measures."""
+    if parameters.repetitions is not None:
+        return parameters.repetitions
+    return REPETITIONS - 1 if parameters.plan and rows <= REPEATED_ROWS else 0
