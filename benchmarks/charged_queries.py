@@ -20,11 +20,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
 from leeward.queries import ledger as books
-from leeward.queries import mechanism
-from leeward.queries.accounting import Budget, micro
-from leeward.queries.answering import Desk, Question, answered, open_desk
-from leeward.queries.build import index_table
-from leeward.queries.index import Index
+from leeward.queries.answer.charged_query import Desk, Question, answered, open_desk
+from leeward.queries.index.build import index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import Budget, micro
 from queries import TERMS, notes, questions
 
 EPSILON = 0.1
@@ -61,7 +61,7 @@ def flushes(folder: Path, count: int) -> list[float]:
 
 def parts(desk: Desk, asked: list[Question]) -> list[list[str]]:
     """The same questions step by step, at another price, so that they are charged again."""
-    from leeward.queries.answering import planned
+    from leeward.queries.answer.charged_query import planned
 
     data_set = desk.index.meta.id
     plans = [planned(desk, each) for each in asked]

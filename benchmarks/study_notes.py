@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
 from common import commit, machine, table
-from leeward.notes.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
+from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
 from leeward.notes.members import members
 from leeward.notes.spans import AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes

@@ -27,22 +27,22 @@ import study_queries_words as words
 from common import commit, leeward, machine, table
 from leeward.cohort import read
 from leeward.queries import ledger as books
-from leeward.queries import mechanism
-from leeward.queries.accounting import Budget, micro
-from leeward.queries.answering import Question, answered, open_desk
-from leeward.queries.build import index_cohort, index_table
-from leeward.queries.index import Index
-from leeward.queries.itemsets import Item, frequent_itemsets
-from leeward.queries.mechanism import Kind, Noise
-from leeward.queries.query import EXACT, Predicate, Query
-from leeward.queries.replication import (
+from leeward.queries.answer.charged_query import Question, answered, open_desk
+from leeward.queries.index.build import index_cohort, index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.index.itemsets import Item, frequent_itemsets
+from leeward.queries.language.query import EXACT, Predicate, Query
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import Budget, micro
+from leeward.queries.privacy.mechanism import Kind, Noise
+from leeward.randomness import Randomness
+from replication import (
     estimated_by_month,
     expected_error,
     relative_error,
     standard_error,
     with_month,
 )
-from leeward.randomness import Randomness
 
 EPSILONS = ("0.5", "0.4", "0.3", "0.2", "0.1")
 SUPPORTS = (10, 20, 30, 40, 50)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leeward.methods.disassociation.measures.estimates import estimate
     from leeward.methods.k_anonymity import KAnonymity
     from leeward.methods.visits import Visits
-    from leeward.queries.asking import query
+    from leeward.queries.answer.api import query
     from leeward.release import Release
     from leeward.runs.annotate import annotate
     from leeward.runs.extract import extract
@@ -72,7 +72,7 @@ _WHERE = {
     "extract": "leeward.runs.extract:extract",
     "measure": "leeward.runs.protect:measure",
     "protect": "leeward.runs.protect:protect",
-    "query": "leeward.queries.asking:query",
+    "query": "leeward.queries.answer.api:query",
     "read": "leeward.cohort.readers:read",
     "run": "leeward.runs.protect:run",
     "synth": "leeward.synthetic:",

@@ -12,8 +12,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.oracles import counts as oracle
 
-from leeward.queries.index import Index
-from leeward.queries.query import parse
+from leeward.queries.index.counts import Index
+from leeward.queries.language.query import parse
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.queries.made import TERMS, desk_of, five_notes
 from tests.queries.test_ledger import fresh_database
 
 from leeward.cli.main import COMMANDS, status_of
-from leeward.queries import mechanism
+from leeward.queries.privacy import mechanism
 
 SORE = ("sore throat & fever", "--when", "2009-04..2009-06", "--zip", "1230*", "--epsilon", "0.5")
 

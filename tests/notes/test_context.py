@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from leeward.notes import context
+from leeward.notes.context import assertion as context
 from leeward.notes.spans import Span
 
 SHORT = {"negated": "n", "uncertain": "u", "family": "f", "past": "p"}
@@ -102,7 +102,7 @@ def test_only_health_terms_are_judged() -> None:
 
 
 def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
-    from leeward.notes.triggers import ACTIONS
+    from leeward.notes.context.triggers import ACTIONS
 
     for action, phrases in ACTIONS.items():
         for phrase in phrases:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import terms as oracle
 
-from leeward.notes.dictionary import Dictionary
+from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.lexicon import Concept, Lexicon, Names, Places, Term
 from leeward.notes.lexicon.words import fold
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.notes.ensemble import Ensemble, resolve
+from leeward.notes.annotators.ensemble import Ensemble, resolve
 from leeward.notes.spans import PRIORITY, Kind, Span
 
 LENGTH = 30

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from leeward.notes.evaluation import Counts, Evaluation, count, evaluate
+from leeward.notes.corpora.evaluation import Counts, Evaluation, count, evaluate
 from leeward.notes.spans import AnnotatedNote, Kind, Span
 
 TEXT = "Mary Ann Poe of Troy, 4/5/2009: cough; denies fever; mother had asthma; MRN 77 12."

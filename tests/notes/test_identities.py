@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.notes import identities, keys
+from leeward.notes.annotators.rules import Rules
+from leeward.notes.annotators.rules.dates import read as read_date
 from leeward.notes.categories import EID
-from leeward.notes.keys import Keys
-from leeward.notes.rules import Rules
-from leeward.notes.rules.dates import read as read_date
+from leeward.notes.identities import keys
+from leeward.notes.identities import replacing as identities
+from leeward.notes.identities.keys import Keys
+from leeward.notes.identities.surrogates import FARTHEST, days, surrogate
 from leeward.notes.spans import Span
-from leeward.notes.surrogates import FARTHEST, days, surrogate
 
 KEYS, OTHER = Keys.of(b"k" * 32), Keys.of(b"o" * 32)
 TEXT = (

@@ -68,7 +68,7 @@ def test_nothing_of_a_note_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_ensemble_finds_more_than_each_member() -> None:
-    from leeward.notes.evaluation import evaluate
+    from leeward.notes.corpora.evaluation import evaluate
 
     notes = [note.annotated for note in synthetic_notes(NotePlan(60, 120, "held-out", 5))]
     results = {name: evaluate(name, notes, annotate) for name, annotate in members().items()}

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from tests.notes.small_lexicon import SMALL
 
 from leeward.errors import BadInput
-from leeward.notes.dictionary import Dictionary
-from leeward.notes.evaluation import evaluate
-from leeward.notes.learned import crf, load, shipped, svm
-from leeward.notes.learned.features import WordNumbers, attributes, look
-from leeward.notes.learned.labels import LABELS, labels_of, spans_of
-from leeward.notes.learned.linear import LinearAnnotator
-from leeward.notes.learned.tokens import tokens_of
-from leeward.notes.learned.training import CARD, train
-from leeward.notes.learned.words import SLOTS, class_of, features_at, plain_number, shape_of
+from leeward.notes.annotators.dictionary import Dictionary
+from leeward.notes.annotators.learned import crf, load, shipped, svm
+from leeward.notes.annotators.learned.features import WordNumbers, attributes, look
+from leeward.notes.annotators.learned.labels import LABELS, labels_of, spans_of
+from leeward.notes.annotators.learned.linear import LinearAnnotator
+from leeward.notes.annotators.learned.tokens import tokens_of
+from leeward.notes.annotators.learned.training import CARD, train
+from leeward.notes.annotators.learned.words import SLOTS, class_of, features_at, plain_number, shape_of
+from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 

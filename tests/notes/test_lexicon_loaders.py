@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leeward.errors import BadInput
-from leeward.notes.dictionary import Dictionary
+from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.lexicon import Lexicon, Names, Places
 from leeward.notes.lexicon.loaders import load
 

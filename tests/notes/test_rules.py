@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leeward.notes.annotators.rules import Rules, dates, demographics
 from leeward.notes.categories import EID
-from leeward.notes.rules import Rules, dates, demographics
 from leeward.notes.spans import Span
 
 RULES = Rules()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.notes.identities import MODES, Mode, decrypted
-from leeward.notes.keys import Keys
+from leeward.notes.identities.keys import Keys
+from leeward.notes.identities.replacing import MODES, Mode, decrypted
 from leeward.notes.pipeline import INPUT, KNOWN, Work
-from leeward.notes.table import with_disagreements
+from leeward.notes.table.row import with_disagreements
 
 FIGURE_2 = (
     "Visited on 4/5/2009. Male, 24 year old. Feeling sore throat, fever, headache, fatigue...",

@@ -18,10 +18,11 @@ from typing import Any
 
 from tests.queries.made import question
 
-from leeward.queries import answering, mechanism
 from leeward.queries import ledger as books
-from leeward.queries.index import Index
+from leeward.queries.answer import charged_query as answering
+from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, chain, opening
+from leeward.queries.privacy import mechanism
 
 STEPS = (
     (books, "reserve", "after"),

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from leeward.queries import ledger as books
-from leeward.queries.accounting import Budget, micro
-from leeward.queries.answering import Desk, Question, open_desk
-from leeward.queries.build import index_table
+from leeward.queries.answer.charged_query import Desk, Question, open_desk
+from leeward.queries.index.build import index_table
+from leeward.queries.language.query import parse
+from leeward.queries.language.vocabulary import Terms
 from leeward.queries.ledger import DataSet
-from leeward.queries.query import parse
-from leeward.queries.vocabulary import Terms
+from leeward.queries.privacy.accounting import Budget, micro
 
 FIVE_NOTES = [
     ("2009-04", 24, "M", "12301", "sore throat, fever, headache, fatigue"),

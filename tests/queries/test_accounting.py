@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.queries.accounting import (
+from leeward.queries.privacy.accounting import (
     MICRO,
     PICO,
     Budget,

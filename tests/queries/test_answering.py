@@ -12,13 +12,14 @@ import pytest
 from tests.queries.made import TERMS, desk_of, five_notes, question, table
 
 from leeward.errors import BadInput
-from leeward.queries import answering, mechanism
 from leeward.queries import ledger as books
-from leeward.queries.accounting import micro
-from leeward.queries.answering import Answer, Desk, answered, charged, open_desk, planned, priced
-from leeward.queries.dry_run import tried
-from leeward.queries.index import Index
+from leeward.queries.answer import charged_query as answering
+from leeward.queries.answer.charged_query import Answer, Desk, answered, charged, open_desk, planned, priced
+from leeward.queries.answer.dry_run import tried
+from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import micro
 
 SORE = "sore throat & fever"
 
@@ -184,9 +185,9 @@ def test_a_patient_of_a_histogram_is_bounded(tmp_path: Path, silent: None) -> No
 def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
     """From a cohort: the sex of a patient is one value by construction, so a histogram over it has sensitivity 1."""
     from leeward.cohort import Cohort
-    from leeward.queries.accounting import Budget
-    from leeward.queries.build import index_cohort
+    from leeward.queries.index.build import index_cohort
     from leeward.queries.ledger import DataSet
+    from leeward.queries.privacy.accounting import Budget
 
     events = pl.DataFrame({"patient": ["a", "a", "b"], "code": ["401", "250", "401"], "visit": [1, 2, 3]})
     patients = pl.DataFrame({"patient": ["a", "b"], "sex": ["f", "m"]})

@@ -23,13 +23,14 @@ from scipy import stats
 from tests.queries.made import DOMAINS, FIVE_NOTES, TERMS, desk_of, five_notes, question, table
 
 from leeward.errors import LeewardError
-from leeward.queries import answering, mechanism
 from leeward.queries import ledger as books
-from leeward.queries.accounting import micro
-from leeward.queries.answering import Desk, Question, answered
-from leeward.queries.index import Index
-from leeward.queries.query import Query
-from leeward.queries.vocabulary import Terms
+from leeward.queries.answer import charged_query as answering
+from leeward.queries.answer.charged_query import Desk, Question, answered
+from leeward.queries.index.counts import Index
+from leeward.queries.language.query import Query
+from leeward.queries.language.vocabulary import Terms
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import micro
 
 TREE = Path(__file__).resolve().parents[2]
 ONE_IN_A_MILLION = 1e-6

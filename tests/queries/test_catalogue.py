@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.queries import catalogue, mechanism
-from leeward.queries.build import index_table
-from leeward.queries.catalogue import Catalogue, Items, bounded_counts, chosen, items_of, released
-from leeward.queries.index import Index
-from leeward.queries.itemsets import frequent_itemsets
-from leeward.queries.mechanism import Noise
-from leeward.queries.vocabulary import Terms
+from leeward.queries.answer import catalogue
+from leeward.queries.answer.catalogue import Catalogue, Items, bounded_counts, chosen, items_of, released
+from leeward.queries.index.build import index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.index.itemsets import frequent_itemsets
+from leeward.queries.language.vocabulary import Terms
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.mechanism import Noise
 from leeward.randomness import Randomness
 
 NAMES = ("a", "b", "c", "d", "e")

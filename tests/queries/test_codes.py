@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.queries.build import index_table
-from leeward.queries.codes import Codes
-from leeward.queries.query import parse
-from leeward.queries.vocabulary import Terms, nearest
+from leeward.queries.index.build import index_table
+from leeward.queries.language.codes import Codes
+from leeward.queries.language.query import parse
+from leeward.queries.language.vocabulary import Terms, nearest
 
 FORM = r"(\d{3})\.?(\d{0,2})"
 SMALL = Codes(

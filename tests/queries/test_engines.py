@@ -14,9 +14,9 @@ from tests.spark_fixture import spark_engine
 from leeward.cohort import Cohort
 from leeward.engine import make
 from leeward.errors import BadInput
-from leeward.queries.build import index_cohort, index_events
-from leeward.queries.query import parse
-from leeward.queries.vocabulary import Terms
+from leeward.queries.index.build import index_cohort, index_events
+from leeward.queries.language.query import parse
+from leeward.queries.language.vocabulary import Terms
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:

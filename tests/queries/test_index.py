@@ -16,10 +16,10 @@ from tests.oracles import counts as oracle
 
 from leeward.cohort import Cohort
 from leeward.errors import BadInput
-from leeward.queries.build import index_cohort, index_table
-from leeward.queries.index import Index
-from leeward.queries.query import Predicate, Query, parse
-from leeward.queries.vocabulary import Terms
+from leeward.queries.index.build import index_cohort, index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.language.query import Predicate, Query, parse
+from leeward.queries.language.vocabulary import Terms
 from leeward.randomness import Randomness
 
 SYMPTOMS = Terms(
@@ -311,7 +311,7 @@ def test_nothing_is_overwritten_and_nothing_half_written(
     index_table(table, tmp_path / "index", terms=SYMPTOMS)
     with pytest.raises(BadInput, match="never overwritten"):
         index_table(table, tmp_path / "index", terms=SYMPTOMS)
-    monkeypatch.setattr("leeward.queries.store._flush", failing)
+    monkeypatch.setattr("leeward.queries.index.store._flush", failing)
     with pytest.raises(BadInput, match="no space"):
         index_table(table, tmp_path / "second", terms=SYMPTOMS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index"]
@@ -447,7 +447,7 @@ def test_months_in_every_usual_spelling(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_in_memory_is_bounded(five: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leeward.queries.index.KEPT", 200)
+    monkeypatch.setattr("leeward.queries.index.counts.KEPT", 200)
     for _ in range(2):
         for term in SYMPTOMS.terms:
             assert five.count(parse(term)) == sum(term in row["terms"] for row in oracle.FIVE_NOTES)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.oracles import counts as oracle
 
 from leeward.errors import BadInput
-from leeward.queries import kernels
-from leeward.queries.build import index_table
-from leeward.queries.index import Index
-from leeward.queries.itemsets import Itemsets, frequent_itemsets
+from leeward.queries.index import kernels
+from leeward.queries.index.build import index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.index.itemsets import Itemsets, frequent_itemsets
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 import leeward
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.accounting import Budget, micro
 from leeward.queries.ledger import BudgetSpent, Charge, DataSet, Ledger, LedgerUnreachable, opening, spending
 from leeward.queries.ledger.chain import digest
 from leeward.queries.ledger.opening import reading
 from leeward.queries.ledger.tables import metadata
+from leeward.queries.privacy.accounting import Budget, micro
 
 SOURCE = Path(leeward.__file__).resolve().parents[1]
 

@@ -10,9 +10,9 @@ from tests.queries.test_ledger import charge, fresh_database, left, pay
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.accounting import Budget, micro
 from leeward.queries.ledger import DataSet, Ledger, LedgerUnreachable, moving
 from leeward.queries.ledger.chain import digest
+from leeward.queries.privacy.accounting import Budget, micro
 
 
 @pytest.fixture

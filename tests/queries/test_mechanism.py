@@ -17,9 +17,9 @@ from scipy import stats
 
 import leeward.queries
 from leeward.errors import BadInput
-from leeward.queries import mechanism
-from leeward.queries.accounting import epsilon_of, micro
-from leeward.queries.mechanism import Noise, sensitivity
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import epsilon_of, micro
+from leeward.queries.privacy.mechanism import Noise, sensitivity
 
 DRAWS = 20_000
 ONE_IN_A_MILLION = 1e-6

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.queries.query import Predicate, Query, parse
+from leeward.queries.language.query import Predicate, Query, parse
 
 
 def test_the_query_of_the_paper() -> None:

@@ -29,7 +29,7 @@ def audit(index: str, url: str | None, expect: str | None, as_json: bool) -> Non
     Exit status: 0 everything agrees; 4 something does not.
     """
     from leeward.errors import VerificationFailed
-    from leeward.queries.answering import open_desk
+    from leeward.queries.answer.charged_query import open_desk
     from leeward.queries.ledger import audit as check
 
     desk = open_desk(index, url)

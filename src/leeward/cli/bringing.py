@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
-    from leeward.queries.codes import Codes
-    from leeward.queries.vocabulary import Terms, Vocabulary
+    from leeward.queries.language.codes import Codes
+    from leeward.queries.language.vocabulary import Terms, Vocabulary
     from leeward.vocabulary.classification import Classification
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -41,7 +41,7 @@ def vocabulary_of(name: str) -> Vocabulary:
 
 def classification_codes(name: str) -> Codes:
     """A built-in classification: its categories, the sections and chapters above them, titles."""
-    from leeward.queries.codes import Codes
+    from leeward.queries.language.codes import Codes
     from leeward.vocabulary import VOCABULARIES
 
     found: Classification = VOCABULARIES[name]()  # type: ignore[assignment]  # both are classifications
@@ -67,7 +67,7 @@ def _spellings(name: str) -> Sequence[str]:
 
 def hierarchy_terms(path: Path) -> Terms:
     """A hierarchy file: every node but the root may be a term."""
-    from leeward.queries.vocabulary import Terms
+    from leeward.queries.language.vocabulary import Terms
     from leeward.vocabulary.custom import read
 
     tree = read(path)
@@ -77,7 +77,7 @@ def hierarchy_terms(path: Path) -> Terms:
 
 def listed_terms(path: Path) -> Terms:
     """A text file: one term a line, other names of it after semicolons; `#` begins a comment line."""
-    from leeward.queries.vocabulary import Terms
+    from leeward.queries.language.vocabulary import Terms
 
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -91,7 +91,7 @@ def listed_terms(path: Path) -> Terms:
 def lexicon_terms() -> Terms:
     """The project's lexicon: concepts by id, their names and synonyms for asking."""
     from leeward.notes.lexicon import Lexicon
-    from leeward.queries.vocabulary import Terms
+    from leeward.queries.language.vocabulary import Terms
 
     lexicon = Lexicon.load()
     labels = {concept.id: concept.name for concept in lexicon.concepts}
@@ -104,7 +104,7 @@ def lexicon_terms() -> Terms:
 
 def domains_of(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """`sex=F,M` and `when=2008-01..2010-12` as permissible values by quasi-identifier."""
-    from leeward.queries.query import folded
+    from leeward.queries.language.query import folded
 
     found: dict[str, tuple[str, ...]] = {}
     for text in texts:
@@ -126,7 +126,7 @@ def domains_of_notes(columns: Sequence[str], left_out: Sequence[str]) -> dict[st
 
     Such a table is known by its columns that say where a value came from; other tables have no domains of themselves.
     """
-    from leeward.notes.rules.demographics import RACES
+    from leeward.notes.annotators.rules.demographics import RACES
 
     known = {"sex": ("female", "male"), "age": ("0", "90"), "race": tuple(race.lower() for race in RACES)}
     return {

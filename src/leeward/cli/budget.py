@@ -31,9 +31,9 @@ def budget(index: str, allot: tuple[str, ...], move_to: str | None, url: str | N
       leeward budget INDEX --move-to postgresql://leeward@host/ledger
     """
     from leeward.queries import ledger as books
-    from leeward.queries.accounting import micro, shown
-    from leeward.queries.answering import open_desk
-    from leeward.queries.index import Index
+    from leeward.queries.answer.charged_query import open_desk
+    from leeward.queries.index.counts import Index
+    from leeward.queries.privacy.accounting import micro, shown
 
     if move_to is not None:
         books.move(books.open_ledger(url or index), books.make_ledger(move_to), Index.open(index).meta.id)

@@ -14,9 +14,9 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 if TYPE_CHECKING:
     import polars as pl
 
-    from leeward.queries.accounting import Budget
-    from leeward.queries.build import Built
-    from leeward.queries.vocabulary import Vocabulary
+    from leeward.queries.index.build import Built
+    from leeward.queries.language.vocabulary import Vocabulary
+    from leeward.queries.privacy.accounting import Budget
     from leeward.release.spec import SourceSpec
 
 SHARE_KNOWN = 0.5
@@ -76,7 +76,7 @@ def index(source: Any, epsilon_total: str, out: str, as_json: bool, **flags: Any
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """
-    from leeward.queries.accounting import Budget, micro
+    from leeward.queries.privacy.accounting import Budget, micro
 
     budget = Budget(
         epsilon=micro(epsilon_total, "epsilon_total"), accounting=flags["accounting"], delta=flags["delta"]
@@ -114,7 +114,7 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
     """The index in `folder`, of a table of notes or of a cohort."""
     from leeward.cli.bringing import domains_of, domains_of_notes, vocabulary_of
     from leeward.engine import make
-    from leeward.queries.build import index_cohort, index_events, index_table
+    from leeward.queries.index.build import index_cohort, index_events, index_table
     from leeward.randomness import Randomness
     from leeward.runs.protect import read_source, watched
 
@@ -148,7 +148,7 @@ def built_of(source: SourceSpec, folder: Path, flags: dict[str, Any]) -> Built:
         common["row"] = flags["row"]
         if flags["engine"] == "local":
             return index_cohort(cohort, folder, terms=terms, **common)
-        from leeward.queries.any_text import AnyText
+        from leeward.queries.language.open_vocabulary import AnyText
 
         events, attributes = events_with_attributes(cohort)
         found = terms or AnyText()
@@ -209,7 +209,7 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
 def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The columns of a table of notes that are neither its own nor asked for."""
     from leeward.errors import BadInput
-    from leeward.queries.rows import NOTE_COLUMNS
+    from leeward.queries.index.rows import NOTE_COLUMNS
 
     for name in wanted:
         if name not in columns:
@@ -220,7 +220,7 @@ def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
     """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
     from leeward.cli.bringing import lexicon_terms
-    from leeward.queries.rows import flattened
+    from leeward.queries.index.rows import flattened
 
     distinct = flattened(table["terms"]).drop_nulls().unique().to_list()
     terms = lexicon_terms()
@@ -243,7 +243,7 @@ def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
 
 def parent_of(text: str | None) -> str | None:
     """The identity of a parent: of the index in a folder, or as it is written."""
-    from leeward.queries.index import Index
+    from leeward.queries.index.counts import Index
 
     return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
 

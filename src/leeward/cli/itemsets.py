@@ -10,8 +10,8 @@ import click
 from leeward.cli.options import commas, json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from leeward.queries.answering import Desk
-    from leeward.queries.catalogue import Catalogue, Items
+    from leeward.queries.answer.catalogue import Catalogue, Items
+    from leeward.queries.answer.charged_query import Desk
     from leeward.release.content import Anonymized
 
 SHOWN = 20
@@ -51,13 +51,13 @@ def itemsets(path: str, epsilon: str, out: str | None, user: str | None, url: st
 
     Exit status: 0 done; 2 bad input; 3 the budget does not pay for it; 4 verification failed (nothing is shared).
     """
-    from leeward.queries.accounting import micro, shown
-    from leeward.queries.answering import charged, open_desk
-    from leeward.queries.asking import login_name
-    from leeward.queries.catalogue import Catalogue, items_of, released
+    from leeward.queries.answer.api import login_name
+    from leeward.queries.answer.catalogue import Catalogue, items_of, released
+    from leeward.queries.answer.charged_query import charged, open_desk
     from leeward.queries.ledger import found as stored
     from leeward.queries.ledger import left, named
     from leeward.queries.ledger.chain import digest, text_of
+    from leeward.queries.privacy.accounting import micro, shown
     from leeward.release.folder import check_out
 
     if out is not None:
@@ -98,7 +98,7 @@ def write(
     formats: tuple[str, ...],
 ) -> None:
     """The release folder, verified and reported, or nothing."""
-    from leeward.queries.accounting import shown
+    from leeward.queries.privacy.accounting import shown
     from leeward.release import draft
     from leeward.release.spec import SourceSpec, Spec, to_yaml
     from leeward.runs.protect import refusal, reported, verify
@@ -135,7 +135,7 @@ def anonymized(desk: Desk, asked: Catalogue, items: Items, found: dict[str, Any]
     """The catalogue as a release of the method `notes`."""
     import pyarrow as pa
 
-    from leeward.queries.accounting import epsilon_of
+    from leeward.queries.privacy.accounting import epsilon_of
     from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
     index, meta = desk.index, desk.index.meta

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from leeward.notes.evaluation import Counts, Evaluation
+    from leeward.notes.corpora.evaluation import Counts, Evaluation
     from leeward.notes.spans import AnnotatedNote
     from leeward.synthetic.notes import Split
 
@@ -60,9 +60,9 @@ def train(
     PATH is a file or folder of notes with spans: i2b2 XML, brat (.txt with .ann), CoNLL (BIO) or JSONL. The shipped
     models come from the first example. Exit status: 0 done; 2 bad input, nothing written.
     """
-    from leeward.notes.learned import own_dictionary
-    from leeward.notes.learned.training import SYNTHETIC_NOTES
-    from leeward.notes.learned.training import train as train_models
+    from leeward.notes.annotators.learned import own_dictionary
+    from leeward.notes.annotators.learned.training import SYNTHETIC_NOTES
+    from leeward.notes.annotators.learned.training import train as train_models
     from leeward.runs.protect import watched
 
     notes, provenance = _notes(corpus, format_, labels, count or SYNTHETIC_NOTES, seed)
@@ -108,7 +108,7 @@ def evaluate(
     """
     from pathlib import Path
 
-    from leeward.notes.evaluation import evaluate as measure
+    from leeward.notes.corpora.evaluation import evaluate as measure
     from leeward.notes.members import members
 
     notes, provenance = _notes(corpus, format_, labels, count or 500, seed)
@@ -196,7 +196,7 @@ def _summary(results: list[Evaluation]) -> list[str]:
 
 
 def _row(result: Evaluation) -> tuple[str, ...]:
-    from leeward.notes.evaluation import Counts, Kept
+    from leeward.notes.corpora.evaluation import Counts, Kept
 
     eid, qid, hmi = (result.spans.get(kind, Counts()) for kind in ("EID", "QID", "HMI"))
     return (

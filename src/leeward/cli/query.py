@@ -9,7 +9,7 @@ import click
 from leeward.cli.options import json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from leeward.queries.answering import Answer, Desk, Plan, Question
+    from leeward.queries.answer.charged_query import Answer, Desk, Plan, Question
 
 COUNTED = {"patients": "patient", "notes": "note"}
 
@@ -52,9 +52,9 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
 
     Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
     """
-    from leeward.queries.answering import answered_plans, open_desk, planned, priced
-    from leeward.queries.asking import login_name
-    from leeward.queries.dry_run import tried
+    from leeward.queries.answer.api import login_name
+    from leeward.queries.answer.charged_query import answered_plans, open_desk, planned, priced
+    from leeward.queries.answer.dry_run import tried
     from leeward.queries.ledger import named
 
     path, questions = _asked(words, batch, flags)
@@ -139,9 +139,9 @@ def _own_flags(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 def _question(words: tuple[str, ...] | list[str], flags: dict[str, Any]) -> Question:
     from leeward.errors import BadInput
-    from leeward.queries.accounting import micro
-    from leeward.queries.answering import Question
-    from leeward.queries.query import parse
+    from leeward.queries.answer.charged_query import Question
+    from leeward.queries.language.query import parse
+    from leeward.queries.privacy.accounting import micro
 
     terms, conditions = _terms_and_conditions(words, flags["where"])
     if flags["epsilon"] is None:
@@ -185,7 +185,7 @@ def _terms_and_conditions(
 
 
 def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -> str:
-    from leeward.queries.accounting import shown
+    from leeward.queries.privacy.accounting import shown
 
     would = "would cost" if dry_run else "costs"
     if price == 0:
@@ -197,7 +197,7 @@ def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -
 
 def _lines(answer: Answer, desk: Desk) -> list[str]:
     """An answer for a person: values, interval, what protects whom, what is left."""
-    from leeward.queries.accounting import shown
+    from leeward.queries.privacy.accounting import shown
 
     plan = answer.plan
     unit = {"patient": "patient", "note": desk.index.meta.row}

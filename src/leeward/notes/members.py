@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from leeward.notes import learned
+from leeward.notes.annotators import learned
+from leeward.notes.annotators.rules import Rules
 from leeward.notes.pipeline import Reader
-from leeward.notes.rules import Rules
 from leeward.notes.spans import Annotator, Span
 
 

@@ -10,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from leeward.errors import BadInput
-from leeward.notes import context, identities, quasi, table
-from leeward.notes.ensemble import resolve
-from leeward.notes.keys import Keys
-from leeward.notes.rules import Rules
-from leeward.notes.rules.dates import lowered
+from leeward.notes.annotators.ensemble import resolve
+from leeward.notes.annotators.rules import Rules
+from leeward.notes.annotators.rules.dates import lowered
+from leeward.notes.context import assertion as context
+from leeward.notes.identities import replacing as identities
+from leeward.notes.identities.keys import Keys
 from leeward.notes.spans import Annotator, Span
+from leeward.notes.table import quasi_identifiers as quasi
+from leeward.notes.table import row as table
 
 MEMBERS = ("rules", "dictionary", "svm", "crf")
 """Every member of the ensemble that Leeward brings."""
@@ -114,7 +117,7 @@ class Reader:
                 hit_spans = spans if member is self.hits else hit_spans
             else:
                 if looked is None:
-                    from leeward.notes.learned import look
+                    from leeward.notes.annotators.learned import look
 
                     if hit_spans is None and self.hits is not None:
                         hit_spans = self.hits.annotate(text)
@@ -126,7 +129,7 @@ class Reader:
 
 def shipped_members() -> tuple[str, ...]:
     """The members that are there: learned ones only where their models are."""
-    from leeward.notes.learned import shipped
+    from leeward.notes.annotators.learned import shipped
 
     there = {file.name.split(".")[0] for file in shipped().iterdir()} if shipped().is_dir() else set()
     return tuple(name for name in MEMBERS if name in ("rules", "dictionary") or name in there)
@@ -152,7 +155,7 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
         built["dictionary"] = _dictionary(lexicon)
     hits: Any = None
     if learned:
-        from leeward.notes.learned import load
+        from leeward.notes.annotators.learned import load
 
         # The shipped models were trained with the project's own dictionary.
         hits = _dictionary("leeward")
@@ -162,7 +165,7 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
 
 @cache
 def _dictionary(lexicon: str) -> Annotator:
-    from leeward.notes.dictionary import Dictionary
+    from leeward.notes.annotators.dictionary import Dictionary
     from leeward.notes.lexicon import Lexicon
 
     return Dictionary(Lexicon.load(lexicon))

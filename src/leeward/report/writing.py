@@ -20,7 +20,7 @@ SECTIONS: dict[str, str] = {
     "condensation": "leeward.methods.condensation.report:sections",
     "disassociation": "leeward.methods.disassociation.report:sections",
     "k-anonymity": "leeward.methods.condensation.report:sections",
-    "notes": "leeward.queries.report:sections",
+    "notes": "leeward.queries.answer.report:sections",
     "trajectories": "leeward.methods.trajectories.report:sections",
     "visits": "leeward.methods.visits.report:sections",
 }

@@ -96,7 +96,7 @@ def annotate(
         Nothing is left at `out`.
     """
     from leeward.engine import LocalEngine, make
-    from leeward.notes.keys import fresh, read_or_make
+    from leeward.notes.identities.keys import fresh, read_or_make
     from leeward.notes.lexicon import Lexicon
     from leeward.notes.pipeline import Work, reader_of, shipped_members
     from leeward.notes.reading import read
@@ -135,8 +135,8 @@ def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
     """
     import polars as pl
 
-    from leeward.notes.identities import decrypted as opened
-    from leeward.notes.keys import Keys, read
+    from leeward.notes.identities.keys import Keys, read
+    from leeward.notes.identities.replacing import decrypted as opened
 
     source, target = Path(path) / "share" / "text.parquet", Path(out)
     if not source.is_file():
@@ -202,7 +202,7 @@ def _write(
     """Write table, texts and review page; returns the figures."""
     import polars as pl
 
-    from leeward.notes.table import ROW, with_disagreements
+    from leeward.notes.table.row import ROW, with_disagreements
 
     order = randomness.stream("notes", "order").permutation(frame.height)
     rows = rows.with_columns(pl.Series("note", order, pl.Int64)).sort("note")

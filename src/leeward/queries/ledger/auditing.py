@@ -9,11 +9,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from leeward.queries.accounting import Budget, composed, shown, spent_epsilon
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
 from leeward.queries.ledger.families import family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
+from leeward.queries.privacy.accounting import Budget, composed, shown, spent_epsilon
 
 ROUNDING = 1e-9
 """OpenDP composes in floating point and rounds up; the ledger's integers may lie so much below it, relatively."""

@@ -8,7 +8,6 @@ from typing import Final
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.queries.accounting import Accounting, Budget, affordable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.families import (
     family_of,
@@ -19,6 +18,7 @@ from leeward.queries.ledger.families import (
     user_account,
 )
 from leeward.queries.ledger.opening import Ledger, reading, writing
+from leeward.queries.privacy.accounting import Accounting, Budget, affordable
 
 LONGEST_NAME: Final = 100
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.queries.accounting import Budget, affordable, cost, shown, spent_epsilon
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import named
 from leeward.queries.ledger.families import family_of, family_terms, line_of, lock, user_account
 from leeward.queries.ledger.opening import Ledger, reading, writing
+from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
 
 
 class BudgetSpent(GuaranteeUnreachable):

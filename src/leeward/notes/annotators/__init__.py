@@ -1,0 +1,1 @@
+"""Annotators of notes: rules, a dictionary, learned models, and their ensemble."""

@@ -1,0 +1,83 @@
+"""The conditional random field: trained and stored by CRFsuite (python-crfsuite), applied from tables.
+
+CRFsuite's model file is what is shipped. Its own tagger takes every feature as a string; `LinearAnnotator` computes the
+same scores from tables, some ten times faster, and a test holds it against the tagger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leeward.errors import BadInput
+from leeward.notes.annotators.learned.linear import LinearAnnotator, Weights
+from leeward.notes.spans import Annotator
+
+FILE = "crf.crfsuite"
+
+
+@dataclass(frozen=True)
+class CrfSettings:
+    """L-BFGS with an L1 penalty `c1` (Andrew & Gao 2007, as CRFsuite has it), which leaves few features, and an L2
+    penalty `c2`; features seen fewer than `fewest` times are left out.
+    """
+
+    c1: float = 0.4
+    c2: float = 0.01
+    iterations: int = 50
+    fewest: int = 3
+
+
+def train(
+    sequences: Iterable[tuple[list[list[str]], list[str]]], path: Path, settings: CrfSettings | None = None
+) -> None:
+    """Train on notes given as their tokens' attributes and labels, and write the model to `path`."""
+    import pycrfsuite
+
+    settings = settings or CrfSettings()
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params(
+        {
+            "c1": settings.c1,
+            "c2": settings.c2,
+            "max_iterations": settings.iterations,
+            "feature.minfreq": settings.fewest,
+        }
+    )
+    for attributes, labels in sequences:
+        if labels:
+            trainer.append(pycrfsuite.ItemSequence(attributes), labels)
+    trainer.train(str(path))
+
+
+def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
+    """The annotator of a trained model; BadInput where the file is missing or no CRFsuite model."""
+    import pycrfsuite
+
+    path = folder / FILE
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file; train a model with `leeward notes train`.")
+    if path.read_bytes()[:4] != b"lCRF":
+        raise BadInput(f"{path}: is no CRFsuite model.")
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(path))
+    try:
+        info = tagger.info()
+        labels = tagger.labels()
+    finally:
+        tagger.close()
+    number = {label: place for place, label in enumerate(labels)}
+    transitions = np.zeros((len(labels), len(labels)))
+    for (before, after), weight in info.transitions.items():
+        transitions[number[before], number[after]] = weight
+    rows: dict[str, int] = {}
+    for feature, _ in info.state_features:
+        rows.setdefault(feature, len(rows) + 1)
+    table = np.zeros((len(rows) + 1, len(labels)))
+    for (feature, label), weight in info.state_features.items():
+        table[rows[feature], number[label]] = weight
+    weights = Weights(table, lambda feature: rows.get(feature, 0))
+    return LinearAnnotator("crf", labels, weights, transitions, dictionary)

@@ -1,0 +1,154 @@
+"""What the learned annotators can say of a token, and how labelled tokens become spans and spans labels.
+
+Tokens carry a kind and a category, without a mark for a span's first token: two identities side by side without a
+sign between them are rare, and a joined span removes both. One label, `other_id`, stands for all numbers that name a
+person in a register: which register it is, the rules read from the words around it, and all of them are removed alike.
+Dates have one label, `QID:date`: whether a date is the visit's, which the table needs, or another, which is an explicit
+identifier, is the rules' to say, and the ensemble lets an EID win. A date without a year is an EID, as the table could
+not use it; so is an age above 89, by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.notes.annotators.learned.tokens import Tokens
+from leeward.notes.annotators.learned.words import class_of
+from leeward.notes.spans import Kind, Span
+
+OUTSIDE = "O"
+OLD = 89
+"""Ages above are explicit identifiers."""
+
+CATEGORIES: dict[Kind, tuple[str, ...]] = {
+    "EID": ("name", "address", "facility", "phone", "email", "url", "other_id"),
+    "QID": ("date", "age", "sex", "race", "zip", "place"),
+    "HMI": ("symptom", "disease", "test", "drug"),
+}
+
+FEWEST_DIGITS = {"phone": 4, "other_id": 2, "zip": 5, "age": 1}
+"""Digits without which a span cannot be what it is called."""
+
+LABELS: tuple[str, ...] = (
+    OUTSIDE,
+    *(f"{kind}:{category}" for kind, categories in CATEGORIES.items() for category in categories),
+)
+
+SAME = {
+    "fax": "phone",
+    "ip": "url",
+    **dict.fromkeys(
+        (
+            "ssn",
+            "record_number",
+            "plan_number",
+            "account_number",
+            "licence_number",
+            "vehicle",
+            "device",
+            "biometric",
+            "photo",
+        ),
+        "other_id",
+    ),
+}
+"""Finer categories of the corpora and of the rules, and the label that learns them."""
+
+
+def label_of(span: Span) -> str:
+    """The label of a span's tokens; `O` for a category that no label learns."""
+    kind = "QID" if span.category in ("date", "age") else span.kind
+    label = f"{kind}:{SAME.get(span.category, span.category)}"
+    return label if label in LABELS else OUTSIDE
+
+
+def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
+    """One label a token. Where spans overlap, the earlier one has the token."""
+    labels = [OUTSIDE] * len(tokens.words)
+    for span in sorted(spans, reverse=True):
+        first = int(np.searchsorted(tokens.ends, span.start, side="right"))
+        last = int(np.searchsorted(tokens.starts, span.end, side="left"))
+        labels[first:last] = [label_of(span)] * (last - first)
+    return labels
+
+
+def spans_of(tokens: Tokens, labels: NDArray[np.int64], names: Sequence[str], source: str) -> list[Span]:
+    """Join neighbouring tokens of one label into spans; a line break ends a span.
+
+    `labels` are indices into `names`; `O` is one of these.
+    """
+    outside = names.index(OUTSIDE)
+    numbers = labels.tolist()
+    words = tokens.words
+    spans: list[Span] = []
+    first = last = -2
+    for position in np.flatnonzero(labels != outside).tolist():
+        if words[position] == "\n":
+            continue
+        if position == last + 1 and numbers[position] == numbers[first]:
+            last = position
+            continue
+        if first >= 0:
+            spans += _span(tokens, first, last, names[numbers[first]], source)
+        first = last = position
+    if first >= 0:
+        spans += _span(tokens, first, last, names[numbers[first]], source)
+    return spans
+
+
+def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> list[Span]:
+    """The span of a run of tokens, if it holds what it is called."""
+    # Signs at either end belong to the sentence, unless they open or close the thing itself.
+    while first < last and tokens.words[first] in ".,;:-/)'\"":
+        first += 1
+    while last > first and tokens.words[last] in ",;:-/('\"":
+        last -= 1
+    words = tokens.words[first : last + 1]
+    kind, _, category = label.partition(":")
+    if not _holds(category, words):
+        return []
+    if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
+        kind = "EID"
+    return [Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)]  # type: ignore[arg-type]  # labels are made from Kind
+
+
+def _holds(category: str, words: list[str]) -> bool:
+    """Whether words look at all like what they are called: a number has digits, an address for mail its sign."""
+    if category == "date":
+        return _could_be_a_date(words)
+    if category == "email":
+        return "@" in words
+    if category == "url":
+        return "." in words or "/" in words
+    if category in FEWEST_DIGITS:
+        return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
+    return any(word.isalnum() for word in words)
+
+
+def _could_be_a_date(words: list[str]) -> bool:
+    """Two or more numbers or months, and no number that stands for neither day, month nor year: 122/86 is none."""
+    if _parts_of_a_date(words) < 2:
+        return False
+    numbers = [word for word in words if word.isdecimal()]
+    years = [number for number in numbers if len(number) == 4 and number[:2] in ("19", "20")]
+    small = [number for number in numbers if len(number) <= 2 and int(number) <= 31]
+    short_year = len(numbers) > 2 and numbers[-1] not in small and len(numbers[-1]) == 2
+    return len(years) + len(small) + short_year == len(numbers)
+
+
+def _is_old(words: list[str]) -> bool:
+    return any(word.isdecimal() and int(word) > OLD for word in words)
+
+
+def _has_year(words: list[str]) -> bool:
+    """Whether a date names a year: in four digits, or as the last of three parts."""
+    if any(word.isdigit() and len(word) == 4 and word[:2] in ("19", "20") for word in words):
+        return True
+    return _parts_of_a_date(words) > 2
+
+
+def _parts_of_a_date(words: list[str]) -> int:
+    return sum(word.isdigit() or class_of(word) == "month" for word in words)

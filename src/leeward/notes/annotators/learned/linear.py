@@ -1,0 +1,175 @@
+"""A trained linear model (SVM or CRF) at work: tables of weights, filled once a word, and the decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.notes.annotators.learned import kernels
+from leeward.notes.annotators.learned.features import (
+    AROUND,
+    HITS,
+    PAIRS,
+    Looked,
+    WordNumbers,
+    again_feature,
+    hit_feature,
+    look,
+    pair_feature,
+)
+from leeward.notes.annotators.learned.labels import spans_of
+from leeward.notes.annotators.learned.words import CLASSES, SLOTS, all_features
+from leeward.notes.spans import Annotator, Span
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's weights: `table[row, label]`, the row of a feature, and row 0 for those that it does not know."""
+
+    table: NDArray[np.float64]
+    row_of: Callable[[str], int]
+
+    def of(self, features: Sequence[str]) -> NDArray[np.float64]:
+        """One row a feature."""
+        rows: NDArray[np.float64] = self.table[[self.row_of(feature) for feature in features]]
+        return rows
+
+
+class LinearAnnotator:
+    """An `Annotator` whose score of a label is a sum of weights.
+
+    Parameters
+    ----------
+    name
+        As in `Span.source`.
+    labels
+        The model's labels, `O` among them.
+    weights
+        The model.
+    transitions
+        What a label gains from the one before it, `[from, to]` (CRF); None: each token by itself (SVM).
+    dictionary
+        Whose hits are features; needed by `annotate` alone.
+    intercept
+        A score that each label has from the start.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        labels: Sequence[str],
+        weights: Weights,
+        transitions: NDArray[np.float64] | None = None,
+        dictionary: Annotator | None = None,
+        intercept: NDArray[np.float64] | None = None,
+    ) -> None:
+        self._name = name
+        self.labels = tuple(labels)
+        self._weights = weights
+        self._transitions = transitions
+        self._dictionary = dictionary
+        self._intercept = np.zeros(len(self.labels)) if intercept is None else intercept
+        self._numbers = WordNumbers()
+        self._emissions = np.zeros((0, len(SLOTS), len(self.labels)), dtype=np.float32)
+        self._filled = 0
+        self._known = self._numbers.words
+        self._pairs = self._pair_table()
+        self._hits = self._table(
+            [[hit_feature(distance, hit) for hit in HITS] for distance in AROUND],
+        )
+        self._again = self._table(
+            [[again_feature(distance, flag) for flag in (False, True)] for distance in AROUND],
+        )
+
+    @property
+    def name(self) -> str:
+        """As in `Span.source`."""
+        return self._name
+
+    def annotate(self, text: str) -> list[Span]:
+        """The spans of a text; runs the dictionary for its features."""
+        spans = self._dictionary.annotate(text) if self._dictionary is not None else ()
+        return self.annotate_with(text, spans)
+
+    def annotate_with(self, text: str, dictionary_spans: Sequence[Span]) -> list[Span]:
+        """The spans of a text that the dictionary has read already."""
+        return self.annotate_looked(text, look(text, dictionary_spans))
+
+    def annotate_looked(self, text: str, looked: Looked) -> list[Span]:
+        """The spans of a text that `features.look` has looked at: several models share one look."""
+        if not looked.tokens.words:
+            return []
+        return spans_of(looked.tokens, self.label_numbers(looked), self.labels, self._name)
+
+    def label_numbers(self, looked: Looked) -> NDArray[np.int64]:
+        """The index in `labels` of each token's label."""
+        scores = self.scores(looked)
+        best: NDArray[np.int64]
+        if self._transitions is None:
+            best = kernels.best_labels(scores)
+        else:
+            best = kernels.best_sequence(scores, self._transitions)
+        return best
+
+    def scores(self, looked: Looked) -> NDArray[np.float64]:
+        """Each token's score for each label, without transitions."""
+        scores = np.tile(self._intercept, (len(looked.tokens.words), 1))
+        first, second = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
+        ids, emissions = self._words(looked.plain)
+        kernels.add_words(scores, ids, looked.key, looked.head, emissions)
+        kernels.add_context(
+            scores,
+            looked.classes,
+            self._pairs,
+            first,
+            second,
+            np.array(AROUND, dtype=np.int64),
+            looked.hits,
+            self._hits,
+            looked.again,
+            self._again,
+        )
+        return scores
+
+    def _words(self, words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Numbers of the words and the table that has their rows. A table that was handed out is never written to
+        but in rows that its holders do not use."""
+        with self._numbers.lock:
+            ids = np.array(self._numbers.of(words), dtype=np.int32)
+            known = self._numbers.words
+            if self._known is not known:  # the numbers began anew
+                self._known = known
+                self._emissions = np.zeros_like(self._emissions, shape=(0, *self._emissions.shape[1:]))
+                self._filled = 0
+            if self._filled < len(known):
+                self._grow(len(known))
+                for number in range(self._filled, len(known)):
+                    self._fill(number, known[number])
+                self._filled = len(known)
+            return ids, self._emissions
+
+    def _grow(self, needed: int) -> None:
+        if needed > len(self._emissions):
+            grown = np.zeros(
+                (max(needed, 2 * len(self._emissions), 1024), *self._emissions.shape[1:]), dtype=np.float32
+            )
+            grown[: self._filled] = self._emissions[: self._filled]
+            self._emissions = grown
+
+    def _fill(self, number: int, word: str) -> None:
+        features, begins = all_features(word)
+        self._emissions[number] = np.add.reduceat(self._weights.of(features), begins, axis=0)
+
+    def _table(self, features: list[list[str]]) -> NDArray[np.float32]:
+        flat = self._weights.of([name for names in features for name in names])
+        return flat.reshape(len(features), len(features[0]), len(self.labels)).astype(np.float32)
+
+    def _pair_table(self) -> NDArray[np.float32]:
+        names = [
+            [pair_feature(template, one, two) for one in CLASSES for two in CLASSES]
+            for template in range(len(PAIRS))
+        ]
+        return self._table(names).reshape(len(PAIRS), len(CLASSES), len(CLASSES), len(self.labels))

@@ -1,0 +1,98 @@
+"""Training of both learned annotators: notes in, two model files and their provenance out."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.notes.annotators.learned import crf, svm
+from leeward.notes.annotators.learned.features import attributes, look
+from leeward.notes.annotators.learned.labels import labels_of
+from leeward.notes.spans import AnnotatedNote, Annotator
+from leeward.randomness import Randomness
+from leeward.version import __version__
+
+CARD = "model.json"
+FORGOTTEN = 0.2
+"""Share of the dictionary's names and places that training leaves out, so that models learn what unlisted ones look
+like, instead of repeating the dictionary. Health terms stay: models that guess at them in unknown text call many
+ordinary words a symptom, and what no vocabulary has does not reach the table anyway."""
+SYNTHETIC_NOTES = 1_000
+"""Notes that the shipped models are trained with."""
+
+
+def train(
+    notes: Iterable[AnnotatedNote],
+    dictionary: Annotator,
+    out: str | Path,
+    seed: int | None,
+    *,
+    corpus: dict[str, Any],
+    progress: Callable[[str], None] = lambda message: None,
+) -> dict[str, Any]:
+    """Train the support vector machine and the conditional random field, and write them into the new folder `out`.
+
+    Parameters
+    ----------
+    dictionary
+        Whose hits are features; whoever uses the models must run the same.
+    corpus
+        What the notes are, for the model's card.
+    progress
+        Told what is being done.
+
+    Returns the card, which is also written (`model.json`). The same notes, seed and versions give the same files.
+    Raises BadInput where `out` exists or the notes hold no span.
+    """
+    out = Path(out)
+    if out.exists():
+        raise BadInput(f"{out}: exists already; name another folder with -o, or remove this one.")
+    progress("looking at the notes")
+    forgetting = Randomness.of(seed).stream("notes", "forgetting")
+    sequences = []
+    for note in notes:
+        found = dictionary.annotate(note.text)
+        hits = [hit for hit in found if hit.kind == "HMI" or forgetting.random() >= FORGOTTEN]
+        looked = look(note.text, hits)
+        sequences.append((attributes(looked), labels_of(looked.tokens, note.spans)))
+    learned = sorted({label for _, labels in sequences for label in labels})
+    if len(learned) < 2:
+        raise BadInput("the corpus has no span with a category that the models learn; nothing to train on.")
+    aside = out.with_name(f".{out.name}.writing")
+    aside.mkdir(parents=True)
+    try:
+        progress("training the conditional random field")
+        crf.train(sequences, aside / crf.FILE)
+        progress("training the support vector machine")
+        svm.train(sequences, aside / svm.FILE, Randomness.of(seed).stream("notes", "svm"))
+        card = _card(corpus, seed, len(sequences), sum(len(labels) for _, labels in sequences), learned)
+        (aside / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+        aside.rename(out)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return card
+
+
+def _card(
+    corpus: dict[str, Any], seed: int | None, notes: int, tokens: int, labels: list[str]
+) -> dict[str, Any]:
+    packages = ("python-crfsuite", "scikit-learn", "numpy", "faker")
+    return {
+        "leeward": __version__,
+        "corpus": corpus,
+        "seed": seed,
+        "notes": notes,
+        "tokens": tokens,
+        "labels": labels,
+        "crf": asdict(crf.CrfSettings()),
+        "svm": asdict(svm.SvmSettings()),
+        "forgotten_hits": FORGOTTEN,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+    }

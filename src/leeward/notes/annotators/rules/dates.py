@@ -1,0 +1,209 @@
+"""Dates in every usual form: found, read and written again.
+
+Numbers are read the American way, month first, unless the first number is above 12. A lone year is no element that
+Safe Harbor removes and is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from leeward.notes.annotators.rules.words import MONTHS
+
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+_MONTH = rf"(?P<n>(?:{_NAMES}))(?![^\W\d_])\.?"
+_TIME = r"(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+
+# Cheap first looks: both begin with a class of characters, which the engine skips to.
+_NEAR_NUMERIC = re.compile(r"\d{1,4}\s?[-/.]\s?\d")
+_NEAR_MONTH = re.compile("(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+
+NUMERIC = re.compile(
+    r"(?<![\d./-])(?:"
+    r"(?P<y>(?:19|20)\d\d)(?P<s>[-/.])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?)" + _TIME + "|"
+    r"(?P<a>\d\d?)(?P<t>\s?[-/.]\s?)(?P<b>\d\d?)(?P=t)(?P<z>(?:19|20)\d\d|'?\d\d)|"
+    r"(?P<m2>\d\d?)[/-](?P<y2>(?:19|20)\d\d)"
+    r")(?![\d/-]|\.\d)"
+)
+WRITTEN = re.compile(
+    r"(?:\b(?P<d>\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?[\s-]*|\b)(?:"
+    + _MONTH
+    + r"(?:[\s,-]*(?P<y>(?:19|20)\d\d\b|'\d\d\b)"
+    r"|[\s-]*(?P<e>\d{1,2})(?:st|nd|rd|th)?\b(?![:/.]\d|\s*%)(?:[\s,-]+(?:of\s+)?(?P<z>(?:19|20)\d\d)\b|[,\s]+'(?P<w>\d\d)\b|-(?P<v>\d\d)\b)?)?"
+    r")",
+    re.IGNORECASE,
+)
+SHORT = re.compile(
+    r"(?P<m>0?[1-9]|1[0-2])/(?P<d>0?[1-9]|[12]\d|3[01])(?![\d/%]|\.\d|\s*(?:strength|mm|mg|ml|cm|pain"
+    r"|scale|systolic|murmur|in\b|on\b|with\b))"
+)
+BEFORE_SHORT = re.compile(
+    r"(?:\b(?:on|in|since|until|till|through|thru|from|dated|by|for|of|before|after|date|seen|visit)|[-–:]|\bto)\s*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A date as it stands in a text. `year`, `day` are None where the text has none.
+
+    `fields` gives for each element its part (`y`, `m`, `d` as numbers, `n` a month's name) and its characters,
+    counted from `start`.
+    """
+
+    start: int
+    end: int
+    year: int | None
+    month: int
+    day: int | None
+    fields: tuple[tuple[str, int, int], ...] = ()
+
+    def whole(self) -> date | None:
+        """The calendar's date, where the text has all of it."""
+        if self.year is None or self.day is None:
+            return None
+        return date(self.year, self.month, self.day)
+
+
+def find(text: str) -> list[Written]:
+    """The dates of a text, ascending, without overlaps."""
+    found: list[Written] = []
+    for near in _NEAR_NUMERIC.finditer(text):
+        match = NUMERIC.match(text, near.start())
+        if match and (numeric := _numeric(match)):
+            found.append(numeric)
+    for near in _NEAR_MONTH.finditer(lowered(text)):
+        match = WRITTEN.search(text, max(0, near.start() - 11), near.start() + 30)
+        if match and match.start("n") == near.start() and (written := _written(match)):
+            found.append(written)
+    if "/" in text:
+        found += list(_short(text))
+    found.sort(key=lambda d: (d.start, -d.end))
+    kept: list[Written] = []
+    for each in found:
+        if not kept or each.start >= kept[-1].end:
+            kept.append(each)
+    return kept
+
+
+def lowered(text: str) -> str:
+    """The text in lower case, each character in its place."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def read(text: str) -> Written | None:
+    """The first date of a text that is little else, such as a span's or a column's."""
+    found = find(text)
+    if found:
+        return found[0]
+    short = SHORT.search(text)
+    return _of_short(short) if short else None
+
+
+def shifted(text: str, days: int, year: int = 2001) -> str | None:
+    """A text's date moved by `days`, written as it was; None where the text holds no date.
+
+    `year` stands in where the text has none. A date without a day is moved from its middle.
+    """
+    written = read(text)
+    if written is None:
+        return None
+    moved = _moved(written, days, year)
+    pieces, past = [], 0
+    for part, start, end in sorted(written.fields, key=lambda f: f[1]):
+        old = text[written.start + start : written.start + end]
+        pieces += [text[past : written.start + start], _as(part, moved, old)]
+        past = written.start + end
+        if part == "d" and text[past : past + 2].lower() in ("st", "nd", "rd", "th"):
+            pieces.append(_ordinal(moved.day))
+            past += 2
+    return "".join([*pieces, text[past:]])
+
+
+def _moved(written: Written, days: int, year: int) -> date:
+    known = written.year or year
+    last = monthrange(known, written.month)[1]
+    first = date(known, written.month, min(written.day or 15, last))
+    return first + timedelta(days=days)
+
+
+def _as(part: str, moved: date, old: str) -> str:
+    if part == "n":
+        new = moved.strftime("%B" if len(old) > 4 or (len(old) == 4 and old.lower() != "sept") else "%b")
+        return new.upper() if old.isupper() else new.lower() if old.islower() else new
+    if part == "y":
+        digits = f"{moved.year:04d}" if len(old) >= 4 else f"{moved.year % 100:02d}"
+        return ("'" if old.startswith("'") else "") + digits
+    number = moved.month if part == "m" else moved.day
+    return f"{number:02d}" if old.startswith("0") else str(number)
+
+
+def _ordinal(day: int) -> str:
+    return "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+def _numeric(found: re.Match[str]) -> Written | None:
+    groups = found.groupdict()
+    if groups["y"]:
+        return _checked(found, [("y", "y"), ("m", "m"), ("d", "d")])
+    if groups["m2"]:
+        return _checked(found, [("m", "m2"), ("y", "y2")])
+    american = int(groups["a"]) <= 12
+    two_digits = len(groups["z"]) == 2
+    if two_digits and "." in groups["t"]:  # 1.2.05 is as often a section or a version
+        return None
+    return _checked(
+        found, [("m", "a"), ("d", "b"), ("y", "z")] if american else [("d", "a"), ("m", "b"), ("y", "z")]
+    )
+
+
+def _written(found: re.Match[str]) -> Written | None:
+    groups = found.groupdict()
+    day = "d" if groups["d"] else "e" if groups["e"] else None
+    year = next((name for name in ("y", "z", "w", "v") if groups[name]), None)
+    if day is None and year is None:
+        return None
+    if year is None and groups["d"] and groups["e"] and "-" in found.group():  # 13-Jan-21
+        year, day = "e", "d"
+    name = groups["n"].lower()
+    doubtful = groups["n"][0].islower() and name in ("may", "mar", "dec", "sep", "march")
+    if doubtful and (day is None or year is None):  # "may 2 …", "march 3 miles" are words
+        return None
+    parts = [("n", "n")] + ([("d", day)] if day else []) + ([("y", year)] if year else [])
+    return _checked(found, parts)
+
+
+def _short(text: str) -> Iterator[Written]:
+    for found in SHORT.finditer(text):
+        before = text[max(0, found.start() - 12) : found.start()]
+        if (
+            before[-1:] not in set("0123456789/.")
+            and BEFORE_SHORT.search(before)
+            and (made := _of_short(found))
+        ):
+            yield made
+
+
+def _of_short(found: re.Match[str]) -> Written | None:
+    return _checked(found, [("m", "m"), ("d", "d")])
+
+
+def _checked(found: re.Match[str], parts: list[tuple[str, str]]) -> Written | None:
+    """The date of a match, None where the calendar has no such day."""
+    values: dict[str, int] = {}
+    fields = []
+    for part, group in parts:
+        text = found.group(group)
+        fields.append((part, found.start(group) - found.start(), found.end(group) - found.start()))
+        values["m" if part == "n" else part] = MONTHS[text.lower()] if part == "n" else int(text.lstrip("'"))
+    year, day, month = values.get("y"), values.get("d"), values["m"]
+    if year is not None and year < 100:
+        year += 2000 if year < 50 else 1900
+    if not 1 <= month <= 12 or (day is not None and not 1 <= day <= monthrange(year or 2000, month)[1]):
+        return None
+    return Written(found.start(), found.end(), year, month, day, tuple(fields))

@@ -1,0 +1,405 @@
+"""Names of people by what stands around them: titles, signatures, fields, relatives, ages, given names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from leeward.notes.annotators.rules.capitals import Capital, before, gap
+from leeward.notes.annotators.rules.words import (
+    CITIES,
+    CREDENTIALS,
+    GIVEN,
+    NAME_TAILS,
+    NO_NAME,
+    PARTICLES,
+    PLAIN,
+    RELATIVES,
+    SURNAMES_TOO,
+    TITLES,
+    WORDS_TOO,
+    words,
+)
+from leeward.notes.field_labels import Label, line_end
+from leeward.notes.spans import Span
+
+LONGEST = 4
+"""Words of one name."""
+
+CALLED = words("named called dear hi hello")
+CREDITED = CREDENTIALS | {c.replace(".", "") for c in CREDENTIALS}
+TWO_LETTER_STATES = frozenset({"pa", "ma", "md", "dc", "or", "do", "od", "ms"})
+
+_AGE_AFTER = re.compile(
+    r",?\s*(?:(?:is|was)\s+)?(?:an?\s+|the\s+)?\(?(?:age[d]?\s+)?\d{1,3}[\s-]*(?:(?:y|yr|yrs|year|years"
+    r"|month|months|mo"
+    r"|week|weeks|day|days)\b|y/?o|m/?o|[mf]\b)|(?:,\s*|\s*\()(?:aged?\s+)?\d{1,3}[,)]",
+    re.IGNORECASE,
+)
+_IDENTIFIED = re.compile(
+    r",?\s*[(\[,]?\s*(?:mrn|dob|d\.o\.b|ssn|id\b|patient id|record|born|aka|a\.k\.a|unit no)", re.IGNORECASE
+)
+_ACTS = re.compile(
+    r"\s+(?:is|was|has|had|presents?|presented|reports?|reported|denies|denied|states?|stated|complains?"
+    r"|complained|"
+    r"returns?|returned|came|underwent|lives|feels|felt|developed|appears|appeared|who|will|admits"
+    r"|describes|described"
+    r"|notes|noted|agrees|agreed|understands|continues|called|also|arrived|tolerated|says|said|did|does|would|takes"
+    r"|took|needs|can|cannot|currently|works|worked|and (?:her|his|i))\b"
+)
+# What only a person does: whatever begins a sentence before it is a name.
+_PERSON_ACTS = re.compile(
+    r"\s+(?:c/o|denies|denied|reports|reported|states|stated|complains|complained|recalls|asks|asked"
+    r"|requests|requested|"
+    r"repositioned|ambulated|ambulates|verbali[sz]e[sd]|refuse[sd]|slept|up (?:in|to) (?:the )?chair"
+    r"|resting|sleeping|"
+    r"up ad lib|agrees|agreed|understands|understood|describes|admits|mentions|mentioned|remains|wants|says|"
+    r"said|thinks|feels|felt|drank|ate|walked|voided|was (?:seen|brought|admitted|discharged|told|asked"
+    r"|given|started))\b"
+)
+_TOLD = words(
+    "asked tell told tells inform informed informs notified contacted reassured encouraged thank phoned texted"
+)
+_SIGNED = words(
+    """transcribed dictated typed signed seen evaluated examined reviewed entered witnessed written prepared
+    verified performed followed referred brought interviewed assisted attended cosigned accompanied"""
+)
+_SPOKEN = words("discussed spoke spoken talked conferred met consulted")
+_TOWNS_BEGIN = words(
+    "san santa santo los las el la st saint fort port new lake mount mt north south east west cape"
+)
+
+_EPONYM = re.compile(
+    r"(?:['’]s?)?[ -](?:sign|test|clamp|syndrome|disease|maneuver|manoeuvre|catheter|tube|retractor"
+    r"|incision|position|"
+    r"line|needle|stitch|flap|procedure|score|scale|criteria|drain|forceps|fracture|class|grade|type|stage|method|"
+    r"technique|phenomenon|reflex|tumor|tumour|sarcoma|lymphoma|cyst|hernia|palsy|ulcer|esophagus|pouch|repair|rod|"
+    r"nodule|node|duct|ring|formula|coma|stain|cell|cells|blood|count|matter|bodies|body|pratt|barre|willebrand|"
+    r"speculum|prosthesis|plate|screw|brace|splint|approach|operation|bypass|index|questionnaire|scissors|blade|"
+    r"dementia|chorea|thyroiditis|encephalopathy|anomaly|contracture|neuroma|ganglion)\b",
+    re.IGNORECASE,
+)
+_LOWER_TITLE = re.compile(
+    r"(?<![\w'])(?:mr|mrs|ms|dr)\b\.?[ ]+([a-z][a-z'’-]{2,})(?:[ ]+([a-z][a-z'’-]{2,}))?"
+)
+_NOT_AFTER_TITLE = words(
+    """the and who was has had for with from this that says states should will would can could may and/or
+    recommended advised said saw told office ordered his her their been are not notified aware contrast
+    angiogram enterography elastography angiography imaging scan did called prescribed wants"""
+)
+_CLOSING = re.compile(
+    r"(?:sincerely|regards|respectfully(?: yours| submitted)?|thank you|thanks|yours truly|best wishes|/s/|signed|"
+    r"cordially|kindly)[,.:]?\s*"
+)
+_TYPED = re.compile(r"\b[A-Z]{2,3}[/:][a-z]{2,3}\b(?![\w/:])")
+_CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
+
+
+def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
+    """Spans of names; one for each run of words."""
+    certain = [*_in_fields(text, low, capitals, fields), *_closing(text, low, capitals)]
+    certain += list(_among(text, low, capitals))
+    certain += [(capital,) for capital in _repeated(text, low, capitals, certain)]
+    bounds = {(name[0].start, name[-1].end) for name in certain if name}
+    bounds |= set(_without_capitals(text, low, fields))
+    if "/" in text or ":" in text:
+        bounds |= {m.span() for m in _TYPED.finditer(text, max(0, len(text) - 200))}
+    if "^" in text:
+        bounds |= {m.span() for m in _CARET.finditer(text)}
+    return [Span(start, end, "EID", "name", source="rules") for start, end in _joined(text, sorted(bounds))]
+
+
+def _joined(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Overlapping names, and those with one blank or point between them, as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in bounds:
+        between = text[joined[-1][1] : start] if joined else ""
+        reversed_name = between == ", " and text[start:end].split()[0].rstrip(",.").lower() in GIVEN
+        if joined and (start <= joined[-1][1] or between in (" ", ". ", ".", "-") or reversed_name):
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:
+    """Names in running text."""
+    past = -1
+    for i, capital in enumerate(capitals):
+        if i <= past:
+            continue
+        if capital.low in TITLES or (capital.low == "st" and text[capital.end : capital.end + 1] == ""):
+            name = _from(text, capitals, i + 1, after_title=True)
+            if name and (begun := _titled(text, capital, name)):
+                yield begun
+                past = i + len(name)
+            continue
+        if capital.low in NO_NAME and not capital.initial:
+            continue
+        name = _from(text, capitals, i)
+        if name and _speaks(text, low, capitals, i, name):
+            yield name
+            past = i + len(name) - 1
+        elif name and (credited := _credited(text, capitals, i, name)):
+            yield credited
+            past = i + len(credited) - 1
+
+
+def _titled(text: str, title: Capital, name: tuple[Capital, ...]) -> tuple[Capital, ...]:
+    """The name after a title, with particles before it (`Mrs. van der Berg`); empty where it stands too far."""
+    between = gap(text, title, name[0])
+    words = between.strip(" .").split()
+    if "\n" in between or len(between) > 16 or not all(word in PARTICLES for word in words):
+        return ()
+    if not words:
+        return name if len(between) < 4 else ()
+    start = title.end + between.index(words[0])
+    whole = text[start : name[0].end]
+    return (Capital(start, name[0].end, whole, name[0].low), *name[1:])
+
+
+def _from(
+    text: str, capitals: Sequence[Capital], i: int, *, after_title: bool = False
+) -> tuple[Capital, ...]:
+    """The name that begins at word `i`: words side by side that may be parts of a name."""
+    name: list[Capital] = []
+    while i < len(capitals) and len(name) < LONGEST:
+        capital = capitals[i]
+        if name:
+            between = gap(text, name[-1], capital)
+            if between != " " and not (between == "" and name[-1].initial):
+                words = between.strip().lower().split()
+                if "\n" in between or not words or not all(word in PARTICLES for word in words):
+                    break
+        if _is_credential(capital) and not (after_title and not name):
+            break
+        if capital.low in TITLES or not (capital.initial or _may_be_part(capital, name, after_title)):
+            break
+        name.append(capital)
+        i += 1
+    return tuple(name)
+
+
+def _may_be_part(capital: Capital, name: Sequence[Capital], after_title: bool) -> bool:
+    """Whether a word may go on a name: a word of notes only after a title, or after a given name as a last name."""
+    if capital.low not in NO_NAME:
+        return True
+    if not name:
+        return after_title and (capital.low in SURNAMES_TOO or capital.low not in PLAIN)
+    return capital.low in SURNAMES_TOO and (name[-1].low in GIVEN or name[-1].initial)
+
+
+def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:
+    """Whether words around say that this is a name."""
+    first, last = name[0], name[-1]
+    given = first.low in GIVEN
+    words = before(low, first.start)
+    previous = words[-1] if words else ""
+    tail = low[last.end : last.end + 40]
+    if _EPONYM.match(tail) or _is_town(text, capitals, i, name):
+        return False
+    if previous in CALLED or (previous == "is" and "name" in words[-4:]):
+        return True
+    if len(name) > 1 and all(n.initial for n in name):
+        return False
+    plain = len(first.word) > 2 and not first.word.isupper() and first.low not in RELATIVES
+    if plain and (previous in _TOLD or words[-2:] == ["according", "to"]):
+        return True
+    if plain and previous == "by" and not _SIGNED.isdisjoint(words):
+        return True
+    if plain and previous in ("with", "/", "to") and not _SPOKEN.isdisjoint(words[-3:]):
+        return True
+    if plain and _begins(text, first.start) and _PERSON_ACTS.match(tail):
+        return True
+    known = given and not (first.low in WORDS_TOO and len(name) == 1)
+    relative = previous in RELATIVES or (previous in (",", "(") and len(words) > 1 and words[-2] in RELATIVES)
+    if relative and first.low not in RELATIVES and (known or len(name) > 1 or len(first.word) > 3):
+        return True
+    if (
+        _AGE_AFTER.match(tail)
+        and (known or len(name) > 1 or _begins(text, first.start))
+        and not first.initial
+    ):
+        return first.word.isalpha() or len(name) > 1
+    if _IDENTIFIED.match(tail) and (known or len(name) > 1):
+        return True
+    if known and len(name) > 1:
+        return True
+    if given and len(name) > 1 and not first.word.isupper():
+        return True
+    if (
+        len(name) > 1
+        and not first.initial
+        and (last.word.endswith(".") or any(n.initial for n in name[1:-1]))
+    ):
+        return previous not in ("type", "vitamin", "hepatitis", "grade") and first.word[1:].islower()
+    if first.initial and len(name) > 1 and name[1].word[1:].islower() and len(name[1].word) > 2:
+        return previous in ("by", "with", "from", "to", "and", "of", ",", "", ".", ":", "for") or given
+    if (
+        len(name) > 1
+        and previous in ("patient", "pt", "client", "mother", "by", "for")
+        and not first.word.isupper()
+    ):
+        return True
+    if (
+        len(name) > 1
+        and _ACTS.match(tail)
+        and all(n.word[1:].islower() for n in name)
+        and _begins(text, first.start)
+    ):
+        return True
+    if given and _comma_first(text, capitals, i):
+        return True
+    return known and (not first.word.isupper() or bool(_ACTS.match(tail)))
+
+
+def _is_town(text: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:
+    """Whether the words are a town's, or its second word (San Antonio)."""
+    if " ".join(n.low for n in name) in CITIES and len(name) > 1:
+        return True
+    return (
+        i > 0
+        and capitals[i - 1].low in _TOWNS_BEGIN
+        and gap(text, capitals[i - 1], capitals[i]) in (" ", ". ")
+    )
+
+
+def _begins(text: str, start: int) -> bool:
+    """Whether a sentence, line or item begins here."""
+    return start == 0 or text[max(0, start - 2) : start].strip()[-1:] in (
+        "",
+        ".",
+        "-",
+        ",",
+        "?",
+        "!",
+        ":",
+        "(",
+    )
+
+
+def _comma_first(text: str, capitals: Sequence[Capital], i: int) -> bool:
+    """`Smith, John`: the given name after the last name and a comma."""
+    if i == 0:
+        return False
+    last = capitals[i - 1]
+    return gap(text, last, capitals[i]) == ", " and last.low not in NO_NAME and last.low not in CITIES
+
+
+def _credited(
+    text: str, capitals: Sequence[Capital], i: int, begun: tuple[Capital, ...]
+) -> tuple[Capital, ...]:
+    """A name before its credentials: `Jane Roe, M.D.`, `Roe, Jane A., RN`."""
+    name = list(begun)
+    following = i + len(name)
+    if following < len(capitals) and gap(text, capitals[following - 1], capitals[following]) == ", ":
+        more = _from(text, capitals, following)
+        if more and len(name) == 1 and not _is_credential(more[0]):
+            name += more
+            following += len(more)
+    if following >= len(capitals) or not name or len(name) > LONGEST + 1:
+        return ()
+    credential = capitals[following]
+    if gap(text, name[-1], credential) not in (", ", " ", ",") or not _is_credential(credential):
+        return ()
+    if credential.low in TWO_LETTER_STATES and len(name) == 1 and credential.low not in ("md", "do"):
+        return ()
+    if any(n.low in CITIES for n in name) and credential.low in TWO_LETTER_STATES:
+        return ()
+    return tuple(name) if any(not n.initial and n.low not in NO_NAME for n in name) else ()
+
+
+def _is_credential(capital: Capital) -> bool:
+    return capital.low in CREDITED and (
+        capital.word.replace(".", "").replace("-", "").isupper() or capital.word == "PhD"
+    )
+
+
+def _repeated(
+    text: str, low: str, capitals: Sequence[Capital], names: Sequence[tuple[Capital, ...]]
+) -> Iterator[Capital]:
+    """The same words elsewhere in the note: whoever was named once is named without a title later."""
+    parts = {
+        c.low
+        for name in names
+        for c in name
+        if len(c.low) > 2 and (c.low in SURNAMES_TOO or c.low not in NO_NAME) and c.low not in NAME_TAILS
+    }
+    for i, capital in enumerate(capitals) if parts else ():
+        if capital.low in parts and not _EPONYM.match(text, capital.end):
+            in_town = capital.low in CITIES and before(low, capital.start, 8)[-1:] in (
+                ["in"],
+                ["from"],
+                ["near"],
+            )
+            if not in_town and not _is_town(text, capitals, i, (capital,)):
+                yield capital
+
+
+def _in_fields(
+    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]
+) -> Iterator[tuple[Capital, ...]]:
+    starts = [c.start for c in capitals]
+    for field in fields:
+        if field.meaning == "name":
+            yield from _of_field(text, low, capitals, starts, field)
+
+
+def _of_field(
+    text: str, low: str, capitals: Sequence[Capital], starts: list[int], field: Label
+) -> Iterator[tuple[Capital, ...]]:
+    from bisect import bisect_left
+
+    end = min(line_end(text, field.value, field.end), field.value + 80)
+    certain = "name" in low[field.start : field.value] or low.startswith("by", field.value - 4)
+    i = bisect_left(starts, field.value)
+    if i >= len(capitals) or starts[i] > field.value + 6:
+        return
+    while i < len(capitals) and capitals[i].start < end:
+        name = _from(text, capitals, i)
+        if not name:
+            if capitals[i].low not in TITLES and not _is_credential(capitals[i]):
+                return
+            i += 1
+            continue
+        known = any(n.low in GIVEN for n in name) or len(name) > 1 or certain
+        following = capitals[i + len(name)] if i + len(name) < len(capitals) else None
+        comma = following is not None and gap(text, name[-1], following) == ", "
+        if known or comma or _stands_alone(text, field.value, name[-1].end, end):
+            yield name
+        if re.search(r"[.;(]\s|\b(?:is|was|has|the)\b", text[name[-1].end : name[-1].end + 8]):
+            return
+        i += len(name)
+
+
+def _stands_alone(text: str, value: int, name_end: int, end: int) -> bool:
+    """Whether a field holds nothing but the name."""
+    return not text[name_end:end].strip(" .,;")
+
+
+def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:
+    """The name under a letter's closing words."""
+    first = max(0, len(text) - 600)
+    for match in _CLOSING.finditer(low, first):
+        for i, capital in enumerate(capitals):
+            if match.end() <= capital.start <= match.end() + 3:
+                name = _from(text, capitals, i)
+                if name and not text[name[-1].end : name[-1].end + 1].isalnum():
+                    yield name
+
+
+def _without_capitals(text: str, low: str, fields: Sequence[Label]) -> Iterator[tuple[int, int]]:
+    """Names typed in small letters: after a title, or in the field of a name."""
+    if "r. " in text or "s. " in text or "dr " in text or "mr" in text or "ms " in text:
+        for match in _LOWER_TITLE.finditer(text):
+            word, more = match.group(1), match.group(2)
+            if word not in _NOT_AFTER_TITLE and word not in NO_NAME:
+                yield match.span(1)
+                if more and (word in GIVEN or more in GIVEN):
+                    yield match.span(2)
+    for field in fields:
+        if field.meaning == "name" and "name" in low[field.start : field.value]:
+            value = text[field.value : line_end(text, field.value, field.end)]
+            words = re.match(r"[a-z][a-z'’-]+,? [a-z][a-z'’-]+(?: [a-z][a-z'’-]+)?\s*$", value)
+            if words:
+                yield field.value, field.value + len(value.rstrip())

@@ -1,0 +1,281 @@
+"""Numbers and codes of registers: records, accounts, plans, licences, vehicles, devices, and any other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from leeward.notes.annotators.rules.fields import NUMBERS
+from leeward.notes.field_labels import Label, line_end
+from leeward.notes.spans import Span
+
+SSN = re.compile(r"(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|[Xx*]{3}-[Xx*]{2}-\d{4})(?![\d-])")
+
+WORDS = {
+    "mrn": "record_number",
+    "medical record": "record_number",
+    "med rec": "record_number",
+    "record number": "record_number",
+    "record no": "record_number",
+    "record #": "record_number",
+    "chart number": "record_number",
+    "chart no": "record_number",
+    "chart #": "record_number",
+    "unit number": "record_number",
+    "unit no": "record_number",
+    "hospital number": "record_number",
+    "hospital no": "record_number",
+    "patient id": "record_number",
+    "patient number": "record_number",
+    "patient #": "record_number",
+    "nhs": "record_number",
+    "mr#": "record_number",
+    "mr #": "record_number",
+    "ssn": "ssn",
+    "social security": "ssn",
+    "account": "account_number",
+    "acct": "account_number",
+    "billing number": "account_number",
+    "invoice": "account_number",
+    "claim": "account_number",
+    "card number": "account_number",
+    "credit card": "account_number",
+    "member": "plan_number",
+    "policy": "plan_number",
+    "subscriber": "plan_number",
+    "group number": "plan_number",
+    "group #": "plan_number",
+    "insurance": "plan_number",
+    "health plan": "plan_number",
+    "beneficiary": "plan_number",
+    "medicare": "plan_number",
+    "medicaid": "plan_number",
+    "hicn": "plan_number",
+    "license": "licence_number",
+    "licence": "licence_number",
+    "dea": "licence_number",
+    "npi": "licence_number",
+    "certificate": "licence_number",
+    "certification": "licence_number",
+    "passport": "licence_number",
+    "dl#": "licence_number",
+    "vin": "vehicle",
+    "plate": "vehicle",
+    "license plate": "vehicle",
+    "licence plate": "vehicle",
+    "vehicle": "vehicle",
+    "serial": "device",
+    "s/n": "device",
+    "sn#": "device",
+    "device": "device",
+    "pacemaker": "device",
+    "implant": "device",
+    "pump": "device",
+    "lot": "device",
+    "model": "device",
+    "udi": "device",
+    "fingerprint": "biometric",
+    "voiceprint": "biometric",
+    "voice print": "biometric",
+    "retinal scan": "biometric",
+    "retina scan": "biometric",
+    "iris scan": "biometric",
+    "biometric": "biometric",
+    "palm print": "biometric",
+    "facial recognition": "biometric",
+    "face recognition": "biometric",
+    "dna profile": "biometric",
+    "photo": "photo",
+    "headshot": "photo",
+    "image file": "photo",
+    "accession": "other_id",
+    "specimen": "other_id",
+    "case": "other_id",
+    "encounter": "other_id",
+    "visit number": "other_id",
+    "visit id": "other_id",
+    "study id": "other_id",
+    "subject": "other_id",
+    "participant": "other_id",
+    "protocol": "other_id",
+    "trial": "other_id",
+    "reference": "other_id",
+    "confirmation": "other_id",
+    "order": "other_id",
+    "requisition": "other_id",
+    "badge": "other_id",
+    "employee": "other_id",
+    "student": "other_id",
+    "military": "other_id",
+    "job": "other_id",
+    "dictation": "other_id",
+    "labelled": "other_id",
+    "labeled": "other_id",
+    "identifier": "other_id",
+    "identification": "other_id",
+    "id": "other_id",
+    "bed": "address",
+    "room": "address",
+}
+"""Words of running text (lower case), and what a number after them is."""
+
+STRICT = frozenset(
+    """account member policy insurance medicare medicaid vehicle device pacemaker implant pump model case encounter
+    subject participant protocol trial reference confirmation order claim photo bed room lot license licence
+    certification certificate health\xa0plan dea student employee military job specimen plate""".replace(
+        "\xa0", " "
+    ).split()
+) | {"health plan", "license plate", "licence plate"}
+"""Words that are common without a number: they need `number`, `#`, `ID` or a colon, or a code that looks like one."""
+
+_ALL = re.compile(
+    r"\b(?:" + "|".join(re.escape(w) for w in sorted(WORDS, key=len, reverse=True)) + r")(?![a-rt-z])"
+)
+_JOIN = re.compile(
+    r"s?(?P<sure>(?:\s*(?:\((?!\d{3}\))|numbers?\b|num\b\.?|no\b\.?|nr\b\.?|id\b|identifiers?\b|code\b"
+    r"|ending in\b|last (?:4|four)"
+    r"(?: digits)?\b|profile\b|template\b|hash\b|plate\b|file\b|card\b|reference\b|scan\b|serial\b|ref\b\.?"
+    r"|sn\b|#|:|=))*)"
+    r"\s*(?:(?:is|was|of|as|are)\s+)?\s*[#:]?\s*"
+)
+_CODE = re.compile(
+    r"[A-Za-z]{0,6}[-_/.]?(?:[A-Za-z]{0,4}[-_]?)?\d[A-Za-z\d]*(?:[-_/. ]?[A-Za-z]{0,4}\d[A-Za-z\d]*"
+    r"|[-_/][A-Za-z\d]+)*"
+)
+_SPACED = re.compile(r"[A-Z]{1,4} \d{4,}")
+_TOKEN = re.compile(r"[A-Za-z\d][\w/-]*")
+_UNIT = re.compile(
+    r"\s*(?:mg|mcg|ml|cm|mm|kg|g\b|units?|iu|%|bpm|mmhg|/\d|years?|yrs?|days?|weeks?|months?|hours?|hrs?|minutes?|"
+    r"times|x\b|k\b|cc|cells|steps|calories|kcal|lbs?|dollars|copies)",
+    re.IGNORECASE,
+)
+_LONG = re.compile(r"\d{6,}")
+_PATTERN = re.compile(
+    r"[A-Z]{1,4}[-:]?\d{2}[-:]\d{3,7}\b|[A-Z]{2,5}[-#]?\d{5,12}\b|[A-Z]{1,3}\d{6,12}\b|\d{2,4}-\d{4,8}\b"
+)
+_GROUPS = re.compile(r"\d{2,4}(?:-(?:[A-Z]|\d{2,6})){1,3}-\d{2,6}(?![\w-])")
+_DATED = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d")
+_VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-NPR-Z\d]{17}\b")
+_HASH = re.compile(r"#\s?(\d{4,})")
+_IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
+_IMAGES = (".jp", ".png", ".gif", ".tif", ".heic", ".bmp", ".dcm")
+_PHOTO = re.compile(
+    r"\b(?:full[- ]face\s+)?(?:photo(?:graph)?s?|headshots?|portraits?|selfies?|picture id"
+    r"|photo id)\s+(?:of (?:the |his |her )?"
+    r"(?:patient|face)|on file|id\b|attached|in (?:the )?chart)|\bfull[- ]face (?:photo(?:graph)?s?|images?"
+    r"|pictures?)"
+)
+_BIOMETRIC = re.compile(
+    r"\b(?:fingerprints?|finger prints?|voice ?prints?|palm ?prints?|(?:retinal?"
+    r"|iris) (?:scan )?(?:identification|id|template)"
+    r"|facial recognition|face recognition|biometric (?:identifiers?|id|data|template|scan))\b"
+)
+
+
+def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
+    """Spans of numbers and codes."""
+    if "-" in text or "ss" in low:
+        for match in SSN.finditer(text):
+            start = match.start()
+            inside = start > 0 and (text[start - 1].isdigit() or text[start - 1] == "-")
+            if not inside and ("-" in match.group() or "ss" in low[max(0, start - 20) : start]):
+                yield Span(*match.span(), "EID", "ssn", source="rules")
+    yield from _in_fields(text, fields)
+    yield from _after_words(text, low)
+    yield from _by_form(text)
+    yield from _likenesses(text, low)
+
+
+def _in_fields(text: str, fields: Sequence[Label]) -> Iterator[Span]:
+    for field in fields:
+        if field.meaning in NUMBERS or field.meaning in ("biometric", "photo"):
+            end = line_end(text, field.value, field.end)
+            at = field.value
+            while at < end and text[at] in "# (":
+                at += 1
+            match = _SPACED.match(text, at, end) or _CODE.match(text, at, end) or _TOKEN.match(text, at, end)
+            if match and (any(c.isdigit() for c in match.group()) or field.meaning in ("biometric", "photo")):
+                yield Span(*match.span(), "EID", field.meaning, source="rules")
+
+
+def _after_words(text: str, low: str) -> Iterator[Span]:
+    for word in _ALL.finditer(low):
+        joined = _JOIN.match(low, word.end())
+        if joined is None:
+            continue
+        match = _CODE.match(text, joined.end())
+        if match is None:
+            continue
+        code, sure = match.group(), bool(joined.group("sure").strip(" ("))
+        digits = sum(c.isdigit() for c in code)
+        if (
+            word.group() in STRICT
+            and not sure
+            and not (digits >= 5 or (digits >= 3 and any(c.isupper() for c in code)))
+        ):
+            continue
+        if (
+            digits < 2
+            or (digits < 4 and not sure)
+            or _UNIT.match(text, match.end())
+            or ("/" in code and digits < 6)
+        ) and not (word.group() in ("bed", "room") and digits):
+            continue
+        if word.group() in ("bed", "room") and (digits > 5 or text[match.end() : match.end() + 1] in "%/"):
+            continue
+        yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
+
+
+def _by_form(text: str) -> Iterator[Span]:
+    """Codes that look like no measurement."""
+    for match in _LONG.finditer(text):
+        start, end = match.span()
+        number = match.group()
+        plain = (
+            start == 0 or not (text[start - 1].isalnum() or text[start - 1] in ".,$")
+        ) and not _UNIT.match(text, end)
+        if (
+            plain
+            and (len(number) >= 7 or text[max(0, start - 1) : start] in "#(")
+            and number.strip("0")
+            and not number.endswith("000")
+        ):
+            yield Span(start, end, "EID", "other_id", source="rules")
+    for match in _PATTERN.finditer(text):
+        start = match.start()
+        if (
+            (start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+"))
+            and not _UNIT.match(text, match.end())
+            and (text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-")
+        ):
+            yield Span(*match.span(), "EID", "other_id", source="rules")
+    for match in _GROUPS.finditer(text):
+        start = match.start()
+        alone = start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")
+        if alone and sum(c.isdigit() for c in match.group()) >= 7 and not _DATED.fullmatch(match.group()):
+            yield Span(start, match.end(), "EID", "other_id", source="rules")
+    for match in _VIN.finditer(text):
+        yield Span(*match.span(), "EID", "vehicle", source="rules")
+    if "#" in text:
+        for match in _HASH.finditer(text):
+            yield Span(*match.span(1), "EID", "other_id", source="rules")
+
+
+def _likenesses(text: str, low: str) -> Iterator[Span]:
+    """Mentions of fingerprints, voices and faces, and names of image files."""
+    if any(end in low for end in _IMAGES):
+        for match in _IMAGE.finditer(text):
+            yield Span(*match.span(), "EID", "photo", source="rules")
+    if (
+        "photo" in low
+        or "face" in low
+        or "shot" in low
+        or "selfie" in low
+        or "portrait" in low
+        or "picture" in low
+    ):
+        for match in _PHOTO.finditer(low):
+            yield Span(*match.span(), "EID", "photo", source="rules")
+    if "print" in low or "recognition" in low or "biometric" in low or "iris" in low or "retina" in low:
+        for match in _BIOMETRIC.finditer(low):
+            yield Span(*match.span(), "EID", "biometric", source="rules")

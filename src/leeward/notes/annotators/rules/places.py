@@ -1,0 +1,395 @@
+"""Addresses and facilities (EID); ZIP codes, cities, counties, states and countries (QID)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from leeward.notes.annotators.rules.capitals import Capital, before, gap
+from leeward.notes.annotators.rules.words import (
+    ABBREVIATIONS,
+    CITIES,
+    COUNTRIES,
+    GIVEN,
+    NO_NAME,
+    STATES,
+    WORDS_TOO,
+    words,
+)
+from leeward.notes.field_labels import Label, line_end
+from leeward.notes.spans import Span
+
+_ENDINGS = (
+    "street st avenue ave road rd boulevard blvd lane ln drive dr court ct way place pl terrace ter circle cir "
+    "highway hwy parkway pkwy square sq trail trl route rte turnpike alley crescent plaza loop row pike"
+)
+STREET = re.compile(
+    r"\d{1,6}[A-Za-z]?(?:-\d+)?\s+(?:[NSEW]\.?[NSEW]?\.?\s+|(?:North|South|East"
+    r"|West)\s+)?(?:[A-Z0-9][\w.'’-]*\s+){1,4}?(?:"
+    + "|".join(e.capitalize() for e in _ENDINGS.split())
+    + r"|"
+    + "|".join(e.upper() for e in _ENDINGS.split() if len(e) > 2)
+    + r")\b\.?(?:\s*,?\s*(?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Room|Rm|Bldg|Building|#)\.?\s*#?\s*[\w-]+)?"
+)
+_NEAR_STREET = re.compile(r"\d[A-Za-z]?\s+[A-Z0-9]")
+BOX = re.compile(r"\b(?:P\.?\s?O\.?\s*Box|Post Office Box|PO Box)\s*#?\d+", re.IGNORECASE)
+ZIP = re.compile(r"\d{5}(?:-\d{4})?(?![\d-])")
+UNIT = re.compile(r"\b(?:Apt|Apartment|Suite|Ste)\.?\s*#?\s*[A-Z]?\d+[A-Z]?\b")
+
+TAILS = words(
+    """presbyterian methodist baptist lutheran pediatrics orthopedics imaging dental home practice care living
+    hospital hospitals hosp ctr med clinic clinics infirmary hospice hospices university college school
+    elementary academy pharmacy laboratories laboratory labs institute sanatorium sanitarium church
+    parish temple synagogue nursing rehab rehabilitation healthcare health center centre medical
+    memorial manor corporation corp inc llc company factory prison jail penitentiary shelter library
+    kindergarten daycare physicians associates partners group foundation plaza tower village gardens
+    terrace"""
+)
+STRONG_TAILS = words(
+    """presbyterian methodist baptist lutheran pediatrics hospital hospitals hosp ctr clinic clinics infirmary
+    hospice university college school elementary academy pharmacy laboratories institute church memorial
+    manor corporation corp inc llc healthcare center centre"""
+)
+GENERIC = (
+    NO_NAME
+    | TAILS
+    | words(
+        """main local regional community children children's women's veterans va day night pain wound sleep heart
+    cancer stroke trauma burn dialysis infusion urgent primary specialty allergy diabetes travel walk-in
+    same high middle grade law graduate intensive ambulatory outpatient inpatient surgical skilled
+    assisted living long-term private public state federal nearby another outside foot hand eye ent
+    vascular weight spine coumadin anticoagulation memory oncology cardiology fertility transplant"""
+    )
+)
+CALLED_SO = frozenset({"hospital", "hosp", "general", "memorial"})
+BARE = frozenset(
+    {"memorial", "county", "general", "university", "community", "regional", "children's", "veterans"}
+)
+_OF = re.compile(r"^ (?:of|the|for|&|of the|de|de la) $")
+_SMALL_TAIL = re.compile(
+    r"(?:['’]s)? (?:(?:medical|health|family|specialty|outpatient|regional|memorial|general|community) )?"
+    r"(?:clinics?|hospital|hosp|office|branch|campus|center|centre|ward|lab|facility|pharmacy|school|university)\b"
+)
+_TREATED = words(
+    """seen treated admitted evaluated operated hospitalized hospitalised followed transferred presented
+    performed diagnosed discharged referred born worked works employed underwent surgery done procedure
+    care visit appointment admission checkup check-up consultation tests scan lab labs up"""
+)
+_LIVES = re.compile(
+    r"(?:\b(?:lives?|living|lived|resid(?:es|ed|ing|ent)|born|grew up|raised|native|moved|travel(?:ed|led|s"
+    r"|ing)?|trip|"
+    r"visit(?:ed|ing)?|vacation(?:ed|ing)?|flew|returned|returning|arrived|relocated|hails|originally|comes|came|"
+    r"immigrated|emigrated|located|house|home|based)(?: \w+){0,2} (?:in|from|of|to|near|outside)"
+    r"|city of|town of"
+    r"|outside of|suburb of|state of|county of)(?: the| downtown| rural| nearby)? $"
+)
+_UNITS = words("icu micu sicu ccu nicu picu pacu snf ltac asc ems hospice ams bid tid qhs prn hob iop bmi")
+_AFTER_PLACE = re.compile(r"\s*(?:\(|,|on\b|last\b|since\b|yesterday\b|today\b|in (?:19|20)\d\d)")
+_BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
+
+
+def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
+    """Spans of addresses, facilities, ZIP codes and places."""
+    yield from _in_fields(text, capitals, fields)
+    yield from _streets(text, low)
+    yield from _facilities(text, low, capitals)
+    yield from _named(text, low, capitals)
+
+
+def _in_fields(text: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
+    for field in fields:
+        end = line_end(text, field.value, field.end)
+        value = text[field.value : end].rstrip(" .,;")
+        if not value:
+            continue
+        if field.meaning == "zip" and (found := ZIP.match(text, field.value)):
+            yield Span(*found.span(), "QID", "zip", source="rules")
+        elif (
+            field.meaning == "place"
+            and len(value) <= 40
+            and value[0].isalpha()
+            and (value[0].isupper() or value.islower())
+        ):
+            stop = re.search(r"[.;(]|\d{5}|\b(?:is|was|the|with)\b", value)
+            cut = value[: stop.start()].rstrip(" ,") if stop else value
+            if cut and cut.lower() not in GENERIC and len(cut.split()) <= 4:
+                yield Span(field.value, field.value + len(cut), "QID", "place", source="rules")
+        elif field.meaning == "address" and len(value) <= 120:
+            yield from _address(text, field.value, field.value + len(value))
+        elif field.meaning == "facility" and 2 < len(value) <= 60:
+            yield from _facility_field(text, field.value, capitals, len(value))
+
+
+def _address(text: str, start: int, end: int) -> Iterator[Span]:
+    """The street of an address field; city, state and ZIP are seen by the other rules."""
+    comma = text.find(",", start, end)
+    street_end = comma if comma >= 0 else end
+    if any(c.isdigit() for c in text[start:street_end]) or text[start].isupper():
+        yield Span(start, street_end, "EID", "address", source="rules")
+    if comma >= 0 and (city := re.match(r",\s*([A-Z][A-Za-z.' -]+?)\s*(?:,|$|\d{5})", text[comma:end])):
+        yield Span(comma + city.start(1), comma + city.end(1), "QID", "place", source="rules")
+    for code in ZIP.finditer(text, street_end, end):
+        yield Span(*code.span(), "QID", "zip", source="rules")
+
+
+def _facility_field(text: str, start: int, capitals: Sequence[Capital], length: int) -> Iterator[Span]:
+    value = text[start : start + length]
+    stop = re.search(r"[.;(\n]\s|,", value)
+    cut = value[: stop.start()] if stop else value
+    words = re.findall(r"[\w'’.-]+", cut)
+    proper = [w for w in words if w[0].isupper() and w.lower() not in GENERIC]
+    short_code = len(words) == 1 and any(c.isdigit() for c in cut) and len(cut) < 8
+    if words and len(words) <= 7 and (proper or short_code) and (words[0][0].isupper() or short_code):
+        yield Span(
+            start, start + len(cut.rstrip()), "EID", "address" if short_code else "facility", source="rules"
+        )
+
+
+def _streets(text: str, low: str) -> Iterator[Span]:
+    past = -1
+    for near in _NEAR_STREET.finditer(text):
+        start = near.start()
+        while start and text[start - 1].isdigit():
+            start -= 1
+        if start < past or (start and text[start - 1].isalnum()):
+            continue
+        match = STREET.match(text, start)
+        if match and "\n" not in match.group().rstrip():
+            past = match.end()
+            yield Span(start, past, "EID", "address", source="rules")
+            if code := re.match(
+                r"[^.;\n]{0,40}?\b([A-Z]{2}|[A-Z][a-z]+)[,\s]+(\d{5}(?:-\d{4})?)(?!\d)",
+                text[past : past + 70],
+            ):
+                yield Span(past + code.start(2), past + code.end(2), "QID", "zip", source="rules")
+    if "box" in low:
+        for match in BOX.finditer(text):
+            yield Span(*match.span(), "EID", "address", source="rules")
+    if "apt" in low or "apartment" in low or "suite" in low:
+        for match in UNIT.finditer(text):
+            yield Span(*match.span(), "EID", "address", source="rules")
+    if "zip" in low:
+        for match in re.finditer(r"\bzip(?:\s*code)?(?:\s+(?:is|of|area))?[\s:#]*(\d{5}(?:-\d{4})?)\b", low):
+            yield Span(*match.span(1), "QID", "zip", source="rules")
+
+
+def _runs(text: str, capitals: Sequence[Capital]) -> Iterator[tuple[int, int]]:
+    """Runs of capitalised words, first and last (exclusive), joined by a blank or a small word such as `of`."""
+    first = 0
+    for i in range(1, len(capitals) + 1):
+        if i < len(capitals):
+            between = gap(text, capitals[i - 1], capitals[i])
+            if between in (" ", ". ", " & ", "'s ", "’s ") and not (
+                between == ". " and len(capitals[i - 1].low) > 3
+            ):
+                continue
+            if len(between) < 9 and _OF.match(between):
+                continue
+        yield first, i
+        first = i
+
+
+def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
+    for first, last in _runs(text, capitals):
+        words = [c.low for c in capitals[first:last]]
+        span = None
+        for j in range(len(words) - 1, -1, -1):
+            if words[j] in TAILS and j > 0:
+                begin = next((b for b in range(j) if words[b] not in GENERIC or words[b] in ("va",)), j)
+                if (
+                    begin > 0
+                    and words[begin - 1] in TAILS
+                    and " of " in text[capitals[first + begin - 1].end :][:8]
+                ):
+                    begin -= 1  # "University of Ohio Medical Center"
+                if begin < j and (words[j] in STRONG_TAILS or j - begin > 1):
+                    span = first + begin, first + j + 1
+                break
+        if (
+            span is None
+            and words[0] in TAILS
+            and len(words) > 1
+            and " of " in text[capitals[first].start : capitals[first + 1].start]
+        ):
+            span = first, last
+        if (
+            span is None
+            and words[0] in ("st", "saint", "mt", "mount")
+            and len(words) > 1
+            and words[1] not in NO_NAME
+        ):
+            ends = first + 2
+            if " ".join(words[:2]) not in CITIES and f"{words[0]}. {words[1]}" not in CITIES:
+                span = first, ends
+        if span is None and words[-1] == "general" and len(words) > 1 and words[-2] not in GENERIC:
+            span = last - 2, last
+        if span is None and len(words) > 1 and words[-1] in CALLED_SO and words[-2] in BARE:
+            span = last - 2, last  # "Memorial Hospital", "County General": generic, but a place all the same
+        if span is None:
+            span = _treated_at(text, low, capitals, first, last)
+        tail = _SMALL_TAIL.match(low, capitals[last - 1].end)
+        if (
+            span is None
+            and tail
+            and words[-1] not in GENERIC
+            and not (last - first == 1 and words[0] in NO_NAME)
+        ):
+            span = next(b for b in range(first, last) if capitals[b].low not in GENERIC), last
+        if span is not None:
+            end = capitals[span[1] - 1].end
+            end += 2 if text[end : end + 2] in ("'s", "’s") else 0
+            end = tail.end() if tail and span[1] == last else end
+            yield Span(capitals[span[0]].start, end, "EID", "facility", source="rules")
+
+
+def _treated_at(
+    text: str, low: str, capitals: Sequence[Capital], first: int, last: int
+) -> tuple[int, int] | None:
+    """`seen at Cedar Crest`, `admitted to Lakeside`: a proper name where somebody was treated."""
+    words = before(low, capitals[first].start, 40)
+    if not words or (words[-1] not in ("at", "to", "from", "@") and words[-2:] != ["at", "the"]):
+        return None
+    names = list(capitals[first:last])
+    if any(c.low in GENERIC or c.low in STATES or c.low in CITIES for c in names):
+        return None
+    if words[-1] in ("to", "from", "@") and not _TREATED.intersection(words[-3:-1]):
+        return None
+    acronym = len(names) == 1 and names[0].word.isupper()
+    if acronym and not _TREATED.intersection(words[-4:-1]):
+        follows = _AFTER_PLACE.match(low, names[0].end)
+        if words[-1] != "at" or follows is None or names[0].low in _UNITS:
+            return None
+    if acronym and len(names[0].word) < 3:
+        return None
+    if len(names) == 1 and not acronym and not _TREATED.intersection(words[-5:-1]):
+        return None
+    return first, last
+
+
+def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
+    """Cities, counties, states and countries."""
+    i = 0
+    # Before none of these words stands a city that only its state tells.
+    states = {k for k, c in enumerate(capitals) if c.word in ABBREVIATIONS or c.low in STATES}
+    while i < len(capitals):
+        count, certain = _known(text, capitals, i)
+        state = None
+        if states and not states.isdisjoint(range(i + 1, i + 5)):
+            state = _state_after(text, capitals, i + max(count, 1) - 1)
+            if not count and state is None:
+                state, more = _city_before_state(text, capitals, i)
+                count = more if state is not None else 0
+            elif state is not None and not count:
+                count = 1
+        if count and capitals[i].low in NO_NAME and not certain:
+            i += 1
+            continue
+        start, end = (capitals[i].start, capitals[i + count - 1].end) if count else (0, 0)
+        if count and (certain or state is not None or _placed(low, start)):
+            yield Span(start, end, "QID", "place", source="rules")
+        if count and state is not None:
+            yield Span(capitals[state].start, capitals[state].end, "QID", "place", source="rules")
+            if code := re.match(
+                r"[,\s]+(\d{5}(?:-\d{4})?)(?!\d)", text[capitals[state].end : capitals[state].end + 16]
+            ):
+                at = capitals[state].end
+                yield Span(at + code.start(1), at + code.end(1), "QID", "zip", source="rules")
+            i = state + 1
+            continue
+        if not count:
+            count = 1
+            last = _lived_in(text, low, capitals, i)
+            if last is not None:
+                yield Span(capitals[i].start, capitals[last].end, "QID", "place", source="rules")
+                count = last - i + 1
+        i += count
+
+
+def _known(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
+    """How many words from `i` name a known place, and whether they name nothing else."""
+    run = 1  # words side by side
+    while run < 4 and i + run < len(capitals) and gap(text, capitals[i + run - 1], capitals[i + run]) == " ":
+        run += 1
+    for count in range(min(run, 3), 0, -1) if capitals[i].low in _FIRSTS else ():
+        name = " ".join(c.low for c in capitals[i : i + count])
+        dotted = name.replace("st ", "st. ", 1) if name.startswith("st ") else name
+        if name in STATES or name in COUNTRIES or dotted in CITIES:
+            if text[capitals[i + count - 1].end :].startswith(
+                (" Coma", " coma", " score", " Outcome", " Scale")
+            ):
+                return 0, False  # Glasgow Coma Scale
+            sure = count > 1 or (name not in GIVEN and name not in WORDS_TOO and name not in AMBIGUOUS)
+            return count, sure
+    for count in range(1, run):
+        if capitals[i + count].low in ("county", "township", "parish") and capitals[i].low not in NO_NAME:
+            return count + 1, True
+    return 0, False
+
+
+_FIRSTS = frozenset(name.split()[0].rstrip(".") for name in (*STATES, *COUNTRIES, *CITIES))
+AMBIGUOUS = words(
+    """mobile reading buffalo lincoln madison jackson washington houston lawrence salem concord gilbert
+    chandler henderson garland irving irvine norfolk aurora augusta camden dover turkey china chile
+    cambridge newark manchester troy boulder lowell columbus independence worcester richmond montgomery
+    wilmington mesa reno flint erie helena cleveland marshall bangor orlando phoenix paris london durham
+    berlin duluth davenport alexandria peru plano macon concord temple tyler warren hartford springfield"""
+)
+"""Places whose name is also a person's, a thing's or a product's: they need a word such as `in` before them."""
+
+
+def _placed(low: str, start: int) -> bool:
+    words = before(low, start, 16)
+    return bool(words) and words[-1] in _BEFORE_PLACE
+
+
+def _state_after(text: str, capitals: Sequence[Capital], i: int) -> int | None:
+    """The index of a state's name or abbreviation after a comma."""
+    if i + 1 >= len(capitals):
+        return None
+    state = capitals[i + 1]
+    between = gap(text, capitals[i], state)
+    if (
+        between == " "
+        and state.word in ABBREVIATIONS
+        and re.match(r" \d{5}\b", text[state.end : state.end + 7])
+    ):
+        return i + 1  # "Bakersfield CA 91048"
+    if not re.fullmatch(r",\s+", between):
+        return None
+    if state.word in ABBREVIATIONS and capitals[i].low not in NO_NAME:
+        followed = text[state.end : state.end + 1]
+        zipped = re.match(r",?\s+\d{5}\b", text[state.end : state.end + 9])
+        doubtful = state.word in ("MD", "PA", "MA", "DO", "OR", "IN", "ME", "HI", "OK", "CT", "MS")
+        if doubtful and not zipped and capitals[i].low not in CITIES:
+            return None
+        return i + 1 if not followed.isalnum() else None
+    return i + 1 if state.low in STATES and capitals[i].low in CITIES else None
+
+
+def _city_before_state(text: str, capitals: Sequence[Capital], i: int) -> tuple[int | None, int]:
+    """`Cedar Falls, IA`: a city of up to three words that no list has, known by its state."""
+    for count in (3, 2, 1):
+        if i + count > len(capitals) or any(
+            gap(text, capitals[k], capitals[k + 1]) != " " for k in range(i, i + count - 1)
+        ):
+            continue
+        state = _state_after(text, capitals, i + count - 1)
+        if state is not None and not any(c.low in NO_NAME or c.low in GIVEN for c in capitals[i : i + count]):
+            return state, count
+    return None, 0
+
+
+def _lived_in(text: str, low: str, capitals: Sequence[Capital], i: int) -> int | None:
+    capital = capitals[i]
+    if (
+        capital.low in GENERIC
+        or capital.initial
+        or not _LIVES.search(low[max(0, capital.start - 48) : capital.start])
+    ):
+        return None
+    last = i
+    while last + 1 < len(capitals) and last - i < 2 and gap(text, capitals[last], capitals[last + 1]) == " ":
+        if capitals[last + 1].low in GENERIC:
+            break
+        last += 1
+    return last

@@ -1,0 +1,1 @@
+"""Is a health term affirmed, current, and about the patient? (ConText)"""

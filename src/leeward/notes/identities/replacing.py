@@ -1,0 +1,130 @@
+"""What becomes of identities in a text: removed, replaced by surrogates, or encrypted.
+
+All explicit identifiers go, and of the quasi-identifiers those that HIPAA's Safe Harbor would not leave in a text
+either (dates, ZIP codes, places). Ages up to 89, sex and race stay.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args
+
+from leeward.errors import BadInput
+from leeward.notes.categories import SAFE_HARBOR_QID
+from leeward.notes.identities.keys import Keys
+from leeward.notes.identities.surrogates import surrogate
+from leeward.notes.spans import Span
+
+Mode = Literal["removed", "surrogates", "encrypted"]
+MODES: tuple[str, ...] = get_args(Mode)
+
+NONCE = 12
+_TOKEN = re.compile(r"\[([A-Z_]+):([A-Za-z0-9_-]{38,}={0,2})\]")
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Characters `start` to `end` (exclusive) of the new text stand for an identity of a kind and category."""
+
+    start: int
+    end: int
+    kind: str
+    category: str
+
+
+def goes(span: Span) -> bool:
+    """Whether a span's characters may not stay in a released text."""
+    return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
+
+
+def replaced(
+    text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, year: int = 2001
+) -> tuple[str, list[Replacement]]:
+    """The text without its identities, and what stands where.
+
+    Parameters
+    ----------
+    spans : ascending, without overlaps.
+    patient : the patient's identifier; surrogates and shifts are the patient's own.
+    year : the year of the visit, for dates without one.
+    """
+    pieces: list[str] = []
+    done: list[Replacement] = []
+    past = length = 0
+    for span in spans:
+        if not goes(span) or not any(map(str.isalnum, text[span.start : span.end])):
+            continue  # what another span left of this one may be nothing but a blank
+        kept = text[past : span.start]
+        new = _replacement(text[span.start : span.end], span, mode, keys, patient, year)
+        start = length + len(kept)
+        if done and not kept.strip() and new == pieces[-1] and mode == "removed":
+            past = span.end  # "[NAME] [NAME]" would tell how many words a name has
+            continue
+        pieces += [kept, new]
+        length = start + len(new)
+        done.append(Replacement(start, length, span.kind, span.category))
+        past = span.end
+    pieces.append(text[past:])
+    return "".join(pieces), done
+
+
+def _replacement(text: str, span: Span, mode: Mode, keys: Keys, patient: str, year: int) -> str:
+    if mode == "surrogates":
+        return surrogate(keys, patient, span.category, text, year)
+    if mode == "encrypted":
+        return encrypted(keys, span.category, text, f"{patient}\x1f{span.start}")
+    return f"[{span.category.upper()}]"
+
+
+def encrypted(keys: Keys, category: str, text: str, place: str) -> str:
+    """`[CATEGORY:token]`, AES-256-GCM with the category as associated data.
+
+    The nonce is a keyed hash of category, place and text, so that every engine writes the same token: two different
+    texts never share a nonce but by chance (96 bits), and equal texts at different places have different tokens.
+    """
+    name = category.upper()
+    message = "\x1f".join((name, place, text)).encode()
+    nonce = hmac.digest(keys.nonces, message, "sha256")[:NONCE]
+    sealed = _cipher(keys).encrypt(nonce, text.encode(), name.encode())
+    return f"[{name}:{base64.urlsafe_b64encode(nonce + sealed).decode()}]"
+
+
+def decrypted(text: str, keys: Keys) -> str:
+    """A text with its encrypted identities in place again.
+
+    Raises
+    ------
+    BadInput
+        The key is not the one that encrypted, or a token was changed.
+    """
+    from cryptography.exceptions import InvalidTag
+
+    def opened(match: re.Match[str]) -> str:
+        name = match.group(1)
+        try:
+            sealed = base64.urlsafe_b64decode(match.group(2))
+            plain: bytes = _cipher(keys).decrypt(sealed[:NONCE], sealed[NONCE:], name.encode())
+        except (InvalidTag, binascii.Error, ValueError):
+            raise BadInput(
+                "the key does not open these identities: it is another key's text, or the text was changed."
+            ) from None
+        return plain.decode()
+
+    return _TOKEN.sub(opened, text)
+
+
+@cache
+def _cipher(keys: Keys) -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ModuleNotFoundError:
+        raise BadInput(
+            "Encryption needs cryptography; install it with: pip install 'leeward[notes]'."
+        ) from None
+    return AESGCM(keys.encryption)

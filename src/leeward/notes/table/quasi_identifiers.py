@@ -1,0 +1,234 @@
+"""A note's quasi-identifiers: what the text and the registration say, and which of them the table takes.
+
+Registration data (metadata) come before the text, a labelled field of the note before running text: what was entered
+as data was not extracted. Where two disagree the note is flagged, whichever was taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+
+from leeward.notes import field_labels as labels
+from leeward.notes.annotators.rules import dates, demographics
+from leeward.notes.annotators.rules.fields import FIELDS
+from leeward.notes.annotators.rules.words import DOCTORS, FEMALE, MALE, RELATIVES, WORDS_TOO
+from leeward.notes.spans import Span
+
+Value = int | str | date
+
+READ = ("age", "sex", "age_sex", "race", "zip", "place")
+"""Fields that hold a quasi-identifier, beside those of dates."""
+
+OLDEST = demographics.OLDEST + 1
+"""Ages above 89 stand in the table as 90."""
+
+TABLE = labels.Labels(
+    {label: meaning for label, meaning in FIELDS.items() if meaning in ("visit_date", "other_date", *READ)}
+)
+_CREDENTIALS = re.compile(r",?\s*(?:M\.?D|D\.?O|R\.?N|N\.?P|P\.?A|Ph\.?D|LPN|CRNA|PA-C|DDS)\b")
+BIRTH = frozenset({"dob", "d.o.b", "date of birth", "birth date", "birthdate", "born"})
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value and where it was found: `metadata`, `section` (a labelled field of the note) or `text`."""
+
+    value: Value
+    source: str
+
+
+def of_note(
+    text: str, low: str, spans: Sequence[Span], known: Mapping[str, str | None]
+) -> tuple[dict[str, Found], list[str]]:
+    """The quasi-identifiers of a note by name (`visit`, `age`, `sex`, `race`, `zip`, `place`), and the names of those
+    on which its sources disagree.
+
+    Parameters
+    ----------
+    low : the text in lower case, character by character.
+    spans : of the ensemble, ascending.
+    known : metadata: `date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`, each text or None.
+    """
+    fields = labels.find(text, low, TABLE)
+    registered = _registered(known)
+    written = _written(text, low, spans, fields, registered)
+    told: dict[str, Found] = {}
+    disagree: list[str] = []
+    for name in ("visit", "age", "sex", "race", "zip", "place"):
+        ours, theirs = registered.get(name), written.get(name)
+        if ours is not None:
+            told[name] = Found(ours, "metadata")
+            if theirs is not None and not _agree(name, ours, theirs.value):
+                disagree.append(name)
+        elif theirs is not None:
+            told[name] = theirs
+    if "age" not in registered and (age := _age_at(registered.get("birth"), told.get("visit"))) is not None:
+        if "age" in told and not _agree("age", age, told["age"].value):
+            disagree.append("age")
+        told["age"] = Found(age, "metadata")
+    return told, disagree
+
+
+def _registered(known: Mapping[str, str | None]) -> dict[str, Value]:
+    """What the metadata say, in the table's words; what cannot be read there is left out."""
+    read: dict[str, Value] = {}
+    for name, column in (("visit", "date"), ("birth", "birth_date")):
+        moment = dates.read(known.get(column) or "")
+        if moment is not None and (whole := moment.whole()) is not None:
+            read[name] = whole
+    if (age := re.match(r"\d{1,3}", (known.get("age") or "").strip())) is not None:
+        read["age"] = min(int(age.group()), OLDEST)
+    if (sex := demographics.sex_of(known.get("sex") or "")) is not None:
+        read["sex"] = sex
+    if race := (known.get("race") or "").strip():
+        read["race"] = demographics.race_of(race) or "Other"
+    if zip_code := re.match(r"\d{5}", (known.get("zip") or "").strip()):
+        read["zip"] = zip_code.group()
+    if place := " ".join((known.get("place") or "").split()):
+        read["place"] = place
+    return read
+
+
+def _written(
+    text: str,
+    low: str,
+    spans: Sequence[Span],
+    fields: Sequence[labels.Label],
+    registered: Mapping[str, Value],
+) -> dict[str, Found]:
+    """What the text says. Of several statements those of labelled fields, then the most frequent, then the first."""
+    said: dict[str, list[tuple[Value, bool]]] = {}
+    for span in spans:
+        if span.asserted and (span.kind == "QID" or span.category == "age"):
+            value = _value(span, text[span.start : span.end], registered.get("visit"))
+            if value is not None:
+                name = "visit" if span.category == "date" else span.category
+                said.setdefault(name, []).append((value, _labelled(span, fields)))
+    told = {name: _chosen(name, statements) for name, statements in said.items()}
+    if "sex" not in told and (sex := _implied_sex(text, low, spans)) is not None:
+        told["sex"] = Found(sex, "text")
+    if "age" not in told:
+        visit = told["visit"].value if "visit" in told else registered.get("visit")
+        age = _age_at(_birth(text, low, fields), Found(visit, "text") if visit is not None else None)
+        if age is not None:
+            told["age"] = Found(age, "section")
+    return told
+
+
+def _value(span: Span, words: str, visit: Value | None) -> Value | None:
+    if span.category == "date":
+        moment = dates.read(words)
+        year = visit.year if isinstance(visit, date) else None
+        if moment is None or (moment.year or year) is None:
+            return None
+        return date(moment.year or year or 0, moment.month, 1)
+    if span.category == "age":
+        age = demographics.age_of(words)
+        return None if age is None or age > 125 else min(age, OLDEST)
+    if span.category == "sex":
+        return demographics.sex_of(words)
+    if span.category == "race":
+        return demographics.race_of(words)
+    if span.category == "zip":
+        digits = re.match(r"\d{5}", words)
+        return digits.group() if digits else None
+    return _public_place(words)
+
+
+def _public_place(words: str) -> str | None:
+    """The place as the text has it, where a public list knows it: a string of the data alone is not let through."""
+    from leeward.notes.lexicon.words import text_key
+
+    names = _places()
+    parts = [part.strip() for part in words.split(",")]
+    known = all(text_key(part) in names or part in _postal() for part in parts if part)
+    return " ".join(words.split()) if known and any(parts) else None
+
+
+@cache
+def _places() -> frozenset[tuple[str, ...]]:
+    from leeward.notes.lexicon.places import Places
+
+    places = Places.common()
+    return frozenset(places.names | places.doubtful)
+
+
+@cache
+def _postal() -> frozenset[str]:
+    from leeward.notes.lexicon.places import Places
+
+    return Places.common().states
+
+
+def _labelled(span: Span, fields: Sequence[labels.Label]) -> bool:
+    return any(field.value <= span.start <= field.value + 12 for field in fields)
+
+
+def _chosen(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
+    labelled = [value for value, is_labelled in statements if is_labelled]
+    values = labelled or [value for value, _ in statements]
+    if name in (
+        "visit",
+        "age",
+        "zip",
+        "place",
+    ):  # the first is the patient's, later ones may speak of the past
+        return Found(values[0], "section" if labelled else "text")
+    best, _ = Counter(values).most_common(1)[0]  # of equals the first
+    return Found(best, "section" if labelled else "text")
+
+
+def _implied_sex(text: str, low: str, spans: Sequence[Span]) -> str | None:
+    """The sex that pronouns, a title before the first name, or a given name imply."""
+    implied = demographics.pronoun_sex(low)
+    if implied is not None:
+        return implied
+    for span in spans:
+        if span.kind != "EID" or span.category != "name":
+            continue
+        before = re.findall(r"[a-z]+", low[max(0, span.start - 14) : span.start])
+        title = before[-1] if before else ""
+        words = re.findall(r"[\w'’-]+", low[span.start : span.end])
+        if title in DOCTORS or title == "by" or text[span.end : span.end + 2] in ("'s", "’s"):
+            continue
+        if not RELATIVES.keys().isdisjoint(before[-2:]) or _CREDENTIALS.match(text, span.end):
+            continue  # the patient's wife, the nurse
+        if title in ("mr", "sir") or title in ("mrs", "ms", "miss"):
+            return "male" if title in ("mr", "sir") else "female"
+        if words and (words[0] in FEMALE) != (words[0] in MALE) and words[0] not in WORDS_TOO:
+            return "female" if words[0] in FEMALE else "male"
+    return None
+
+
+def _birth(text: str, low: str, fields: Sequence[labels.Label]) -> date | None:
+    for field in fields:
+        label = low[field.start : field.value].strip(" :\t*")
+        if field.meaning == "other_date" and label in BIRTH:
+            moment = dates.read(text[field.value : field.value + 30])
+            if moment is not None:
+                return moment.whole()
+    return None
+
+
+def _age_at(birth: Value | None, visit: Found | None) -> int | None:
+    """Whole years from birth to the visit (to its first day where only the month is known)."""
+    if not isinstance(birth, date) or visit is None or not isinstance(visit.value, date):
+        return None
+    day = visit.value
+    years = day.year - birth.year - ((day.month, max(day.day, 1)) < (birth.month, birth.day))
+    return min(years, OLDEST) if 0 <= years <= 125 else None
+
+
+def _agree(name: str, ours: Value, theirs: Value) -> bool:
+    if isinstance(ours, date) and isinstance(theirs, date):
+        return (ours.year, ours.month) == (theirs.year, theirs.month)
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return abs(ours - theirs) <= 1
+    if name == "place":
+        return str(theirs).split(",")[0].casefold() in str(ours).casefold()
+    return str(ours).casefold() == str(theirs).casefold()

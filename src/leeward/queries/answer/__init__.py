@@ -1,0 +1,1 @@
+"""From a question to its paid, noisy answer; the catalogue of itemsets; dry runs."""

@@ -1,0 +1,27 @@
+"""Answers from the synthetic twin: the real price, the real mechanism, made-up counts; nothing is charged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from leeward.queries import ledger as books
+from leeward.queries.answer.charged_query import Answer, Desk, Plan, noisy_values
+from leeward.queries.answer.synthetic_index import make_twin
+
+
+def tried(desk: Desk, plans: Sequence[Plan], user: str) -> list[Answer]:
+    """As `answered_plans`, over the twin and without the books. `cost` is what the question would take."""
+    left = books.left(desk.ledger, desk.index.meta.id, user).user
+    with tempfile.TemporaryDirectory() as folder:
+        index = make_twin(desk.index, [plan.query for plan in plans], Path(folder) / "twin")
+        values = noisy_values(index, plans)
+    costs: dict[str, int] = {}
+    for plan in plans:
+        asked_before = books.found(desk.ledger, desk.index.meta.id, plan.key) is not None
+        costs.setdefault(plan.key, 0 if asked_before else plan.price)
+    return [
+        Answer.shown(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=desk.terms)
+        for plan, noisy in zip(plans, values, strict=True)
+    ]

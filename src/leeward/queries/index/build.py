@@ -1,0 +1,333 @@
+"""Building an index: rows to bitmaps, contributions bounded, everything written at once.
+
+Through an engine the data are cut by patient into stretches; a kernel makes each stretch's bitmaps and they are put one
+behind the other, so that the file is the same, byte for byte, on every engine and for every cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from leeward.cohort.cohort import Cohort
+from leeward.errors import BadInput
+from leeward.queries.index import store
+from leeward.queries.index.counts import Index
+from leeward.queries.index.rows import (
+    Rows,
+    qids_of_events,
+    qids_of_table,
+    row_kind,
+    rows_of_events,
+    rows_of_table,
+)
+from leeward.queries.index.store import Meta, Qid
+from leeward.queries.language.open_vocabulary import AnyText
+from leeward.queries.language.vocabulary import Vocabulary
+from leeward.randomness import Randomness
+
+PATIENTS_A_STRETCH = 500_000
+PIECE = pa.schema(
+    [("stretch", pa.int64()), ("column", pa.string()), ("value", pa.string()), ("data", pa.binary())]
+)
+PATIENTS, LEFT_OUT = "\x00patients", "\x00left out"
+
+Bitmaps = dict[tuple[str, str], BitMap]
+Domains = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A written index, and what was left out of it, by reason (counts for the custodian)."""
+
+    index: Index
+    left_out: Mapping[str, int]
+
+
+def index_table(
+    table: pl.DataFrame,
+    out: str | Path,
+    *,
+    terms: Vocabulary | None = None,
+    domains: Domains | None = None,
+    leave_out: Sequence[str] = (),
+    max_rows_per_patient: int | None = None,
+    parent: str | None = None,
+    randomness: Randomness | None = None,
+    synthetic: bool = False,
+) -> Built:
+    """Index a table of notes (`patient`, `terms` as lists of text, `note`, quasi-identifiers).
+
+    Parameters
+    ----------
+    terms
+        The public vocabulary; None: any text is a term.
+    domains
+        Quasi-identifier -> permissible values: (first, last) of months and whole numbers, all values of texts.
+    leave_out
+        Columns that are not to be asked for.
+    max_rows_per_patient
+        Bounds contributions: of a patient with more notes so many are kept, drawn at random.
+    parent
+        Identity of the data set that this one descends from.
+
+    Raises
+    ------
+    BadInput
+        Columns or values that cannot be indexed, or something stands at `out`.
+    """
+    table = table.drop(leave_out)
+    if "terms" not in table.columns:
+        raise BadInput("a table of notes has the columns patient and terms; this one lacks 'terms'.")
+    vocabulary = terms or AnyText()
+    qids = qids_of_table(table.schema, domains or {})
+    rows = rows_of_table(table, qids, vocabulary)
+    stretch = _of_rows(rows)
+    return _finished(
+        out, [stretch], vocabulary, qids, "note", max_rows_per_patient, parent, randomness, synthetic
+    )
+
+
+def index_cohort(
+    cohort: Cohort,
+    out: str | Path,
+    *,
+    terms: Vocabulary | None = None,
+    domains: Domains | None = None,
+    row: str | None = None,
+    max_rows_per_patient: int | None = None,
+    parent: str | None = None,
+    randomness: Randomness | None = None,
+) -> Built:
+    """Index a cohort: codes as terms, the patients' attributes as quasi-identifiers, the months of visits as `when`.
+
+    `row` is 'visit' (default where visits or dates are known) or 'patient'; the other parameters as in `index_table`.
+    """
+    events = cohort.require_events()
+    people = cohort.patients
+    attributes = {} if people is None else dict(people.schema)
+    vocabulary = terms or AnyText()
+    kind = row_kind(events.columns, row)
+    qids = qids_of_events(events.schema, attributes, domains or {}, kind)
+    if people is not None:
+        held = people.select("patient", *(c for c in people.columns if c != "patient"))
+        events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
+        events = events.join(held, on="patient", how="left")
+    stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
+    return _finished(out, [stretch], vocabulary, qids, kind, max_rows_per_patient, parent, randomness, False)
+
+
+def index_events(
+    source: str | Path | pl.DataFrame,
+    out: str | Path,
+    engine: Any,
+    *,
+    terms: Vocabulary,
+    attributes: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    domains: Domains | None = None,
+    row: str | None = None,
+    max_rows_per_patient: int | None = None,
+    parent: str | None = None,
+    randomness: Randomness | None = None,
+    patients_a_stretch: int = PATIENTS_A_STRETCH,
+) -> Built:
+    """Index recorded codes through an engine (`leeward.engine.Engine`); the same bytes as `index_cohort`.
+
+    `source` is Parquet or a frame with `patient`, `code`, where known `visit`, `date`, `age` (or the columns that
+    `columns` maps from these names), and the columns named in `attributes`, which say the same in every event of a
+    patient.
+    """
+    frame = engine.frame(source)
+    if columns is not None:
+        available = frame.collect_schema().names()
+        for column in (*columns.values(), *attributes):
+            if column not in available:
+                raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
+        own = [nw.col(column).alias(role) for role, column in columns.items()]
+        frame = frame.select(*own, *(nw.col(name) for name in attributes))
+    names = [c for c in ("patient", "code", "visit", "date", "age") if c in frame.collect_schema().names()]
+    if "patient" not in names or "code" not in names:
+        raise BadInput("events have the columns patient and code.")
+    frame = frame.select(*names, *attributes).filter(~nw.col("patient").is_null(), ~nw.col("code").is_null())
+    schema = engine.collect(frame.head(0)).schema
+    kind = row_kind(names, row)
+    qids = qids_of_events(
+        {n: schema[n] for n in names}, {n: schema[n] for n in attributes}, domains or {}, kind
+    )
+    patients = engine.collect(frame.select("patient").unique())["patient"].sort()
+    if not len(patients):
+        raise BadInput("the source has no event with a patient and a code.")
+    cuts = patients.gather_every(patients_a_stretch)[1:].to_list()
+    stretch = nw.lit(0, nw.Int64)
+    for cut in cuts:
+        stretch = stretch + (nw.col("patient") >= nw.lit(cut)).cast(nw.Int64)
+    kernel = partial(_kernel, qids=qids, terms=terms, kind=kind)
+    pieces = engine.map_groups(frame.with_columns(stretch=stretch), "stretch", kernel, PIECE, order=())
+    numbers = pieces.column("stretch").to_numpy()
+    stretches = [_of_pieces(pieces.filter(pa.array(numbers == s))) for s in range(len(cuts) + 1)]
+    return _finished(out, stretches, terms, qids, kind, max_rows_per_patient, parent, randomness, False)
+
+
+# -- stretches ----
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The bitmaps of some patients' rows, numbered from 0, and how many rows each patient has."""
+
+    rows_of_patient: NDArray[np.int32]
+    bitmaps: Bitmaps
+    left_out: Mapping[str, int]
+
+
+def _of_rows(rows: Rows) -> Stretch:
+    return Stretch(np.bincount(rows.patient).astype(np.int32), rows.bitmaps(), rows.left_out)
+
+
+def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: str) -> pa.Table:
+    """One stretch's bitmaps, on any engine."""
+    events = pl.DataFrame(pl.from_arrow(table))
+    number = int(events["stretch"][0])
+    made = _of_rows(rows_of_events(events.drop("stretch"), qids, terms, kind))
+    rows = [(PATIENTS, "", made.rows_of_patient.tobytes())]
+    rows += [(LEFT_OUT, why, str(count).encode()) for why, count in made.left_out.items()]
+    rows += [(column, value, bitmap.serialize()) for (column, value), bitmap in made.bitmaps.items()]
+    columns = [pa.array(values, PIECE.field(i + 1).type) for i, values in enumerate(zip(*rows, strict=True))]
+    return pa.Table.from_arrays([pa.array([number] * len(rows), pa.int64()), *columns], schema=PIECE)
+
+
+def _of_pieces(pieces: pa.Table) -> Stretch:
+    bitmaps: Bitmaps = {}
+    left_out: dict[str, int] = {}
+    rows = np.empty(0, np.int32)
+    for column, value, data in zip(
+        *(pieces.column(c).to_pylist() for c in ("column", "value", "data")), strict=True
+    ):
+        if column == PATIENTS:
+            rows = np.frombuffer(data, np.int32)
+        elif column == LEFT_OUT:
+            left_out[value] = int(data)
+        else:
+            bitmaps[column, value] = BitMap.deserialize(data)
+    return Stretch(rows, bitmaps, left_out)
+
+
+def _joined(stretches: Sequence[Stretch]) -> Stretch:
+    """Stretches one behind the other."""
+    if len(stretches) == 1:
+        return stretches[0]
+    parts: dict[tuple[str, str], list[BitMap]] = {}
+    left_out: dict[str, int] = {}
+    base = 0
+    for stretch in stretches:
+        for key, bitmap in stretch.bitmaps.items():
+            parts.setdefault(key, []).append(bitmap.shift(base))
+        for why, count in stretch.left_out.items():
+            left_out[why] = left_out.get(why, 0) + count
+        base += int(stretch.rows_of_patient.sum())
+    return Stretch(
+        np.concatenate([stretch.rows_of_patient for stretch in stretches]),
+        {key: BitMap.union(*found) for key, found in parts.items()},
+        left_out,
+    )
+
+
+# -- the end ----
+
+
+def _finished(
+    out: str | Path,
+    stretches: Sequence[Stretch],
+    terms: Vocabulary,
+    qids: tuple[Qid, ...],
+    row: str,
+    limit: int | None,
+    parent: str | None,
+    randomness: Randomness | None,
+    synthetic: bool,
+) -> Built:
+    if limit is not None and limit < 1:
+        raise BadInput(f"the most rows of a patient must be at least 1; got {limit}.")
+    whole = _joined(stretches)
+    identity = _identity(whole)
+    seeded = False
+    if row == "patient":
+        limit = 1
+    elif limit is not None and int(whole.rows_of_patient.max(initial=0)) > limit:
+        randomness = randomness or Randomness.of(None)
+        whole = _bounded(whole, limit, randomness)
+        seeded = randomness.seeded
+    rows, patients = int(whole.rows_of_patient.sum()), len(whole.rows_of_patient)
+    meta = Meta(identity, parent, row, qids, terms.name, terms.public, limit, seeded, synthetic)
+    of_row = None
+    if rows != patients:
+        of_row = np.repeat(np.arange(patients, dtype=np.int32), whole.rows_of_patient).tobytes()
+    names, aliases = terms.to_tables()
+    store.write(
+        out,
+        meta,
+        rows=rows,
+        patients=patients,
+        tables={"vocabulary": names, "aliases": aliases},
+        bitmaps=[(*key, _packed(whole.bitmaps[key])) for key in sorted(whole.bitmaps)],
+        patient_of_row=of_row,
+    )
+    return Built(Index.open(out), {why: count for why, count in whole.left_out.items() if count})
+
+
+def _packed(bitmap: BitMap) -> bytes:
+    """A set's one serialized form, whatever operations made it."""
+    fresh = BitMap(np.frombuffer(bitmap.to_array(), np.uint32))
+    fresh.run_optimize()
+    data: bytes = fresh.serialize()
+    return data
+
+
+def _identity(stretch: Stretch) -> str:
+    """A digest of which rows belong together and which terms they hold."""
+    digest = hashlib.blake2b(stretch.rows_of_patient.tobytes(), digest_size=16)
+    for column, value in sorted(stretch.bitmaps):
+        if column == "":
+            digest.update(value.encode() + b"\x00" + _packed(stretch.bitmaps[column, value]))
+    return digest.hexdigest()
+
+
+def _bounded(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
+    """At most `limit` rows of each patient, drawn at random, each set of a patient's rows equally likely.
+
+    What is kept of a patient depends on nobody else's rows in distribution, so that a patient more or less changes
+    no other contribution.
+    """
+    counts = stretch.rows_of_patient.astype(np.int64)
+    rows = int(counts.sum())
+    patient = np.repeat(np.arange(len(counts)), counts)
+    starts = np.cumsum(counts) - counts
+    order = np.lexsort((randomness.stream("rows of a patient").permutation(rows), patient))
+    place = np.empty(rows, np.int64)
+    place[order] = np.arange(rows) - starts[patient]
+    keep = place < limit
+    renumbered = np.cumsum(keep) - 1
+
+    def thinned(bitmap: BitMap) -> BitMap:
+        held = np.frombuffer(bitmap.to_array(), np.uint32)
+        return BitMap(renumbered[held[keep[held]]].astype(np.uint32))
+
+    bitmaps = {key: thinned(bitmap) for key, bitmap in stretch.bitmaps.items()}
+    left_out = {**stretch.left_out, "rows above the most that a patient may have": int((~keep).sum())}
+    return Stretch(
+        np.minimum(stretch.rows_of_patient, limit).astype(np.int32),
+        {key: bitmap for key, bitmap in bitmaps.items() if bitmap},
+        left_out,
+    )

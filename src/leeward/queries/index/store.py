@@ -1,0 +1,290 @@
+"""An index on disk: a folder with one memory-mapped file of bitmaps and a directory of them.
+
+```
+INDEX/index.json        format, version, identity, schema of the quasi-identifiers, hashes of the other files
+INDEX/vocabulary.arrow  the public vocabulary: names, the nodes above them, labels
+INDEX/aliases.arrow     other names
+INDEX/directory.arrow   one row a bitmap: column (empty for terms), value, offset, length
+INDEX/bitmaps.bin       roaring bitmaps of row numbers, one after the other
+INDEX/patients.bin      int32[rows], the patient's number of each row; absent when each patient has one row
+```
+Rows are sorted by patient and numbered from 0; neither an identifier nor a note's text is in any file. All of it
+stays with the custodian: the bitmaps are the exact data. Everything is written aside and renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from leeward.errors import BadInput
+from leeward.version import __version__
+
+FORMAT = "leeward count index"
+VERSION = 1
+HEAD, BITMAPS, PATIENTS = "index.json", "bitmaps.bin", "patients.bin"
+DIRECTORY = pa.schema(
+    [("column", pa.string()), ("value", pa.string()), ("offset", pa.int64()), ("length", pa.int64())]
+)
+DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS})
+
+QidKind = Literal["month", "integer", "text"]
+
+
+@dataclass(frozen=True)
+class Qid:
+    """A quasi-identifier's public side.
+
+    Attributes
+    ----------
+    name : str
+        Folded.
+    kind : 'month', 'integer' or 'text'
+        What its values are, so which conditions it takes: months and integers have ranges, text has wildcards.
+    domain : tuple of str or None
+        Permissible values, public: (first, last) of months and integers, all values of text. None: not declared.
+    per_patient : bool
+        Every patient has at most one value by construction (an attribute of the patient, not of the row).
+    """
+
+    name: str
+    kind: QidKind
+    domain: tuple[str, ...] | None = None
+    per_patient: bool = False
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What an index is. All but `id` and `parent` may be shown with an answer; none of it tells data.
+
+    Attributes
+    ----------
+    id : str
+        Identity of the data (a digest of the rows before contributions were bounded): the same data indexed again
+        have the same budget.
+    parent : str or None
+        The data set that these data descend from; they share its cap.
+    row : str
+        What a row is: 'note', 'visit' or 'patient'.
+    qids : tuple of Qid
+    vocabulary : str
+        Name of the vocabulary.
+    vocabulary_public : bool
+        False: there is no list of terms; any text may be asked for.
+    max_rows_per_patient : int or None
+        Contributions are bounded to so many rows a patient (1 where a row is a patient); None: not bounded, then
+        only patients can be counted with the patient as the unit.
+    seeded : bool
+        The rows kept under the bound were drawn with a chosen seed: for tests and studies.
+    synthetic : bool
+        A made-up twin: not one value of it comes from data.
+    """
+
+    id: str
+    parent: str | None
+    row: str
+    qids: tuple[Qid, ...]
+    vocabulary: str
+    vocabulary_public: bool
+    max_rows_per_patient: int | None
+    seeded: bool = False
+    synthetic: bool = False
+
+    def qid(self, name: str) -> Qid:
+        """The quasi-identifier of a name; BadInput with the nearest names when the index has none."""
+        from leeward.queries.language.vocabulary import nearest
+
+        for each in self.qids:
+            if each.name == name:
+                return each
+        known = [each.name for each in self.qids]
+        near = nearest(name, known, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise BadInput(
+            f"the index has no quasi-identifier {name!r}.{hint} It has: {', '.join(known) or 'none'}."
+        )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An index read back: its head, tables and mapped files."""
+
+    path: Path
+    meta: Meta
+    rows: int
+    patients: int
+    vocabulary: pa.Table
+    aliases: pa.Table
+    directory: pa.Table
+    bitmaps: memoryview
+    patient_of_row: memoryview | None
+
+
+def write(
+    out: str | Path,
+    meta: Meta,
+    *,
+    rows: int,
+    patients: int,
+    tables: Mapping[str, pa.Table],
+    bitmaps: Sequence[tuple[str, str, bytes]],
+    patient_of_row: bytes | None,
+) -> Path:
+    """Write an index at once; `bitmaps` are (column, value, serialized) in the order of the file.
+
+    Raises
+    ------
+    BadInput
+        Something stands at `out`, or the disk refuses.
+    """
+    out = Path(out).absolute()
+    offsets, position = [], 0
+    for _, _, data in bitmaps:
+        offsets.append(position)
+        position += len(data)
+    directory = pa.table(
+        {
+            "column": [column for column, _, _ in bitmaps],
+            "value": [value for _, value, _ in bitmaps],
+            "offset": offsets,
+            "length": [len(data) for _, _, data in bitmaps],
+        },
+        DIRECTORY,
+    )
+    with aside(out) as folder:
+        with (folder / BITMAPS).open("wb") as file:
+            for _, _, data in bitmaps:
+                file.write(data)
+        for name, table in {**tables, "directory": directory}.items():
+            with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema) as sink:
+                sink.write_table(table.combine_chunks())
+        if patient_of_row is not None:
+            (folder / PATIENTS).write_bytes(patient_of_row)
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "leeward": __version__,
+            "meta": asdict(meta),
+            "rows": rows,
+            "patients": patients,
+            "files": {path.name: _digest(path) for path in sorted(folder.iterdir())},
+        }
+        (folder / HEAD).write_text(json.dumps(head, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for path in folder.iterdir():
+            _flush(path)
+    return out
+
+
+def read(path: str | Path) -> Stored:
+    """Open an index.
+
+    Raises
+    ------
+    BadInput
+        No index there, one of another version, or files that are missing or cut short.
+    """
+    folder = Path(path)
+    head = _head(folder)
+    try:
+        meta = head["meta"]
+        qids = tuple(
+            Qid(q["name"], q["kind"], None if q["domain"] is None else tuple(q["domain"]), q["per_patient"])
+            for q in meta.pop("qids")
+        )
+        tables = {name: _arrow(folder / f"{name}.arrow") for name in ("vocabulary", "aliases", "directory")}
+        bitmaps = _mapped(folder / BITMAPS)
+        patient_of_row = _mapped(folder / PATIENTS) if PATIENTS in head["files"] else None
+        found = Stored(
+            folder, Meta(qids=qids, **meta), int(head["rows"]), int(head["patients"]), **tables,
+            bitmaps=bitmaps, patient_of_row=patient_of_row,
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowInvalid):
+        raise BadInput(f"{folder}: the index is damaged; build it again with `leeward index`.") from None
+    ends = [
+        o + n
+        for o, n in zip(*(found.directory.column(c).to_pylist() for c in ("offset", "length")), strict=True)
+    ]
+    if len(bitmaps) != max(ends, default=0) or (
+        patient_of_row is not None and len(patient_of_row) != 4 * found.rows
+    ):
+        raise BadInput(
+            f"{folder}: the index is damaged (a file is cut short); build it again with `leeward index`."
+        )
+    return found
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    if not (folder / HEAD).is_file():
+        raise BadInput(f"{folder}: not an index; name the folder that `leeward index … -o` wrote.")
+    try:
+        head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        head = None
+    if not isinstance(head, dict) or head.get("format") != FORMAT or not isinstance(head.get("version"), int):
+        raise BadInput(
+            f"{folder}: {HEAD} is not the head of an index; build the index again with `leeward index`."
+        )
+    if head["version"] != VERSION:
+        raise BadInput(
+            f"{folder}: an index of version {head['version']} (written by leeward {head.get('leeward')}); this is "
+            f"leeward {__version__}, which reads version {VERSION}. Build the index again with `leeward index`; its "
+            "data set keeps what is left of its budget."
+        )
+    return head
+
+
+def _arrow(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def aside(out: Path) -> Iterator[Path]:
+    """A folder beside `out`, renamed to it when the block ends well, removed when not."""
+    if out.exists() or out.is_symlink():
+        raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
+    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        yield folder
+        folder.rename(out)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if error.errno not in DISK and not isinstance(error, FileExistsError | NotADirectoryError):
+            raise
+        raise BadInput(
+            f"{out}: cannot write the index: {os.strerror(error.errno or 0).lower()}. Nothing was left behind."
+        ) from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
