@@ -1,4 +1,6 @@
-"""Generalization under constraints, written plainly beside ALGORITHMS, part 2: CBA, UGACLIP and Apriori k^m.
+"""Generalization under constraints, written plainly: CBA, UGACLIP and Apriori k^m.
+
+To be read beside docs/methods/constraints.md#algorithms.
 
 Records are sets of codes (strings). A *cluster* is a frozenset of codes; suppressed codes are in no cluster.
 """

@@ -1,4 +1,5 @@
-"""Disassociation, plain and slow, to be read side by side with the paper and the conventions.
+"""Disassociation, plain and slow, to be read side by side with the paper and
+docs/methods/disassociation.md.
 
 Records are frozensets of code indices, so that comparing numbers compares codes. Supports are counted anew wherever
 they are needed; nothing is cached, nothing is clever.
@@ -72,7 +73,7 @@ def horpart(
 
 
 def pool_small(leaves: list[list[int]], k: int) -> list[list[int]]:
-    """Small leaves (conventions, 1.2): pooled in creation order and cut into blocks of k."""
+    """Small leaves (#horizontal-partitioning): pooled in creation order and cut into blocks of k."""
     proper = [list(leaf) for leaf in leaves if len(leaf) >= k]
     pool = [r for leaf in leaves if len(leaf) < k for r in leaf]
     if not proper:
@@ -146,7 +147,7 @@ def nonempty_subrecords(rows: Records, chunks: list[Chunk]) -> int:
 
 
 def lemma_2_holds(rows: Records, chunks: list[Chunk], k: int, m: int) -> bool:
-    """The condition on a cluster whose item chunk is empty (conventions, Lemma 2)."""
+    """The condition on a cluster whose item chunk is empty (#empty-item-chunks)."""
     v = len(chunks)
     return v > 0 and nonempty_subrecords(rows, chunks) >= len(rows) + k * (min(m, v) - 1)
 
@@ -206,7 +207,7 @@ def try_join(rows: Records, a: Node, b: Node, leaves: list[Leaf], p: Parameters)
 
 
 def refine(rows: Records, leaves: list[Leaf], p: Parameters) -> list[Node]:
-    """Refine (conventions, 1.5): passes until one changes nothing."""
+    """Refine (#refining): passes until one changes nothing."""
     clusters = [Node([i]) for i in range(len(leaves))]
     while True:
         holders: dict[int, int] = {}
@@ -241,7 +242,7 @@ def disassociate(rows: Records, p: Parameters, refined: bool = True) -> tuple[li
 
 
 def covers(subrecords: Records, chunk: Chunk) -> set[tuple[int, int]]:
-    """All (x, y) of a chunk where knowing x reveals y: s(xy) = s(x) (conventions, 1.9)."""
+    """All (x, y) of a chunk where knowing x reveals y: s(xy) = s(x) (#cover-problem)."""
     s = {t: sum(1 for r in subrecords if t in r) for t in chunk}
     return {
         (x, y)

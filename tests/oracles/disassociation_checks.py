@@ -1,5 +1,5 @@
 """A published disassociation as plain nested objects, and its checks one by one, slow and literal
-(ALGORITHMS, sections 1.3 to 1.7). The verifier's kernels are compared with these."""
+(docs/methods/disassociation.md). The verifier's kernels are compared with these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""COUNT(S) from a published disassociation: low, expected, high (ALGORITHMS, section 1.7), node by node."""
+"""COUNT(S) from a published disassociation: low, expected, high, node by node
+(docs/methods/disassociation.md#estimating-counts)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def project(records: list[frozenset[str]], codes: str | set[str]) -> Chunk:
 
 
 def running_example() -> list[Tree]:
-    """The release of ALGORITHMS, section 1.8 (k = 3, m = 2)."""
+    """The release of docs/methods/disassociation.md#worked-example (k = 3, m = 2)."""
     records = running_records()
     p1, p2 = records[:5], records[5:]
     left = Leaf(5, [project(p1, "296.00 296.01 296.02"), project(p1, "692.71 695.10")], {"401.0"})

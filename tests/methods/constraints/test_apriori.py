@@ -1,4 +1,4 @@
-"""Apriori k^m over a hierarchy: the worked example of ALGORITHMS §2, and equality with brute force."""
+"""Apriori k^m over a hierarchy: docs/methods/constraints.md#worked-examples, and equality with brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CBA and UGACLIP: worked examples of ALGORITHMS §2, and equality with the plain oracle."""
+"""CBA and UGACLIP: docs/methods/constraints.md#worked-examples, and equality with the plain oracle."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ RUNNING_EXAMPLE = """
 294.10 295.04 404.00
 294.10 295.04 296.03 834.0 944.01
 """
-"""The paper's Fig. 1 as ALGORITHMS 1.8 transcribes it, r1 … r10."""
+"""The paper's Fig. 1 as docs/methods/disassociation.md#worked-example transcribes it, r1 … r10."""
 
 POLICY = {
     "u1": "294.10 295.04 296.00 296.01 296.02 296.03",

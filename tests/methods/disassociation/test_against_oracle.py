@@ -45,7 +45,8 @@ def test_a_larger_set_with_skewed_codes_equals_the_oracle_on_two_threads() -> No
 
 
 def test_the_empty_item_chunk_condition_with_several_chunks_fires() -> None:
-    """k = 3: two chunks of three subrecords each over five records need eight (ALGORITHMS, test of Lemma 2)."""
+    """k = 3: two chunks of three subrecords each over five records need eight
+    (docs/methods/disassociation.md#empty-item-chunks)."""
     a, b = frozenset({0}), frozenset({1})
     rows = [a, a, a | b, b, b]
     p = oracle.Parameters(k=3, m=2, max_cluster=6)
@@ -57,7 +58,7 @@ def test_the_empty_item_chunk_condition_with_several_chunks_fires() -> None:
     assert leaf_shapes(done)[0][1:] == (((0,),), (1,))
 
 
-def test_lemma_2_counts_of_the_conventions() -> None:
+def test_nonempty_subrecords_that_an_empty_item_chunk_needs() -> None:
     def holds(n: int, sizes: tuple[int, ...], k: int, m: int) -> bool:
         rows = [frozenset(c for c, size in enumerate(sizes) if r < size) for r in range(n)]
         return oracle.lemma_2_holds(rows, [(c,) for c in range(len(sizes))], k, m)

@@ -1,5 +1,5 @@
-"""Count estimates: the table of ALGORITHMS, section 1.8, the plain version, and bounds that hold the
-truth."""
+"""Count estimates: the table of docs/methods/disassociation.md#worked-example, the plain version, and bounds that
+hold the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The running example of the paper and ALGORITHMS 1.8, from the kernels to the release folder."""
+"""The running example of the paper, docs/methods/disassociation.md#worked-example, from the kernels to the release
+folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generalization under constraints: CBA, UGACLIP, COAT, and Apriori k^m (ALGORITHMS §2)."""
+"""Generalization under constraints: CBA, UGACLIP, COAT, and Apriori k^m (docs/methods/constraints.md)."""
 
 from leeward.methods.constraints.parameters import Constraints
 

@@ -1,5 +1,5 @@
-"""Apriori k^m-anonymity: full-subtree global recoding over a hierarchy (Terrovitis et al. 2008; ALGORITHMS
-§2).
+"""Apriori k^m-anonymity: full-subtree global recoding over a hierarchy (Terrovitis et al. 2008;
+docs/methods/constraints.md#apriori).
 
 A released label is a node of the hierarchy; if one code is generalized to a node, so are all codes under
 it. Sets of 1, 2, … m labels are counted in turn; a set with a support above 0 and below k is raised to the

@@ -24,7 +24,7 @@ class Clusters:
     code.
 
     `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves;
-    without one every weight is 1 (ALGORITHMS §2).
+    without one every weight is 1 (docs/methods/constraints.md#loss).
     """
 
     def __init__(

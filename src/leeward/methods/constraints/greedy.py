@@ -1,4 +1,6 @@
-"""CBA, UGACLIP and COAT: merge or suppress until every privacy constraint holds (ALGORITHMS §2).
+"""CBA, UGACLIP and COAT: merge or suppress until every privacy constraint holds.
+
+Conventions: docs/methods/constraints.md#algorithms.
 
 Sources: CBA: Loukides & Gkoulalas-Divanis (2013); UGACLIP: Loukides et al. (2010); COAT: Loukides et al.
 (2011). Conventions of this implementation: among unsatisfied constraints the largest image support comes

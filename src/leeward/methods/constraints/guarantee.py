@@ -103,8 +103,8 @@ def losses(
 
 
 def utility_loss(mapping: Mapping, sets: CodeSets) -> float:
-    """UL of the release (ALGORITHMS §2): Σ over labels (2^|g| - 1)/(2^M - 1) · σ/|D|, suppressed codes
-    σ/|D|.
+    """UL of the release: Σ over labels (2^|g| - 1)/(2^M - 1) · σ/|D|, suppressed codes σ/|D|
+    (docs/methods/constraints.md#loss).
     """
     _, values = mapping.apply(sets)
     supports = np.bincount(values, minlength=len(mapping.labels))

@@ -1,4 +1,5 @@
-"""What generalization under constraints cost: ARE, MRE, codes lost, and the risk before (ALGORITHMS §2)."""
+"""What generalization under constraints cost: ARE, MRE, codes lost, and the risk before
+(docs/methods/constraints.md)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Disassociated:
     leaf_offsets : int64[leaves + 1], positions
     leaf_codes, leaf_chunk, leaf_n_codes, leaf_n_chunks : each leaf's distinct codes and their record chunk (-1: item
         chunk), from position `offsets[leaf_offsets[l]]` on
-    fit_alone : whether a leaf satisfies Lemma 2 with an empty item chunk
+    fit_alone : whether a leaf may have an empty item chunk
     shared : joint nodes and shared chunks
     condition_fired : how often the empty-item-chunk condition moved a code
     """
@@ -118,7 +118,7 @@ def gathered(
 def horizontal_partition(
     offsets: NDArray[np.int64], values: NDArray[np.int32], rules: Rules, pool: Pool
 ) -> Partition:
-    """HorPart and the small leaves' pool (conventions, 1.2)."""
+    """HorPart and the small leaves' pool (docs/methods/disassociation.md#horizontal-partitioning)."""
     n = len(offsets) - 1
     order = np.arange(n, dtype=np.int32)
     n_codes = len(rules.constraint_of)

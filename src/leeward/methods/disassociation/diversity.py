@@ -1,4 +1,5 @@
-"""ℓ-diversity of sensitive codes (paper, Section 7, with the fix of ALGORITHMS 1.9).
+"""ℓ-diversity of sensitive codes (paper, Section 7, with the change in
+docs/methods/disassociation.md#diversity-of-sensitive-codes).
 
 Sensitive codes never leave the item chunk; besides, no more than one record in ℓ of a cluster may hold a given one.
 A cluster beyond that is merged with the nearest one that heals it; where none does, occurrences are suppressed.

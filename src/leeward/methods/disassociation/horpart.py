@@ -1,8 +1,8 @@
 """HorPart: bring records with the same codes together (Loukides et al. 2014, Fig. 8).
 
 Splitting "with code a" from "without" again and again is done on inverted lists: a part's chain of splits visits each
-(record, code) pair once, instead of scanning the remaining records at every split. Conventions: ALGORITHMS 1.2 (the
-part without the code keeps its parent's ignore set).
+(record, code) pair once, instead of scanning the remaining records at every split. Conventions:
+docs/methods/disassociation.md#horizontal-partitioning (the part without the code keeps its parent's ignore set).
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _policy_table(policy: Constraints, sets: CodeSets) -> tuple[ReleaseTable, ..
 
 
 def guarantee_of(parameters: Disassociation) -> Guarantee:
-    """Guarantee 1, its attacker and what it leaves open (ALGORITHMS 1.9)."""
+    """Guarantee 1, its attacker and what it leaves open (docs/methods/disassociation.md#what-it-does-not-protect)."""
     open_ends = [
         (
             "It promises that some data set that could have given these files has k candidate records, not that all "

@@ -31,7 +31,7 @@ PRIORS = ("cubic", "graded", "one", "uniform")
 
 @dataclass(frozen=True, kw_only=True)
 class Disassociation:
-    """Disassociation of sets of diagnosis codes (Loukides et al. 2014; ALGORITHMS 1).
+    """Disassociation of sets of diagnosis codes (Loukides et al. 2014; docs/methods/disassociation.md).
 
     Whoever knows up to `m` codes of a patient has at least `k` candidate records in some data set that could have
     given the release (Guarantee 1). No code is suppressed or generalized.

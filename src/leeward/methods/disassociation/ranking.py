@@ -1,4 +1,5 @@
-"""The order in which Refine looks at clusters: by the ranks of their virtual item chunks' codes (conventions, 1.5)."""
+"""The order in which Refine looks at clusters: by the ranks of their virtual item chunks' codes
+(docs/methods/disassociation.md#refining)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconstructed data sets: records that could have given the release (conventions, ALGORITHMS 1.6).
+"""Reconstructed data sets: records that could have given the release (docs/methods/disassociation.md#reconstruction).
 
 Only what is published is used: each cluster's subrecords are dealt to its slots at random, chunk by chunk, shared
 chunks over all slots of their joint cluster, item-chunk codes in numbers drawn from the stated prior.
@@ -26,7 +26,8 @@ ITEM = -3
 
 
 def item_count_prior(prior: str, most: int) -> NDArray[np.float64]:
-    """P(n) of an item-chunk code's count, float64[most], for n = 1…most (conventions, 1.7)."""
+    """P(n) of an item-chunk code's count, float64[most], for n = 1…most
+    (docs/methods/disassociation.md#estimating-counts)."""
     n = np.arange(1, most + 1, dtype=np.float64)
     weight = {
         "cubic": n**-3,
@@ -221,7 +222,7 @@ def _reconstruct(
 def _take_subrecord(
     head: NDArray[np.int64], link: NDArray[np.int64], part: NDArray[np.int32], b: int, e: int, empty: int
 ) -> None:
-    """Give an empty slot one record-chunk subrecord of a slot that holds two (Lemma 2 says there is one)."""
+    """Give an empty slot one record-chunk subrecord of a slot that holds two (there is one: #empty-item-chunks)."""
     for slot in range(b, e):
         first = np.int32(-1)
         two = False

@@ -1,8 +1,9 @@
 """Refine: shared chunks for codes that stand in the item chunks of several clusters (Loukides et al. 2014, 4).
 
-Conventions: ALGORITHMS 1.5. The scan of a pass is sequential by definition, its tests are not: every pair of
-neighbours is tested at once (in threads), then the scan takes the accepted pairs from the left. A pair that was
-refused is not tested again as long as neither side changed, and a cluster that stays as it is is not copied.
+Conventions: docs/methods/disassociation.md#refining. The scan of a pass is sequential by definition, its tests are
+not: every pair of neighbours is tested at once (in threads), then the scan takes the accepted pairs from the left. A
+pair that was refused is not tested again as long as neither side changed, and a cluster that stays as it is is not
+copied.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Setting:
     """What stays the same over the passes.
 
     leaf_of_row : int32, the leaf of each record position; leaf_records : int64[leaves]
-    fit_alone : bool[leaves], whether a leaf satisfies Lemma 2 with an empty item chunk
+    fit_alone : bool[leaves], whether a leaf may have an empty item chunk
     """
 
     leaf_of_row: NDArray[np.int32]

@@ -318,7 +318,8 @@ def unusable(release: Release, measures: Figures) -> Section | None:
 
 
 def plain_words(release: Release, measures: Figures) -> Section:
-    """The guarantee and its limits for people who do not read proofs (conventions, 1.9)."""
+    """The guarantee and its limits for people who do not read proofs
+    (docs/methods/disassociation.md#what-it-does-not-protect)."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return Section(

@@ -1,7 +1,7 @@
 """VerPart: which codes of a cluster may stand together (Loukides et al. 2014, Fig. 9).
 
 A cluster is a handful of records, so a code is a bit mask over them and the support of a code set is a population
-count of an intersection. Conventions: ALGORITHMS 1.3 and 1.4.
+count of an intersection. Conventions: docs/methods/disassociation.md#vertical-partitioning.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def split_covers(
 ) -> int:
     """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own.
 
-    x reveals y when s(xy) = s(x). Returns the new number of chunks (conventions, 1.9).
+    x reveals y when s(xy) = s(x). Returns the new number of chunks (docs/methods/disassociation.md#cover-problem).
     """
     total = n_chunks
     covering = np.zeros(n, np.int32)
@@ -316,7 +316,8 @@ def place_leaves(
     """VerPart and the empty-item-chunk condition for leaves `first…last-1`; returns how often the condition fired.
 
     Leaf l writes its distinct codes, ascending, and their chunks from position `offsets[leaf_offsets[l]]` on;
-    `fit_alone[l]` tells whether its record chunks satisfy the condition with an empty item chunk (Lemma 2).
+    `fit_alone[l]` tells whether its record chunks satisfy the condition on
+    an empty item chunk (docs/methods/disassociation.md#empty-item-chunks).
     """
     n_codes = len(constraint_of)
     local = np.full(n_codes, -1, np.int32)

@@ -1,10 +1,10 @@
 """Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to
 date.
 
-A cluster is named by its smallest code, so that comparing names breaks ties as the conventions ask. Records
-are distinct code sets with a weight (how many patients hold them). When cluster h is merged into g, only
-the records that hold h are touched: each is rewritten in place, and pair supports follow by inclusion and
-exclusion, s(g ∪ h, v) = s(g, v) + s(h, v) - s(g, h, v).
+A cluster is named by its smallest code, so that comparing names breaks ties as
+docs/methods/constraints.md#algorithms asks. Records are distinct code sets with a weight (how many patients
+hold them). When cluster h is merged into g, only the records that hold h are touched: each is rewritten in
+place, and pair supports follow by inclusion and exclusion, s(g ∪ h, v) = s(g, v) + s(h, v) - s(g, h, v).
 
 Arrays shared by the kernels (C codes, R distinct records):
 

@@ -1,4 +1,5 @@
-"""The cover problem, counted from the released files: codes of a chunk that give away another (ALGORITHMS, 1.9)."""
+"""The cover problem, counted from the released files: codes of a chunk that give away another
+(docs/methods/disassociation.md#cover-problem)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of `measure.published` and `measure.estimates` (ALGORITHMS, section 1.7).
+"""Kernels of `measure.published` and `measure.estimates` (docs/methods/disassociation.md#estimating-counts).
 
 Nodes are numbered so that all nodes below a node come right before it; code sets of a query are bit masks.
 """

@@ -1,4 +1,4 @@
-"""COUNT(S) from a disassociated release: low, expected, high (ALGORITHMS, section 1.7).
+"""COUNT(S) from a disassociated release: low, expected, high (docs/methods/disassociation.md#estimating-counts).
 
 The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every
 figure names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n)
@@ -135,7 +135,8 @@ def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: 
 def matching(
     published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic"
 ) -> NDArray[np.float64]:
-    """Expected number of records with at least one code of each constraint (section 1.7, for MRE)."""
+    """Expected number of records with at least one code of each constraint
+    (docs/methods/disassociation.md#measures, MRE)."""
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
 
     p = published

@@ -19,7 +19,7 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, 
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
     Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
-    at; a set's candidates are the upper bound of its estimate (section 1.7).
+    at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts).
     """
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
