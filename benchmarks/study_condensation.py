@@ -142,7 +142,7 @@ class Models:
     def _fit(self, model: Model, cut: float | None, frame: pl.DataFrame) -> Fit:
         return fit(model.kind, design_of(model, frame, self.table.columns, cut))
 
-    def compared(self, frame: pl.DataFrame) -> list[Metrics]:
+    def compared(self, frame: pl.DataFrame) -> list[Metrics | None]:
         """The metrics of each model on `frame`."""
         return [
             compare(before, self._fit(model, cut, frame))
@@ -163,19 +163,23 @@ class Figures:
     models: list[dict[str, Any]] = field(default_factory=list)
     privacy: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, name: str, method: str, kinds: Sequence[str], runs: Sequence[Sequence[Metrics]]) -> None:
+    def add(
+        self, name: str, method: str, kinds: Sequence[str], runs: Sequence[Sequence[Metrics | None]]
+    ) -> None:
         for number, kind in enumerate(kinds):
-            mean = mean_metrics([run[number] for run in runs])
+            mean = mean_metrics([run[number] for run in runs]) or {}
             self.models.append({"set": name, "method": method, "model": kind, **mean})
 
     def of(self, name: str, method: str, key: str) -> list[float]:
         return [row[key] for row in self.models if (row["set"], row["method"]) == (name, method)]
 
 
-def percents(found: Sequence[Metrics]) -> str:
-    """Changed significance / changed direction / outside, in per cent."""
+def percents(found: Sequence[Metrics | None]) -> str:
+    """Changed significance / changed direction / outside, in per cent; fits that did not converge, if any."""
     mean = mean_metrics(found)
-    return " / ".join(f"{100 * mean[key]:.1f}" for key in ("significance", "direction", "outside"))
+    failed = sum(each is None for each in found)
+    shown = [f"{100 * mean[key]:.1f}" for key in ("significance", "direction", "outside")] if mean else ["–"]
+    return " / ".join(shown) + (f" ({failed} did not converge)" if failed else "")
 
 
 def attacked(each: Set, made: Anonymized) -> tuple[list[str], float]:

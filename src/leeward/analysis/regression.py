@@ -1,13 +1,16 @@
-"""The plan's models fitted: statsmodels for linear and logistic, lifelines for Cox (Efron's ties)."""
+"""The plan's models fitted: least squares by statsmodels, logistic and Cox models (Efron's ties) by Newton's method.
+
+A fit is at the maximum of its likelihood, or says that it did not converge: `likelihood.maximum`.
+"""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from leeward.analysis.likelihood import cox, logistic, maximum
 from leeward.analysis.plan import Design
 from leeward.cohort.lenses.table import Floats
 
@@ -17,12 +20,18 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Fit:
-    """A model's coefficients (intercept left out): float64 arrays in the order of `names`; NaN where not estimable."""
+    """A model's coefficients (intercept left out): float64 arrays in the order of `names`.
+
+    A coefficient is NaN where it is not estimable: its column does not vary or depends on earlier ones, or there are
+    too few rows or no event. `converged` is False where the search for the maximum did not converge, as with complete
+    separation, which has no finite maximum-likelihood estimate; then all coefficients are NaN.
+    """
 
     names: tuple[str, ...]
     coefficients: Floats
     errors: Floats
     p: Floats
+    converged: bool = True
 
     @property
     def low(self) -> Floats:
@@ -41,9 +50,10 @@ class Fit:
 
 
 def fit(kind: str, design: Design) -> Fit:
-    """A fitted model. Coefficients of columns that do not vary are NaN; all are, where the fit fails."""
+    """A fitted model of `kind` `linear`, `logistic` or `cox`."""
     names = design.names
-    none = Fit(names, *(np.full(len(names), np.nan) for _ in range(3)))
+    nothing = np.full(len(names), np.nan)
+    none = Fit(names, nothing, nothing, nothing)
     if len(design.outcome) <= len(names) + 1 or (kind == "cox" and not design.event.any()):
         return none
     estimable = np.array(_independent(design.matrix), bool)
@@ -51,17 +61,13 @@ def fit(kind: str, design: Design) -> Fit:
         return none
     matrix = design.matrix if estimable.all() else design.matrix[:, estimable]
     fitters = {"linear": _linear, "logistic": _logistic, "cox": _cox}
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # near-separation and slow convergence show in the errors and p values
-        found = fitters[kind](matrix, design)
+    found = fitters[kind](matrix, design)
     if found is None:
-        return none
-    values = [each.copy() for each in (none.coefficients, none.errors, none.p)]
-    for target, source in zip(values, found, strict=True):
+        return replace(none, converged=False)
+    coefficients, errors, p = (np.full(len(names), np.nan) for _ in range(3))
+    for target, source in zip((coefficients, errors, p), found, strict=True):
         target[estimable] = source
-    return Fit(names, *values)
+    return Fit(names, coefficients, errors, p)
 
 
 def _independent(matrix: Floats) -> list[bool]:
@@ -91,29 +97,29 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
 
 
 def _logistic(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
-    import statsmodels.api as sm
-    from statsmodels.tools.sm_exceptions import PerfectSeparationError
-
     if len(np.unique(design.outcome)) < 2:
-        return None
-    try:
-        result = sm.Logit(design.outcome, sm.add_constant(matrix, has_constant="add")).fit(disp=0, maxiter=50)
-    except (np.linalg.LinAlgError, PerfectSeparationError):
-        return None
-    return result.params[1:], result.bse[1:], result.pvalues[1:]
+        return tuple(np.full(matrix.shape[1], np.nan) for _ in range(3))
+    scaled, spread = _standardized(matrix)
+    with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
+    found = maximum(logistic(with_intercept, design.outcome), with_intercept.shape[1], len(scaled))
+    return None if found is None else _estimates(*found, spread)
 
 
 def _cox(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
-    import pandas as pd
-    from lifelines import CoxPHFitter
-    from lifelines.exceptions import ConvergenceError
+    scaled, spread = _standardized(matrix)
+    found = maximum(cox(scaled, design.outcome, np.asarray(design.event, bool)), scaled.shape[1], len(scaled))
+    return None if found is None else _estimates(*found, spread)
 
-    columns = [f"x{number}" for number in range(matrix.shape[1])]
-    frame = pd.DataFrame(matrix, columns=columns)
-    frame["time"], frame["event"] = design.outcome, design.event.astype(int)
-    try:
-        fitter = CoxPHFitter().fit(frame, "time", "event")
-    except (ConvergenceError, np.linalg.LinAlgError):
-        return None
-    summary = fitter.summary.loc[columns]
-    return tuple(summary[name].to_numpy(float) for name in ("coef", "se(coef)", "p"))
+
+def _standardized(matrix: Floats) -> tuple[Floats, Floats]:
+    spread = matrix.std(axis=0)
+    return np.ascontiguousarray((matrix - matrix.mean(axis=0)) / spread), spread
+
+
+def _estimates(at: Floats, information: Floats, spread: Floats) -> tuple[Floats, ...]:
+    """Coefficients, standard errors and Wald p values in the columns' own units, without the intercept's."""
+    from scipy.special import ndtr
+
+    width = len(spread)
+    errors = np.sqrt(np.diagonal(np.linalg.inv(information)))[:width]
+    return at[:width] / spread, errors / spread, 2.0 * ndtr(-np.abs(at[:width] / errors))

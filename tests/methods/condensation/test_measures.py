@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
@@ -18,7 +19,7 @@ from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.measures.attacks import nearest_rows
-from leeward.methods.condensation.measures.models import compare
+from leeward.methods.condensation.measures.models import compare, mean_metrics, one_model
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.runs.measure import measure
@@ -46,6 +47,35 @@ def test_the_three_metrics() -> None:
 def test_no_significant_coefficient_has_no_direction_to_lose() -> None:
     before = fit_of([0.1, 0.1, 0.1, 0.1], [0.5] * 4)
     assert compare(before, fit_of([-0.1] * 4, [0.5] * 4)).direction == 0
+
+
+def test_fits_that_did_not_converge_are_counted_apart() -> None:
+    """A covariate that separates the outcome in some tables only: no metric counts it as a changed coefficient."""
+    before = fit_of([1.0, -1.0, 0.1, 0.5], [0.0, 0.0, 0.6, 0.01])
+    failed = replace(fit_of([np.nan] * 4, [np.nan] * 4), converged=False)
+    assert compare(before, failed) is None
+    assert compare(failed, before) is None
+    assert mean_metrics([compare(before, before), compare(before, failed)]) == {
+        "significance": 0.0,
+        "direction": 0.0,
+        "outside": 0.0,
+        "outside_significant": 0.0,
+    }
+    assert mean_metrics([None]) is None
+    rows = 40
+    x = np.arange(rows) % 2
+    noise = np.random.default_rng(1).normal(size=rows)
+    frame = pl.DataFrame({"y": np.where(np.arange(rows) < 3, 1 - x, x), "x": x.astype(float), "z": noise})
+    table = read_table(frame).table()
+    separated = frame.with_columns(x=pl.col("y").cast(pl.Float64))
+    found = one_model(Model("logistic", ("x", "z"), "y"), table, [separated, frame], 0)
+    assert found["did_not_converge"] == {"original": 0, "released": 1}
+    assert found["metrics"]["outside"] == 0.0
+    backwards = one_model(
+        Model("logistic", ("x", "z"), "y"), read_table(separated).table(), [frame, separated], 2
+    )
+    assert backwards["did_not_converge"]["original"] == 1
+    assert backwards["metrics"] is None
 
 
 def test_models_of_a_time_look_at_the_deceased_and_cut_at_their_median() -> None:

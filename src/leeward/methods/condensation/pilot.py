@@ -28,7 +28,8 @@ REPEATS = 2
 def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[Condensation, dict[str, Any]]:
     """The method with the weight and the algorithm that did best, and what was tried (for the custodian).
 
-    The choice is made from the data and stays in custody, like the scores. Ties: the first tried.
+    Best: the fewest fits that did not converge, then the least score. The choice is made from the data and stays in
+    custody, like the scores. Ties: the first tried.
     """
     from leeward.methods.condensation.prepare import prepare, roles_of
 
@@ -43,20 +44,31 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
     originals = [original(model, sample) for model in method.models]
     tried = []
     for candidate in candidates(method):
-        found = [
-            _score(candidate, sample, originals, Randomness(randomness.number("pilot", number), True))
+        scores = [
+            score
             for number in range(REPEATS)
+            for score in _scores(
+                candidate, sample, originals, Randomness(randomness.number("pilot", number), True)
+            )
         ]
-        tried.append((float(np.mean(found)), candidate))
-    best = min(tried, key=lambda each: each[0])
+        known = [score for score in scores if score is not None]
+        tried.append((len(scores) - len(known), float(np.mean(known)) if known else 0.0, candidate))
+    best = min(tried, key=lambda each: each[:2])
     facts = {
         "rows": len(sample),
         "tried": [
-            {"algorithm": each.algorithm, "weight": each.weight, "score": score} for score, each in tried
+            {
+                "algorithm": each.algorithm,
+                "weight": each.weight,
+                "score": score,
+                "did_not_converge": not_converged,
+            }
+            for not_converged, score, each in tried
         ],
-        "chosen": {"algorithm": best[1].algorithm, "weight": best[1].weight},
+        "chosen": {"algorithm": best[2].algorithm, "weight": best[2].weight},
+        "did_not_converge": sum(not each.converged for _, _, each in originals),
     }
-    return best[1], facts
+    return best[2], facts
 
 
 def candidates(method: Condensation) -> list[Condensation]:
@@ -80,25 +92,28 @@ def original(model: Model, table: Table) -> tuple[Model, float | None, Fit]:
     return model, cut, fit(model.kind, design_of(model, table.frame, table.columns, cut))
 
 
-def _score(
+def _scores(
     method: Condensation,
     table: Table,
     originals: Sequence[tuple[Model, float | None, Fit]],
     randomness: Randomness,
-) -> float:
-    """Changed directions twice, changed significance and leaving the interval once, as shares; mean over the models."""
+) -> list[float | None]:
+    """Changed directions twice, changed significance and leaving the interval once, as shares: a score for each model
+    whose fit to the original converged; None where the fit to the made table did not."""
     from leeward.engine import make
     from leeward.methods.condensation.run import condense
     from leeward.methods.condensation.setting import ready
 
     prepared, kernel = ready(method, table, randomness)
     made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame
-    return float(np.mean([_model_score(each, made, table) for each in originals]))
+    return [_model_score(each, made, table) for each in originals if each[2].converged]
 
 
-def _model_score(original: tuple[Model, float | None, Fit], made: pl.DataFrame, table: Table) -> float:
+def _model_score(original: tuple[Model, float | None, Fit], made: pl.DataFrame, table: Table) -> float | None:
     model, cut, before = original
     after = fit(model.kind, design_of(model, made, table.columns, cut))
+    if not after.converged:
+        return None
     known = ~np.isnan(before.coefficients)
     if not known.any():
         return 0.0

@@ -46,10 +46,10 @@ def glance(release: Release, measures: Figures) -> Section:
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
     plan = measures.get("models")
-    if plan:
+    fitted = [model["metrics"] for model in plan["models"] if model["metrics"]] if plan else []
+    if fitted:
         worst = {
-            key: max(model["metrics"][key] for model in plan["models"])
-            for key in ("significance", "direction", "outside")
+            key: max(metrics[key] for metrics in fitted) for key in ("significance", "direction", "outside")
         }
         tiles += [
             Tile(
@@ -78,9 +78,12 @@ def models(measures: Figures) -> Section | None:
         return None
     rows = []
     for model in plan["models"]:
-        rows.append((model["title"], *_metrics(model["metrics"])))
+        failed = model["did_not_converge"]
+        rows.append((model["title"], *_metrics(model["metrics"]), f"{failed['released']:,}"))
         if "bootstrap" in model:
-            rows.append(("bootstrap of the original", *_metrics(model["bootstrap"])))
+            rows.append(
+                ("bootstrap of the original", *_metrics(model["bootstrap"]), f"{failed['bootstrap']:,}")
+            )
     table = Table(
         f"Mean over {plan['repetitions']} repetitions"
         + (f"; bootstrap: {plan['bootstrap']} resamples" if plan["bootstrap"] else ""),
@@ -90,15 +93,23 @@ def models(measures: Figures) -> Section | None:
             "changed direction",
             "outside 95 %",
             "outside, significant ones",
+            "fits that did not converge",
         ),
         tuple(rows),
     )
     parts: list[Part] = [
         (
             "The recipient's models were fitted to the original and to the release. A bootstrap resample of the "
-            "original is what chance alone does to the same figures: no method need beat it."
+            "original is what chance alone does to the same figures: no method need beat it. Fits that did not "
+            "converge are counted apart and are in no mean."
         ),
         table,
+    ]
+    parts += [
+        f"**{model['title']}: the fit to the original did not converge** (complete separation, or a covariate that "
+        "almost determines the outcome), so nothing can be compared."
+        for model in plan["models"]
+        if model["did_not_converge"]["original"]
     ]
     for model in plan["models"]:
         names = len(model["coefficients"])
@@ -114,7 +125,9 @@ def models(measures: Figures) -> Section | None:
     return Section("The recipient's models", tuple(parts))
 
 
-def _metrics(found: Figures) -> tuple[str, ...]:
+def _metrics(found: Figures | None) -> tuple[str, ...]:
+    if found is None:
+        return ("–",) * 4
     return tuple(
         percent(found[key]) for key in ("significance", "direction", "outside", "outside_significant")
     )
@@ -408,9 +421,14 @@ def groups(measures: Figures) -> Section | None:
         parts.append(
             Table(
                 f"The pilot, on {pilot['rows']:,} rows (lower is better)",
-                ("algorithm", "weight", "score"),
+                ("algorithm", "weight", "score", "fits that did not converge"),
                 tuple(
-                    (each["algorithm"], number(each["weight"]), f"{each['score']:.3f}")
+                    (
+                        each["algorithm"],
+                        number(each["weight"]),
+                        f"{each['score']:.3f}",
+                        number(each["did_not_converge"]),
+                    )
                     for each in pilot["tried"]
                 ),
             )

@@ -49,8 +49,13 @@ class Metrics:
         }
 
 
-def compare(before: Fit, after: Fit) -> Metrics:
-    """The metrics of one fit against the original's. A coefficient that is not estimable any more counts as changed."""
+def compare(before: Fit, after: Fit) -> Metrics | None:
+    """The metrics of one fit against the original's; None where either did not converge, which says nothing of either.
+
+    A coefficient that is not estimable any more (its column does not vary) counts as changed.
+    """
+    if not (before.converged and after.converged):
+        return None
     known = ~np.isnan(before.coefficients)
     significant = before.significant & known
     gone = np.isnan(after.coefficients)
@@ -65,9 +70,10 @@ def compare(before: Fit, after: Fit) -> Metrics:
     )
 
 
-def mean_metrics(found: Sequence[Metrics]) -> dict[str, float]:
-    """Means over repetitions."""
-    return {key: float(np.mean([each.to_json()[key] for each in found])) for key in found[0].to_json()}
+def mean_metrics(found: Sequence[Metrics | None]) -> dict[str, float] | None:
+    """Means over the repetitions whose fits converged; None where none did."""
+    rows = [each.to_json() for each in found if each is not None]
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]} if rows else None
 
 
 def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
@@ -99,10 +105,17 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
         "coefficients": _coefficients(before, after[0], spreads(model, table)),
         "metrics": mean_metrics([compare(before, each) for each in after]),
     }
+    not_converged = {"original": int(not before.converged), "released": _not_converged(after)}
     if rounds:
         resampled = fits(model, table, _resamples(table.frame, rounds), cut)
         found["bootstrap"] = mean_metrics([compare(before, each) for each in resampled])
+        not_converged["bootstrap"] = _not_converged(resampled)
+    found["did_not_converge"] = not_converged
     return found
+
+
+def _not_converged(found: Sequence[Fit]) -> int:
+    return sum(not each.converged for each in found)
 
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
