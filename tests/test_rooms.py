@@ -21,7 +21,7 @@ ROOMS: dict[str, frozenset[str]] = {
     "synthetic": frozenset({"vocabulary", "cohort", "analysis", "notes"}),
     "report": frozenset({"release"}),
     "methods": frozenset({"vocabulary", "engine", "release", "cohort", "analysis", "report"}),
-    "verify": frozenset({"vocabulary", "release"}),
+    "verify": frozenset({"vocabulary"}),
     "notes": frozenset({"vocabulary", "cohort"}),
     "queries": frozenset({"cohort", "analysis", "release", "report"}),
 }
@@ -61,6 +61,8 @@ def violations(source: str, module: str, is_package: bool = False) -> list[str]:
     if room not in ROOMS and room not in SHARED:
         return [f"{module}: {room} is neither a room nor shared: give it its line in the table"]
     allowed = SHARED | {room} | ROOMS.get(room, frozenset())
+    if room == "verify":
+        allowed -= {"randomness"}
     broken = []
     for line, name in imported(source, module, is_package):
         target = name.split(".")[1] if "." in name else "leeward itself"
@@ -99,6 +101,7 @@ def test_shared_modules_import_no_room() -> None:
     [
         ("leeward.verify.chunks", "from leeward.methods.disassociation import kernels"),
         ("leeward.verify.chunks", "import leeward.methods"),
+        ("leeward.verify.chunks", "from leeward.release import manifest"),
         ("leeward.verify.chunks", "from leeward import protect"),
         ("leeward.verify.chunks", "import leeward as lw"),
         ("leeward.verify.chunks", "def check():\n    from leeward.runs.measure import are\n"),
@@ -123,7 +126,7 @@ def test_a_violation_is_caught(module: str, source: str) -> None:
     [
         (
             "leeward.verify.chunks",
-            "from leeward.release import manifest\nfrom leeward.errors import VerificationFailed",
+            "from leeward.vocabulary import icd9\nfrom leeward.errors import VerificationFailed",
         ),
         ("leeward.verify.chunks", "from . import counting\nfrom .counting import pairs\nimport numpy"),
         (
@@ -153,6 +156,6 @@ def test_relative_imports_inside_a_package_are_resolved() -> None:
 
 def test_the_verifier_shares_no_code_with_a_method() -> None:
     """The strongest line of the table, said once more by itself: it reads releases, with code of its own."""
-    assert ROOMS["verify"] == {"release", "vocabulary"}
-    assert ROOMS["release"] == {"vocabulary"}
+    assert ROOMS["verify"] == {"vocabulary"}
+    assert violations("from leeward.randomness import Randomness", "leeward.verify.checks") != []
     assert ROOMS["vocabulary"] == frozenset()

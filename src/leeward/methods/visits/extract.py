@@ -16,10 +16,10 @@ import pyarrow as pa
 from leeward.errors import BadInput
 from leeward.methods.visits.guarantee import OPEN_PAYLOAD, readme_of
 from leeward.methods.visits.tables import VISITS
+from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
-from leeward.release.visit_lists import VisitLists, read_visit_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.methods.visits.extract import Master
-from leeward.release.visit_lists import read_visit_lists
+from leeward.methods.visits.visit_lists import read_visit_lists
 
 Longs = NDArray[np.int64]
 

@@ -8,9 +8,7 @@ candidates for every code, every pair of codes and sampled larger sets. With the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,12 +23,13 @@ from leeward.verify.disassociation.files import (
     SHARED,
     Chunks,
     Ints,
-    Longs,
     Nodes,
     StructureFault,
     read_chunks,
     read_nodes,
 )
+from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
+from leeward.verify.disassociation.source import against_source
 from leeward.verify.manifest import Share
 
 TABLE_CELLS = 1 << 26
@@ -38,31 +37,6 @@ TABLE_CELLS = 1 << 26
 
 SAMPLED_SETS = 2_000
 """Sets of each size above 2 whose candidates are counted."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A release with what most checks need: preorder, groups by node, distinct codes with supports of each
-    chunk."""
-
-    nodes: Nodes
-    chunks: Chunks
-    order: Ints
-    end: Ints
-    node_groups: Longs
-    groups_of: Longs
-    bounds: Longs
-    codes: Ints
-    supports: Longs
-    filled: Longs
-    doubles: Longs
-
-    def chain(self, leaf: int) -> Ints:
-        """A cluster and the joint clusters above it, lowest first."""
-        path = [leaf]
-        while self.nodes.parent[path[-1]] >= 0:
-            path.append(int(self.nodes.parent[path[-1]]))
-        return np.array(path, np.int32)
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -88,8 +62,6 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
     if source is not None:
-        from leeward.verify.disassociation.source import against_source
-
         checks += against_source(layout, source, share)
     return checks
 
@@ -125,16 +97,6 @@ def structure(nodes: Nodes, chunks: Chunks) -> tuple[list[Check], bool]:
         {"chunks": len(chunks.node)},
     )
     return [tree, places], tree.passed and places.passed and len(nodes.leaf) > 0
-
-
-def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
-    """Preorder, chunks by node, and the codes of every chunk with their supports."""
-    position, end = kernels.preorder(nodes.parent)
-    groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
-    node_groups = np.zeros(len(nodes.leaf) + 1, np.int64)
-    np.cumsum(np.bincount(chunks.node, minlength=len(nodes.leaf)), out=node_groups[1:])
-    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, max(len(chunks.codes), 1))
-    return Layout(nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found)
 
 
 def sizes(layout: Layout, k: int, records: int) -> list[Check]:
@@ -402,28 +364,4 @@ def reconstructions(layout: Layout, file: Path) -> Check:
         bad,
         "One non-empty record a record, with counts of codes that the chunks allow.",
         "records are missing, empty or hold a code twice, or codes have counts that the chunks exclude.",
-    )
-
-
-def count_bounds(layout: Layout) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Fewest and most records that may hold each code: exact but for item chunks (1 to all of a cluster)."""
-    n = len(layout.chunks.codes)
-    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
-    item = layout.chunks.kind[group] == ITEM
-    most = np.where(item, layout.nodes.records[layout.chunks.node[group]], layout.supports)
-    low = np.bincount(layout.codes, weights=np.where(item, 1, layout.supports), minlength=n)
-    return low, np.bincount(layout.codes, weights=most, minlength=n)
-
-
-def first_node(nodes: Nodes, mask: NDArray[np.bool_]) -> str:
-    """Names the first node concerned, by its released number."""
-    return f" First: node {int(nodes.numbers[np.argmax(mask)])}." if mask.any() else ""
-
-
-def first_chunk(layout: Layout, mask: NDArray[np.bool_]) -> str:
-    """Names the node of the first chunk concerned."""
-    return (
-        f" First: node {int(layout.nodes.numbers[layout.chunks.node[np.argmax(mask)]])}."
-        if mask.any()
-        else ""
     )

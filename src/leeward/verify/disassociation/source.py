@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
-from leeward.verify.disassociation.check import Layout, count_bounds
 from leeward.verify.disassociation.files import Ints, Longs
+from leeward.verify.disassociation.layout import Layout, count_bounds
 from leeward.verify.manifest import Share
 
 SAMPLED_RECORDS = 300

@@ -5,55 +5,15 @@ Written from Definition 1 of Tamersoy (2011, chapter IV) and the release's contr
 
 from __future__ import annotations
 
-import csv
-import itertools
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-
-Longs = NDArray[np.int64]
-
-AGE_LABEL = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
-OLDEST = 1_000
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A published hierarchy: leaves numbered in the order of the file, a node's leaves as an interval.
-
-    low, high : int64 a node, its leaves low … high − 1.  leaf : leaf number of each leaf's label.
-    """
-
-    labels: tuple[str, ...]
-    index: dict[str, int]
-    low: Longs
-    high: Longs
-    leaf: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Released:
-    """Published records: record r has the pairs offsets[r]:offsets[r + 1], as nodes of the trees (-1: no node).
-
-    kind : int64[n], equal for records published alike.
-    """
-
-    offsets: Longs
-    codes: Longs
-    ages: Longs
-    kind: Longs
-    code_tree: Tree
-    age_tree: Tree
-    records: pl.DataFrame
+from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
+from leeward.verify.trajectories.source import against_source
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -69,127 +29,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         *diverse(released, share.manifest["parameters"]),
     ]
     if source is not None and all(each.passed for each in checks):
-        from leeward.verify.trajectories.source import against_source
-
         checks += against_source(released, share, source)
     return checks
-
-
-def layout(share: Share) -> tuple[list[Check], Released | None]:
-    """The four files can be read as trajectories: columns, numbers of records and positions, two trees."""
-    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    try:
-        pairs = pl.read_parquet(share.data("trajectories.parquet"))
-        records = pl.read_parquet(share.data("records.parquet"))
-    except (OSError, pl.exceptions.PolarsError):
-        return [
-            Check("layout", False, "trajectories.parquet or records.parquet is missing or damaged.")
-        ], None
-    if pairs.columns != ["record", "position", "code", "age"] or records.columns != ["record", *payload]:
-        return [Check("layout", False, "The columns are not those of released trajectories.")], None
-    if pairs.null_count().sum_horizontal()[0] or records["record"].null_count():
-        return [Check("layout", False, "Some records, positions, codes or ages are empty.")], None
-    trees = []
-    for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
-        tree, fault = read_tree(share.data(name))
-        if tree is None:
-            return [Check("layout", False, f"{name}: {fault}")], None
-        trees.append(tree)
-    bad_ages = sum(AGE_LABEL.fullmatch(label) is None for label in trees[1].labels)
-    numbers = records["record"].sort().to_numpy()
-    n = int(share.manifest["records"])
-    misnumbered = int(len(numbers) != n or not np.array_equal(numbers, np.arange(n)))
-    pairs = pairs.sort("record", "position")
-    record, position = pairs["record"].to_numpy(), pairs["position"].to_numpy()
-    stray = int(np.count_nonzero((record < 0) | (record >= n)))
-    if misnumbered or stray or bad_ages:
-        problem = (
-            f"{bad_ages} age labels are no ages."
-            if bad_ages
-            else f"Records are not numbered 0 … {n - 1:,}, or {stray} pairs belong to no record."
-        )
-        return [Check("layout", False, problem)], None
-    first = np.concatenate([[True], record[1:] != record[:-1]]) if len(record) else np.zeros(0, np.bool_)
-    expected = np.arange(len(record)) - np.maximum.accumulate(np.where(first, np.arange(len(record)), 0))
-    gaps = int(np.count_nonzero(position != expected))
-    checks = [
-        Check("layout", True, f"{n:,} records and {len(record):,} published pairs, in two hierarchies."),
-        of_count(
-            "positions", gaps, "Pairs are numbered 0, 1, … in every record.", "pairs break the numbering."
-        ),
-    ]
-    if gaps:
-        return checks, None
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=n))]).astype(np.int64)
-    codes, ages = (_nodes(pairs[name], tree) for name, tree in zip(("code", "age"), trees, strict=True))
-    records = records.sort("record")
-    return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], records)
-
-
-def read_tree(file: Path) -> tuple[Tree | None, str]:
-    """The hierarchy of a CSV `node,parent`, or what is wrong with it."""
-    try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return None, "missing or damaged."
-    if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
-        return None, "the columns are not node,parent."
-    return tree_of([(row[0], row[1]) for row in rows[1:]])
-
-
-def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
-    """The tree of (node, parent) pairs, or what is wrong with them."""
-    labels = tuple(label for label, _ in pairs)
-    index = {label: number for number, label in enumerate(labels)}
-    parents = [parent for _, parent in pairs]
-    if len(index) < len(labels) or sum(not parent for parent in parents) != 1:
-        return None, "a node stands twice, or there is not exactly one root."
-    if any(parent and parent not in index for parent in parents):
-        return None, "a parent is no node."
-    children: list[list[int]] = [[] for _ in labels]
-    for node, parent in enumerate(parents):
-        if parent:
-            children[index[parent]].append(node)
-    low, high = np.full(len(labels), -1, np.int64), np.full(len(labels), -1, np.int64)
-    leaf: dict[str, int] = {}
-    waiting = [(parents.index(""), False)]
-    while waiting:
-        node, left = waiting.pop()
-        if left:
-            high[node] = len(leaf)
-            continue
-        low[node] = len(leaf)
-        waiting.append((node, True))
-        if not children[node]:
-            leaf[labels[node]] = len(leaf)
-        waiting += [(child, False) for child in reversed(children[node])]
-    if (high < 0).any():
-        return None, "some nodes hang in a cycle."
-    return Tree(labels, index, low, high, leaf), ""
-
-
-def _nodes(values: pl.Series, tree: Tree) -> Longs:
-    """The node of each value; -1 where the tree has none."""
-    distinct = values.cast(pl.String).unique()
-    numbers = pl.Series([tree.index.get(label, -1) for label in distinct.to_list()], dtype=pl.Int64)
-    return values.cast(pl.String).replace_strict(distinct, numbers).to_numpy().astype(np.int64)
-
-
-def _kinds(pairs: pl.DataFrame, offsets: Longs) -> Longs:
-    """Equal numbers for records whose published trajectories are equal; records without pairs are alike."""
-    texts = [
-        pairs[name].cast(pl.Categorical).to_physical().to_numpy().astype(np.int64) for name in ("code", "age")
-    ]
-    return numbered(texts[0] << 32 | texts[1], offsets)
-
-
-def numbered(values: Longs, offsets: Longs) -> Longs:
-    """Equal numbers for records with equal runs values[offsets[r]:offsets[r + 1]], in order of first appearance."""
-    raw = values.tobytes()
-    seen: dict[bytes, int] = {}
-    bounds = (offsets * values.itemsize).tolist()
-    return np.array([seen.setdefault(raw[a:b], len(seen)) for a, b in itertools.pairwise(bounds)], np.int64)
 
 
 def k_anonymous(released: Released, k: int) -> Check:

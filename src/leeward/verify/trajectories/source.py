@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories.check import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
+from leeward.verify.trajectories import kernels
+from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
+from leeward.vocabulary import built_in
 
 Longs = NDArray[np.int64]
 
@@ -90,8 +92,6 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
 def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame) -> Tree | None:
     """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
     k patients have; None where the hierarchy is a stated one."""
-    from leeward.vocabulary import built_in
-
     if share.manifest["parameters"].get("listed_codes") != COMMON:
         return None
     vocabulary = built_in(released.code_tree.labels[0])
@@ -255,19 +255,17 @@ class Finder:
 
     def rarest(self, record: int) -> tuple[int, int]:
         """(pairs of the source inside the record's rarest pair, its place); everybody for an empty record."""
-        from leeward.verify.trajectories.kernels import grid_sum
-
         c_low, c_high, a_low, a_high = self.rectangles(record)
         best = (len(self.holder) + 1, -1)
         for i in range(len(c_low)):
-            inside = grid_sum(self.sums, self.columns[c_low[i]], self.columns[c_high[i]], a_low[i], a_high[i])
+            inside = kernels.grid_sum(
+                self.sums, self.columns[c_low[i]], self.columns[c_high[i]], a_low[i], a_high[i]
+            )
             best = min(best, (int(inside), i))
         return best
 
     def owners(self, record: int, payload: int) -> Longs:
         """The originals with this payload that the record can stand for, ascending."""
-        from leeward.verify.trajectories import kernels
-
         c_low, c_high, a_low, a_high = self.rectangles(record)
         inside, place = self.rarest(record)
         candidates = self.everyone
@@ -289,8 +287,6 @@ def match_owners(
     released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int
 ) -> Check:
     """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
-    from leeward.verify.trajectories import kernels
-
     finder = Finder(released, originals)
     edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
     if edges is None:

@@ -11,16 +11,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.errors import BadInput
-from leeward.release.visit_lists import VisitLists
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share, manifest_checks, open_share
-from leeward.verify.visits.check import code_check, joint, number_sets, visit_check
+from leeward.verify.visits.counting import code_check, joint, level_checks, number_sets, visit_check
+from leeward.verify.visits.layout import layout
+from leeward.verify.visits.reading import VisitLists
 
 
 def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list[Check]:
     """The master passes its own checks of files and sets, and the extract shows its records as the master does."""
-    from leeward.verify.visits import check as whole
-
     custody = share.folder.parent / "custody"
     master = open_master(custody)
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
@@ -40,11 +39,11 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
             "checks of the master's files failed.",
         )
     )
-    found, population = whole.layout(master)
+    found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
     if level == "containment":
-        checks += whole.level_checks(master, population, population, k, level)
+        checks += level_checks(master, population, population, k, level)
     else:
         checks.append(
             visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from leeward.release.visit_lists import VisitLists
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.visits.kernels import explain
+from leeward.verify.visits.reading import VisitLists
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -118,8 +119,6 @@ def image_checks(
 
 def _strange(visits: VisitLists, events: pl.DataFrame, codes: pl.DataFrame) -> int:
     """Released (visit, label) pairs without a code of that source visit (`place`, `code`) behind them."""
-    from leeward.verify.visits.kernels import explain
-
     number = {label: place for place, label in enumerate(visits.labels)}
     rows = {code: place for place, code in enumerate(codes["code"])}
     # The categories of an Enum are few: what becomes of each, then of each event by its number.

@@ -19,8 +19,8 @@ from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits
 from leeward.errors import BadInput
+from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
-from leeward.release.visit_lists import VisitLists, read_visit_lists
 
 DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}})
 MEMBERS = "|"

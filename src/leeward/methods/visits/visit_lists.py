@@ -1,7 +1,4 @@
-"""`visits.parquet` as flat integer arrays: what a verifier, a measure or an extract counts in.
-
-Reading is strict about form only; whether the visits keep their promises is the reader's business.
-"""
+"""`visits.parquet` as flat integer arrays: what a measure or an extract counts in."""
 
 from __future__ import annotations
 

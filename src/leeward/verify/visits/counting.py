@@ -1,0 +1,136 @@
+"""Count the records that share what a visit shows, at each of the three levels."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from leeward.errors import BadInput
+from leeward.verify.checks import Check, of_count
+from leeward.verify.manifest import Share
+from leeward.verify.visits.kernels import count_containers, count_people, number_lists
+from leeward.verify.visits.reading import Longs, VisitLists, read_visits
+
+LEVELS = ("code", "containment", "visit")
+
+
+def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str) -> list[Check]:
+    """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master)."""
+    if level == "visit":
+        return [visit_check(wanted, population, k)]
+    if level == "code":
+        return [code_check(wanted, population, k)]
+    return containment_checks(share, population, k)
+
+
+def number_sets(*parts: VisitLists) -> list[Longs]:
+    """The number of each visit's set; equal sets have equal numbers, in all parts (labels of one numbering)."""
+    bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    shifts = np.concatenate([[0], np.cumsum([len(part.values) for part in parts])])
+    offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    room = 1 << max(4, int(2 * bounds[-1]).bit_length())
+    numbers, _ = number_lists(
+        np.concatenate([*offsets, shifts[-1:]]),
+        np.concatenate([part.values for part in parts]),
+        np.full(room, -1, np.int64),
+    )
+    return [numbers[low:high] for low, high in pairwise(bounds)]
+
+
+def people_with(visits: VisitLists, things: Longs, n: int, *, of_visits: bool) -> Longs:
+    """Records with each of `n` things, which are numbered for each visit, or for each entry of the visits."""
+    count = np.zeros(n, np.int64)
+    record, offsets = visits.record, np.arange(len(visits) + 1) if of_visits else visits.offsets
+    if bool((record[1:] < record[:-1]).any()):  # visits of a record must stand together
+        order = np.argsort(record, kind="stable")
+        if of_visits:
+            record, things = record[order], things[order]
+        else:
+            ordered = visits.take(order)
+            record, offsets, things = ordered.record, ordered.offsets, ordered.values.astype(np.int64)
+    count_people(record, offsets, things, count)
+    return count
+
+
+def joint(*parts: VisitLists) -> list[VisitLists]:
+    """The same visits with one numbering of labels."""
+    labels = tuple(sorted(set().union(*(part.labels for part in parts))))
+    return [part.relabelled(labels) for part in parts]
+
+
+def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
+    """G3: every visit's set is held exactly by k records."""
+    if wanted is population:
+        (theirs,) = number_sets(population)
+        mine = theirs
+    else:
+        mine, theirs = number_sets(*joint(wanted, population))
+    n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
+    held = people_with(population, theirs, n, of_visits=True)
+    shown = np.bincount(mine, minlength=n) > 0
+    return _shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
+
+
+def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
+    """G1: every code occurs in k records."""
+    wanted, population = joint(wanted, population)
+    n = len(population.labels)
+    held = people_with(population, population.values.astype(np.int64), n, of_visits=False)
+    shown = np.bincount(wanted.values, minlength=n) > 0
+    return _shared("codes", held[shown], k, population, "codes", "have")
+
+
+def _shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
+    smallest = int(holders.min()) if len(holders) else None
+    figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
+    records = len(np.unique(population.record))
+    return of_count(
+        name,
+        int((holders < k).sum()),
+        f"Each of {len(holders):,} distinct {what} is shared: at least {k} of {records:,} records {verb} it.",
+        f"of {len(holders):,} distinct {what} are shared by fewer than {k} records.",
+        figures,
+    )
+
+
+def containment_checks(share: Share, population: VisitLists, k: int) -> list[Check]:
+    """G2: every visit set that the custodian keeps is part of k records; the records are those sets' unions."""
+    file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
+    if not file.is_file():
+        raise BadInput(
+            "level `containment` speaks of visit sets that the merged release does not show: verify the whole release "
+            "folder, with custody/data/visit_sets.parquet."
+        )
+    sets, population = joint(read_visits(file), population)
+    shown = _pairs(population)
+    differing = len(np.setxor1d(_pairs(sets), shown, assume_unique=True))
+    several = len(population) - len(np.unique(population.record))
+    width = max(1, len(population.labels))
+    holders = shown[np.argsort(shown % width, kind="stable")]
+    starts = np.searchsorted(holders % width, np.arange(width + 1))
+    (numbers,) = number_sets(sets)
+    first = np.unique(numbers, return_index=True)[1]
+    chosen = sets.take(first)
+    counts = count_containers(chosen.offsets, chosen.values, starts, holders // width, k)
+    return [
+        of_count(
+            "one_set_a_record",
+            int(several),
+            "Visits are merged: one set a record.",
+            "rows show visits of a record apart.",
+        ),
+        of_count(
+            "unions_of_visit_sets",
+            differing,
+            "Every record is the union of its visit sets.",
+            "codes are in a record and in none of its visit sets, or the reverse.",
+        ),
+        _shared("contained_sets", counts, k, population, "visit sets", "contain"),
+    ]
+
+
+def _pairs(visits: VisitLists) -> Longs:
+    """Distinct (record, label) pairs as ascending keys."""
+    return np.unique(np.repeat(visits.record, visits.sizes()) * max(1, len(visits.labels)) + visits.values)

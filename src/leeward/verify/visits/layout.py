@@ -1,0 +1,87 @@
+"""Lay out a release of visits: columns, numbers of records and visits, sorted sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leeward.verify.checks import Check, of_count
+from leeward.verify.manifest import Share
+from leeward.verify.visits.reading import VisitLists, read_visits
+
+
+def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
+    """Both tables have their columns and types, records and visits are numbered, sets are sorted."""
+    try:
+        schema = pq.read_schema(share.data("visits.parquet"))
+        numbers = pq.read_table(share.data("records.parquet"))
+        payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+        wrong = schema.names != ["record", "visit", "codes"] or numbers.column_names != ["record", *payload]
+        if wrong or not pa.types.is_list(schema.field("codes").type):
+            detail = "visits.parquet or records.parquet has other columns than the contract and the manifest's payload."
+            return [Check("layout", False, detail)], None
+        visits = read_visits(share.data("visits.parquet"))
+    except (OSError, pa.ArrowInvalid):
+        return [
+            Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")
+        ], None
+    records = int(share.manifest["records"])
+    whole = np.array_equal(np.sort(numbers["record"].to_numpy()), np.arange(records))
+    checks = [
+        Check("layout", True, "visits.parquet and records.parquet have the columns of the contract."),
+        Check(
+            "records_numbered",
+            whole,
+            "Records are numbered from 0, each once."
+            if whole
+            else "Record numbers have gaps, repeats or a wrong count.",
+        ),
+        *_visit_checks(visits, records),
+    ]
+    return checks, visits if all(each.passed for each in checks) else None
+
+
+def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
+    strangers = int(np.count_nonzero((visits.record < 0) | (visits.record >= records)))
+    return [
+        of_count(
+            "visits_of_records", strangers, "Every visit belongs to a record.", "visits belong to no record."
+        ),
+        of_count(
+            "visits_numbered",
+            _misnumbered(visits),
+            "Visits are numbered from 0 inside each record.",
+            "records have visit numbers with gaps or repeats.",
+        ),
+        of_count(
+            "sets_sorted",
+            _disordered(visits) + visits.nulls,
+            "Every visit holds distinct codes in ascending order.",
+            "visits have no codes, null codes, repeats or another order.",
+        ),
+    ]
+
+
+def _misnumbered(visits: VisitLists) -> int:
+    """Records whose visits are not numbered 0, 1, …, in whatever order they stand."""
+    record, visit = visits.record, visits.visit
+    same = record[1:] == record[:-1]
+    if not bool(((record[1:] > record[:-1]) | (same & (visit[1:] > visit[:-1]))).all()):
+        order = np.lexsort((visit, record))
+        record, visit = record[order], visit[order]
+    first = np.ones(len(record), np.bool_)
+    first[1:] = record[1:] != record[:-1]
+    starts = np.flatnonzero(first)
+    wanted = np.arange(len(record)) - np.repeat(starts, np.diff(np.append(starts, len(record))))
+    return len(np.unique(record[visit != wanted]))
+
+
+def _disordered(visits: VisitLists) -> int:
+    """Visits without codes, or with codes that do not ascend."""
+    sizes = visits.sizes()
+    falls = np.zeros(len(visits.values), np.bool_)
+    falls[1:] = visits.values[1:] <= visits.values[:-1]
+    falls[visits.offsets[:-1][sizes > 0]] = False  # a visit's first code follows none
+    at = np.searchsorted(visits.offsets, np.flatnonzero(falls), side="right") - 1
+    return len(np.unique(at)) + int(np.count_nonzero(sizes == 0))
