@@ -18,7 +18,7 @@ ROOMS: dict[str, frozenset[str]] = {
     "release": frozenset({"vocabulary"}),
     "cohort": frozenset({"vocabulary"}),
     "analysis": frozenset({"vocabulary", "engine", "release", "cohort"}),
-    "synthetic": frozenset({"vocabulary", "cohort", "analysis", "notes"}),
+    "synthetic": frozenset({"vocabulary", "engine", "cohort", "analysis", "notes"}),
     "report": frozenset({"release"}),
     "methods": frozenset({"vocabulary", "engine", "release", "cohort", "analysis", "report"}),
     "verify": frozenset({"vocabulary"}),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.engine.blocks import over_blocks
+from leeward.engine import over_blocks
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:

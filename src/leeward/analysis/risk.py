@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.engine.blocks import over_blocks
+from leeward.engine import over_blocks
 from leeward.randomness import Randomness
 
 Array = NDArray[Any]

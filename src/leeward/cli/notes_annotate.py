@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leeward.cli.options import commas, json_option, out_option, print_json, print_lines
+from leeward.cli.options import commas, json_option, out_option, print_json, print_lines, threads_option
 
 
 @click.command()
@@ -54,7 +54,7 @@ from leeward.cli.options import commas, json_option, out_option, print_json, pri
     help="Notes on the review page.",
 )
 @click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+@threads_option
 @click.option(
     "--seed",
     type=int,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -91,10 +92,39 @@ out_option: Callable[[F], F] = click.option(
     "-o", "--out", required=True, metavar="OUT", help="The release folder to write; must not exist yet."
 )
 
+NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Where compiled libraries read how many threads they may start; they do so when they are imported."""
+
+
+def _bound_natives(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    """Let `--threads` bound the libraries below as well."""
+    if value is not None:
+        before = {name: os.environ.get(name) for name in NATIVE_POOLS}
+        os.environ.update(dict.fromkeys(NATIVE_POOLS, str(value)))
+
+        def restore() -> None:
+            for name, text in before.items():
+                if text is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = text
+
+        context.call_on_close(restore)
+    return value
+
+
+threads_option: Callable[[F], F] = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    callback=_bound_natives,
+    help="Maximum number of threads [default: one per processor].",
+)
+
 run_options: Callable[[F], F] = _stack(
     out_option,
     click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True),
-    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors."),
+    threads_option,
     click.option(
         "--seed",
         type=int,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from leeward.cli.options import json_option, out_option
+from leeward.cli.options import json_option, out_option, threads_option
 from leeward.cli.running import tell
 
 
 @click.command()
 @click.argument("spec_file", metavar="SPEC.yaml")
 @out_option
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+@threads_option
 @json_option
 def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> None:
     """Release a cohort as SPEC.yaml says, into the folder OUT.

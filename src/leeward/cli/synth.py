@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from leeward.cli.main import LazyGroup
+from leeward.cli.options import threads_option
 
 KINDS = {
     "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
@@ -47,7 +48,7 @@ def synth() -> None:
 )
 @click.option("--mean", type=float, default=5.1, show_default=True, help="Mean number of codes a patient.")
 @click.option("--seed", type=int, metavar="N", help="The same seed gives the same file.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+@threads_option
 def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None, threads: int | None) -> None:
     """Write patients with correlated ICD-9-CM codes, as a file with the columns patient and code.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, run_options, with_source
+from leeward.cli.options import commas, run_options, threads_option, with_source
 from leeward.cli.running import run_and_tell
 
 
@@ -69,7 +69,7 @@ def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
     "-o", "--out", required=True, metavar="FOLDER", help="A folder for events.parquet and patients.parquet."
 )
 @click.option("--seed", type=int, metavar="N", help="The same seed gives the same files.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all processors.")
+@threads_option
 def synth(patients: int, out: str, seed: int | None, threads: int | None) -> None:
     """Write a population's visits with correlated ICD-9-CM codes, nested cohorts, and six SNPs with planted effects.
 

@@ -8,10 +8,23 @@ from typing import Any
 
 from leeward.engine._arrow import settle_imports
 from leeward.engine.engine import Engine, Frame, Kernel
-from leeward.engine.local import LocalEngine, available_threads
+from leeward.engine.local import LocalEngine
+from leeward.engine.pool import at_most, available_threads, beside, over_blocks, pool
 from leeward.errors import BadInput
 
-__all__ = ["Engine", "Frame", "Kernel", "LocalEngine", "available_threads", "make", "settle_imports"]
+__all__ = [
+    "Engine",
+    "Frame",
+    "Kernel",
+    "LocalEngine",
+    "at_most",
+    "available_threads",
+    "beside",
+    "make",
+    "over_blocks",
+    "pool",
+    "settle_imports",
+]
 
 NAMES = ("local", "spark")
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import narwhals as nw
@@ -18,14 +16,10 @@ import pyarrow as pa
 
 from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
+from leeward.engine.pool import pool, processes
 
 BLOCK_ROWS = 20_000
 """Small groups go to a thread in blocks of about this many rows, so that the hand-over costs little."""
-
-
-def available_threads() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -84,8 +78,8 @@ class LocalEngine:
                     self.told(bounds[g + 1] - bounds[g])
             return done
 
-        with ThreadPoolExecutor(self.threads) as pool:
-            parts = [part for done in pool.map(run, _blocks(bounds)) for part in done]
+        with pool(self.threads) as workers:
+            parts = [part for done in workers.map(run, _blocks(bounds)) for part in done]
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
     def close(self) -> None:
@@ -121,11 +115,10 @@ def _in_processes(
 ) -> Iterator[pa.Table]:
     """The kernel's results in the order of the groups; few groups are on their way at once."""
     waiting: deque[tuple[int, Future[bytes]]] = deque()
-    # Spawned: forked children of a process with threads may hang on a lock that one of these held.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with processes(workers) as others:
         for group in [*groups, None]:
             if group is not None:
-                waiting.append((group.num_rows, pool.submit(_remote, kernel, schema, _packed(group))))
+                waiting.append((group.num_rows, others.submit(_remote, kernel, schema, _packed(group))))
             while waiting and (group is None or len(waiting) > 2 * workers):
                 rows, future = waiting.popleft()
                 yield _unpacked(future.result())

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
-from leeward.engine.local import available_threads
+from leeward.engine.pool import available_threads
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:

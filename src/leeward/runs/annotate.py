@@ -95,7 +95,7 @@ def annotate(
     BadInput
         Nothing is left at `out`.
     """
-    from leeward.engine import LocalEngine, make
+    from leeward.engine import LocalEngine, at_most, make
     from leeward.notes.identities.keys import fresh, read_or_make
     from leeward.notes.lexicon import Lexicon
     from leeward.notes.pipeline import Work, reader_of, shipped_members
@@ -106,7 +106,7 @@ def annotate(
         raise BadInput(
             "--text encrypted needs --key FILE: without the key nobody could read the identities again."
         )
-    with watched(None) as say, draft(out) as pending:
+    with at_most(threads), watched(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
         chosen = members or shipped_members()

@@ -9,7 +9,6 @@ import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,10 +133,10 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import LocalEngine, make
+    from leeward.engine import LocalEngine, at_most, beside, make
     from leeward.release import draft
 
-    with watched(tell) as say, draft(out) as pending:
+    with at_most(threads), watched(tell) as say, draft(out) as pending:
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
@@ -148,8 +147,8 @@ def protect(
         say("Writing the release aside")
         pending.write(anonymized, formats=formats)
         say("Verifying the written files, measuring what it cost")
-        with ThreadPoolExecutor(1) as beside:  # both only read the files
-            later = beside.submit(measured, pending, cohort, measures, anonymized, population)
+        with beside() as other:  # both only read the files
+            later = other.submit(measured, pending, cohort, measures, anonymized, population)
             verification = verified(pending.folder, cohort, population)
             figures = later.result()
         pending.put_json("custody/verification.json", verification.to_json())

@@ -9,9 +9,8 @@ frequent pairs and triples. Each code's share of the draws is at the wanted freq
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from leeward import engine
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 
@@ -73,9 +73,9 @@ def write_codes(
     _check(target, patients, codes, mean, chunk)
     model = _Model.of(codes, mean, patients, Randomness.of(seed).number("synthetic codes"))
     catalogue = code_catalogue(codes)
-    workers = threads or os.cpu_count() or 1
+    workers = threads or engine.available_threads()
     rows = done = 0
-    with _sink(target, catalogue) as write, ThreadPoolExecutor(workers) as pool:
+    with _sink(target, catalogue) as write, engine.pool(workers) as pool:
         for first, lengths, values in _in_order(pool, model, patients, chunk, workers + 1):
             write(np.repeat(np.arange(first + 1, first + 1 + len(lengths)), lengths), values)
             rows += len(values)
@@ -103,7 +103,7 @@ def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> 
 
 
 def _in_order(
-    pool: ThreadPoolExecutor, model: _Model, patients: int, chunk: int, ahead: int
+    pool: Executor, model: _Model, patients: int, chunk: int, ahead: int
 ) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
     """(first patient, lengths, values) of every chunk in order, at most `ahead` of them made in advance."""
     waiting: list[tuple[int, Future[tuple[NDArray[np.int32], NDArray[np.int32]]]]] = []

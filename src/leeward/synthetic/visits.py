@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import ONE, _alias, _conditions, code_catalogue, code_weights
@@ -94,8 +95,6 @@ def write_visits(
     BadInput
         The folder exists, or its parent does not.
     """
-    import os
-
     target = Path(folder)
     if target.exists():
         raise BadInput(f"{target}: exists already; name another folder with -o, or remove this one.")
@@ -106,7 +105,7 @@ def write_visits(
     aside = target.with_name(f".{target.name}.part")
     aside.mkdir()
     try:
-        rows = _write(aside, patients, Randomness.of(seed), codes, threads or os.cpu_count() or 1, progress)
+        rows = _write(aside, patients, Randomness.of(seed), codes, threads or available_threads(), progress)
         aside.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -131,12 +130,12 @@ def _write(
     rows = 0
     with (
         pq.ParquetWriter(folder / "events.parquet", schema, compression="zstd") as writer,
-        ThreadPoolExecutor(threads) as pool,
+        pool(threads) as workers,
     ):
         waiting: list[tuple[int, Future[Drawn]]] = []
         starts = list(range(0, patients, CHUNK_PATIENTS))
         for place, first in enumerate(starts):
-            waiting.append((first, pool.submit(model.draw, people, first)))
+            waiting.append((first, workers.submit(model.draw, people, first)))
             while waiting and (len(waiting) > threads or place == len(starts) - 1):
                 made, future = waiting.pop(0)
                 person, visit, code = future.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from leeward.analysis.containment import kernels
 from leeward.analysis.containment.multisets import Ints, Multisets, Projection, item_offsets
 from leeward.cohort.lenses.counts import CodeCounts
+from leeward.engine import pool
 
 GRID_BITS = 20.0
 """Up to 2**20 combinations of capped counts, a histogram over all of them answers every question."""
@@ -191,9 +191,5 @@ def numbered(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
 
 
 def _in_threads(work: Callable[[int], object], firsts: Sequence[int], threads: int) -> None:
-    if threads <= 1 or len(firsts) < 2:
-        for first in firsts:
-            work(first)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, firsts))
+    with pool(min(threads, len(firsts))) as workers:
+        list(workers.map(work, firsts))

@@ -7,7 +7,6 @@ of it keeps the best part found, and the result says which records those are.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from leeward.analysis.containment import kernels
 from leeward.analysis.containment.chains import after_drops, drop_order, drops_needed
 from leeward.analysis.containment.multisets import Ints, Multisets, Population, item_offsets
+from leeward.engine import pool
 
 BUDGET = 2_000_000_000
 """Cells that the search for one record may look at: about two seconds, which hardly any record needs."""
@@ -55,8 +55,8 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
             if found:
                 counts[shared.offsets[r] : shared.offsets[r + 1]] = levels
 
-    with ThreadPoolExecutor(population.threads) as pool:
-        list(pool.map(search, np.array_split(unsettled, population.threads)))
+    with pool(population.threads) as workers:
+        list(workers.map(search, np.array_split(unsettled, population.threads)))
     return Parts(shared.with_counts(counts).take(number), exact[number])
 
 

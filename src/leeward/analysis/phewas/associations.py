@@ -7,7 +7,6 @@ For each phecode and each predictor (a SNP as 0, 1 or 2 copies of an allele, or 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.analysis.phewas.phenotypes import Phenotypes
+from leeward.engine import pool
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Floats, min_cases: int
         )
 
     step = max(1, n // (16 * threads))
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
+    with pool(threads) as workers:
+        list(workers.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
     return fits
 
 

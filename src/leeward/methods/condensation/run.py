@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,16 +71,16 @@ def again(
     """Further made tables of the same table, each grouped and made anew: for the custodian's measures only."""
     from dataclasses import replace
 
+    from leeward.engine import make, pool
+
     def one(number: int) -> pl.DataFrame:
         own = Randomness(randomness.number("condensation", "repetition", number), randomness.seeded)
-        from leeward.engine import make
-
         return condense(
             prepared, replace(kernel, randomness=own), make("local", threads=1), own, cell_rows
         ).frame
 
-    with ThreadPoolExecutor(engine.threads) as pool:
-        return list(pool.map(one, range(times)))
+    with pool(engine.threads) as workers:
+        return list(workers.map(one, range(times)))
 
 
 def _cells(

@@ -6,21 +6,20 @@ depend on who computes them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from leeward.engine import available_threads, over_blocks
+from leeward.engine import pool as threads_of
 from leeward.methods.disassociation.horpart import gather, split_all, split_chain
 from leeward.methods.disassociation.refine import Setting, SharedChunks, leaf_clusters, refine
 from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
 from leeward.methods.disassociation.verpart import place_leaves
 
-BLOCKS_A_THREAD = 4
 SMALLEST_BLOCK = 2048
 NO_LIMIT = 2**62
 
@@ -29,25 +28,17 @@ class Pool:
     """Runs kernels over blocks of an index range in threads (the kernels release the interpreter lock)."""
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or len(os.sched_getaffinity(0))
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.threads = threads or available_threads()
 
     def blocks(self, n: int, run: Callable[[int, int], object]) -> list[object]:
         """`run(lo, hi)` over blocks of 0…n-1; results in block order."""
-        size = max(SMALLEST_BLOCK, -(-n // (self.threads * BLOCKS_A_THREAD)))
-        bounds = [(lo, min(lo + size, n)) for lo in range(0, n, size)]
-        if self._pool is None or len(bounds) <= 1:
-            return [run(lo, hi) for lo, hi in bounds]
-        return list(self._pool.map(lambda b: run(*b), bounds))
+        return over_blocks(run, n, threads=self.threads, smallest=SMALLEST_BLOCK) if n else []
 
     def tasks(self, runs: list[Callable[[], object]]) -> None:
         """Independent tasks, the first ones first."""
-        if self._pool is None or len(runs) <= 1:
-            for run in runs:
-                run()
-            return
-        for done in [self._pool.submit(run) for run in runs]:
-            done.result()
+        with threads_of(min(self.threads, len(runs))) as workers:
+            for done in [workers.submit(run) for run in runs]:
+                done.result()
 
 
 @dataclass(frozen=True)

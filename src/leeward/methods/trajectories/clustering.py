@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward import engine
 from leeward.errors import BadInput
 from leeward.methods.trajectories.problem import Problem
 
@@ -99,7 +100,7 @@ def mdav(
     ready: dict[int, Cluster] = {}
     clusters: list[Cluster] = []
     depth = threads * AHEAD if threads > 1 else 1
-    with ThreadPoolExecutor(threads) as pool:
+    with engine.pool(threads) as pool:
         while state.left:
             seed = seeds.farthest(pool, threads, work)
             last = state.left < 2 * k
@@ -172,7 +173,7 @@ class _Seeds:
         self.of_shape[shape] -= 1
         heapq.heappush(self.heap, (-self.of_shape[shape], shape))
 
-    def farthest(self, pool: ThreadPoolExecutor, threads: int, work: Work) -> int:
+    def farthest(self, pool: Executor, threads: int, work: Work) -> int:
         """The entry of the next seed."""
         if len(self.state.active) and np.count_nonzero(self.state.copies) < REFRESH * len(self.state.active):
             self.state.refresh()
@@ -205,7 +206,7 @@ class _Seeds:
                 break
         return found
 
-    def _by_distance(self, pool: ThreadPoolExecutor, threads: int) -> Sequence[int]:
+    def _by_distance(self, pool: Executor, threads: int) -> Sequence[int]:
         self.state.refresh()
         p, active = self.state.problem, self.state.active
         mode = int(self.entry_of_shape[self.mode])
@@ -215,7 +216,7 @@ class _Seeds:
         return order
 
 
-def savings(p: Problem, entry: int, others: Ints, pool: ThreadPoolExecutor, threads: int) -> Longs:
+def savings(p: Problem, entry: int, others: Ints, pool: Executor, threads: int) -> Longs:
     """M(entry, y) of every y in `others`, int64."""
     from leeward.methods.trajectories.kernels import clustering as _kernels
 

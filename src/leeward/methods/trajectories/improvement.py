@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward import engine
 from leeward.methods.trajectories import problem, searching
 from leeward.methods.trajectories.clustering import Cluster
 from leeward.methods.trajectories.problem import Problem
@@ -71,7 +71,7 @@ def improved(
     begun = time.monotonic()
     found, waiting = list[Cluster](), [list(c) for c in searching.slices(p, clusters)]
     share = 0.0
-    with ThreadPoolExecutor(threads) as pool:
+    with engine.pool(threads) as pool:
         while waiting:
             own = waiting.pop(0)
             share += len(own) / len(clusters)
@@ -109,7 +109,7 @@ def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
     For parts: about half a per cent, at a hundredth of the clustering's time.
     """
     found = list(clusters)
-    with ThreadPoolExecutor(1) as pool:
+    with engine.pool(1) as pool:
         for places in searching.slices_of(p, clusters):
             own = [clusters[i] for i in places]
             state = State(searching.narrowed(p, own), own, k, 0, pool, 1)

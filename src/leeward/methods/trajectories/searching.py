@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ class State:
         clusters: Sequence[Cluster],
         k: int,
         diversity: int,
-        pool: ThreadPoolExecutor,
+        pool: Executor,
         threads: int,
     ) -> None:
         self.problem, self.k = p, k

@@ -6,13 +6,13 @@ the one that leaves the part which most unions contain, as counted when the roun
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.engine import pool
 from leeward.methods.visits.enforce import Distinct, Ints, Longs, VisitSets
 from leeward.methods.visits.kernels import containment as kernels
 
@@ -119,6 +119,6 @@ class Postings:
             part = slice(first, first + SETS_AT_ONCE)
             kernel(content, starts[part], lengths[part], *arrays, *further, found[part])
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(0, len(starts), SETS_AT_ONCE)))
+        with pool(threads) as workers:
+            list(workers.map(work, range(0, len(starts), SETS_AT_ONCE)))
         return found

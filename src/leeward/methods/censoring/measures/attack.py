@@ -13,7 +13,6 @@ them and keep those whose record it turns into exactly the released one. What is
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ Ints = NDArray[np.int64]
 MOST_ATTACKED = 500
 """Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
 
-THREADS = os.cpu_count() or 1
 
 MOST = 65_535
 """The cap of codes that the sample does not have, where the sample was scanned for caps."""

@@ -8,7 +8,6 @@ bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import Column, Floats, Table, encoded
+from leeward.engine import beside
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures import attacks, models
 from leeward.methods.condensation.measures.privacy import conditional_privacy
@@ -97,9 +97,9 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
             if key not in allowed:
                 listed = f"; known: {', '.join(allowed)}" if allowed else ""
                 raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
-    with ThreadPoolExecutor(1) as beside:  # the models' fits, half of the work; the rest shares its dummies
+    with beside() as other:  # the models' fits, half of the work; the rest shares its dummies
         fitted = {
-            name: beside.submit(models.models, both, **options)
+            name: other.submit(models.models, both, **options)
             for name, options in asked.items()
             if name == "models"
         }

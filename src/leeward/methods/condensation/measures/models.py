@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import polars as pl
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
 from leeward.analysis.regression import Fit, fit
+from leeward.engine import pool
 
 if TYPE_CHECKING:
     from leeward.cohort.lenses.table import Table
@@ -120,9 +120,9 @@ def _not_converged(found: Sequence[Fit]) -> int:
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
     """The model fitted to each frame."""
-    with ThreadPoolExecutor(2 if len(table) <= TOGETHER else 1) as pool:
+    with pool(2 if len(table) <= TOGETHER else 1) as workers:
         return list(
-            pool.map(lambda each: fit(model.kind, design_of(model, each, table.columns, cut)), frames)
+            workers.map(lambda each: fit(model.kind, design_of(model, each, table.columns, cut)), frames)
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from leeward.analysis.itemsets import mine, supports_of
 from leeward.analysis.risk import risk_before
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.engine import beside
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.covers import covers
 from leeward.methods.disassociation.measures.estimates import (
@@ -82,8 +82,8 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
         return {**before, "after": risk_after(published, sets, seed=WORKLOAD_SEED)}
 
     asked = [(name, options) for each in wanted for name, options in each.items()]
-    with ThreadPoolExecutor(1) as beside:  # the kernels release the interpreter lock
-        risks = [beside.submit(risk, options) for name, options in asked if name == "risk"]
+    with beside() as other:  # the kernels release the interpreter lock
+        risks = [other.submit(risk, options) for name, options in asked if name == "risk"]
         for name, options in asked:
             if name == "are":
                 one = are(published, sets, **options, answers=answers)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.engine.blocks import over_blocks
+from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, read
 from leeward.release import Release

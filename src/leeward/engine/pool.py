@@ -1,0 +1,100 @@
+"""Threads: how many this run may use, and the only pools of the house.
+
+`at_most(threads)` bounds everything that is started inside it, in whatever thread, so that a measure deep in a
+report keeps to `--threads` without having it handed down. With one thread all work is done by the caller.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+BLOCKS_A_THREAD = 4
+SMALLEST_BLOCK = 16
+
+_bound: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def processors() -> int:
+    """The processors that this process may use; where the system does not say (macOS), those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_threads() -> int:
+    """Threads that work may be shared out to: the bound of `at_most`, or the processors."""
+    return _bound.get() or processors()
+
+
+@contextmanager
+def at_most(threads: int | None) -> Iterator[None]:
+    """Inside, `available_threads` is `threads` and no pool has more; None leaves the bound as it is."""
+    token = _bound.set(threads or _bound.get())
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+class _Caller(Executor):
+    """Work is done when it is submitted, by the thread that submits it."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads that know the bound of the thread that submits."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(copy_context().run, fn, *args, **kwargs)
+
+
+def pool(threads: int | None = None) -> Executor:
+    """A pool of `threads`, or of as many as there are; never more than the bound. To be used in a `with`.
+
+    Its work should release the interpreter's lock, as compiled kernels do.
+    """
+    most = available_threads()
+    size = most if threads is None else min(threads, _bound.get() or threads)
+    return _Threads(size) if size > 1 else _Caller()
+
+
+def beside() -> Executor:
+    """One thread beside the caller's, or with a bound of 1 the caller itself."""
+    return _Threads(1) if available_threads() > 1 else _Caller()
+
+
+def processes(workers: int) -> Executor:
+    """A pool of processes, for kernels of plain Python."""
+    # Spawned: forked children of a process with threads may hang on a lock that one of these held.
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def over_blocks(
+    work: Callable[[int, int], Result],
+    n: int,
+    *,
+    threads: int | None = None,
+    smallest: int = SMALLEST_BLOCK,
+) -> list[Result]:
+    """`work(low, high)` over 0 … n in blocks of at least `smallest`; the results in order.
+
+    `n` of 0 is one empty block.
+    """
+    most = threads or available_threads()
+    size = max(smallest, -(-n // (most * BLOCKS_A_THREAD)))
+    bounds = [(low, min(low + size, n)) for low in range(0, n, size)] or [(0, 0)]
+    with pool(min(most, len(bounds))) as workers:
+        return list(workers.map(lambda each: work(*each), bounds))
