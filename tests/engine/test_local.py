@@ -110,7 +110,7 @@ def test_a_kernel_error_reaches_the_caller() -> None:
 
 def test_make() -> None:
     assert engine.make().name == "local"
-    assert engine.make().threads == local.available_threads()
+    assert engine.make().threads == engine.available_threads()
     assert engine.make("local", threads=3).threads == 3
     assert engine.make({"local": {"threads": 2}}).threads == 2
     on = engine.make()
