@@ -130,19 +130,49 @@ def changed(data: Data, s: Visit, c: str, up: Mapping[str, str]) -> dict[str, li
     return {p: [t if v == s else v for v in visits] for p, visits in data.items()}
 
 
-def contained(data: Data, k: int) -> dict[str, list[Visit]]:
-    """The G2 variant on merged visits: rounds; in each, every violating set of the round's start loses one code.
+def shown(data: Data, patient: str, visit: Visit) -> Visit:
+    """What the merged record of a patient shows of a visit, by whichever visit it comes."""
+    return visit & frozenset().union(*data[patient])
 
-    That code leaves the part that most unions contain (ties: the smallest remaining part); all deletions of a round
-    are chosen against the unions at its start, and every set is recounted in the next round.
+
+def contained(data: Data, k: int) -> dict[str, list[Visit]]:
+    """`containment` on merged visits: rounds; in each, every violating set of the round's start loses one code.
+
+    That code leaves the part that most unions contain (ties: the smallest remaining part), and all visits of each
+    patient who has the set; all deletions of a round are chosen against the unions at its start, and every set is
+    recounted in the next round. At the end codes are put back.
     """
+    source = data
     while bad := violating(data, k, containers):
         choice = {
             s: min((s - {c} for c in s), key=lambda t: (-containers(data, t) if t else -len(data), sorted(t)))
             for s in bad
         }
-        data = {p: [choice.get(v, v) for v in visits] for p, visits in data.items()}
-    return dict(data)
+        gone = {p: frozenset().union(*(v - choice[v] for v in visits if v in bad)) for p, visits in data.items()}
+        data = {p: [v - gone[p] for v in visits] for p, visits in data.items()}
+    return put_back(source, data, k)
+
+
+def put_back(source: Data, data: Data, k: int) -> dict[str, list[Visit]]:
+    """Rounds: of each patient the code returns, of those that may, which most unions have (ties: the smallest)."""
+    unions = {p: frozenset().union(*visits) for p, visits in data.items()}
+    while True:
+        back = {}
+        for p, visits in source.items():
+            allowed = [
+                c
+                for c in frozenset().union(*visits) - unions[p]
+                if all(
+                    sum(((v & unions[p]) | {c}) <= union for union in unions.values()) >= k - 1
+                    for v in visits
+                    if c in v
+                )
+            ]
+            if allowed:
+                back[p] = min(allowed, key=lambda c: (-sum(c in union for union in unions.values()), c))
+        if not back:
+            return {p: [v & unions[p] for v in visits] for p, visits in source.items()}
+        unions = {p: union | {back[p]} if p in back else union for p, union in unions.items()}
 
 
 def diagnosis_count(data: Data) -> int:

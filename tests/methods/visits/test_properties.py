@@ -83,6 +83,15 @@ def test_containment_equals_the_plain_rounds(records, k: int, bits: int) -> None
     assert oracle.violating(after, k, oracle.containers) == set()
 
 
+@given(populations, ks)
+def test_what_a_merged_record_shows_of_a_source_visit_is_in_k_records(records, k: int) -> None:
+    """By definition: also codes that were cut from one visit and come back through another of the same patient."""
+    source = mapped(records, k)
+    after = sets_of(released(protect(records, k, level="containment", merge_visits=True)))
+    parts = [oracle.shown(after, p, visit) for p, visits in source.items() for visit in visits]
+    assert all(oracle.containers(after, part) >= k for part in parts if part)
+
+
 @given(populations, ks, st.randoms(use_true_random=False))
 def test_row_order_threads_and_seed_change_no_visit(records, k: int, random) -> None:
     plain = protect(records, k)

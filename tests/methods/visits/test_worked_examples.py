@@ -115,6 +115,13 @@ def test_merged_visits_are_one_set_a_patient() -> None:
     assert named(anonymized.tables, "visits.parquet")["visit"].unique().to_list() == [0]
 
 
+def test_a_code_cut_from_one_visit_does_not_come_back_through_another() -> None:
+    """k = 2: nobody but A has {a, b, c}; cut c from that visit alone and A's record still shows it, by the other one."""
+    records = {"A": [["a", "b", "c"], ["c"]], "B": [["a", "b"]], "C": [["c"]]}
+    after = released(protect(records, k=2, level="containment", merge_visits=True, policy="none"))
+    assert after == {"A": [["a", "b"]], "B": [["a", "b"]], "C": []}
+
+
 def test_containment_needs_merged_visits() -> None:
     with pytest.raises(BadInput, match=r"`level: containment` protects nobody .* Add `merge_visits: true`"):
         Visits(k=2, level="containment")

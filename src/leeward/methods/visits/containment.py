@@ -1,7 +1,9 @@
-"""Enforcement of G2: every visit set is part of what at least k patients have over all their visits (ALGORITHMS §5.2).
+"""Enforcement of `containment`: what a record shows of each of its visits is part of at least k records.
 
-Deletions shrink those unions, so every set is recounted every round. A round deletes one code from every violating set:
-the one that leaves the part which most unions contain, as counted when the round began.
+A record is the union of a patient's visits, so a code that leaves one visit leaves all visits of that patient: else the
+record would still show it of the visit that lost it (docs/methods/visits.md#containment). Deletions shrink the unions,
+so every set is recounted every round. A round deletes one code from every violating set: the one that leaves the part
+which most unions contain, as counted when the round began. At the end codes return where that harms nobody.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def unions(visits: VisitSets, labels: int) -> VisitSets:
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
-    """Delete codes until every visit set is contained in k unions; returns the visits and the number of rounds."""
+    """Delete codes until what each union shows of each visit is in k unions; returns visits and the number of rounds."""
+    source = visits
     rounds = 0
     held = np.full(labels, -1, np.int64)
     moved = np.zeros(len(visits), np.bool_)
@@ -46,14 +49,71 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         counts = postings.count(visits.values, starts[doubtful], lengths[doubtful], k, threads)
         bad = doubtful[counts < k]
         if not len(bad):
-            return visits, rounds
+            return put_back(source, visits, labels, k, threads), rounds
         rounds += 1
         out = np.full(len(distinct.first), -1, np.int64)
         out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
         held = postings.held()
-        moved = (distinct.set_of >= 0) & (out[distinct.set_of] >= 0)
-        offsets, values = kernels.delete(visits.offsets, visits.values, distinct.set_of, out)
+        offsets, values = kernels.delete(
+            visits.patient_offsets,
+            visits.offsets,
+            visits.values,
+            distinct.set_of,
+            out,
+            np.zeros(labels, np.bool_),
+        )
+        moved = np.diff(offsets) < np.diff(visits.offsets)
         visits = VisitSets(visits.patient_offsets, offsets, values)
+
+
+def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads: int = 1) -> VisitSets:
+    """Show codes of `source` again where what each visit then shows is part of k records, until no code can return.
+
+    Codes that return only raise what others can count on, so each round may take one code of every patient: the one
+    that most patients show, the smallest among equals.
+    """
+    everyone = unions(visits, labels)
+    patient, code = kernels.find_lost(
+        source.patient_offsets, source.offsets, source.values, everyone.offsets, everyone.values
+    )
+    while len(patient):
+        postings = Postings.of(everyone, labels)
+        allowed = postings.may_return(patient, code, source, k - 1, threads)
+        if not allowed.any():
+            break
+        held = postings.held()
+        candidates = np.flatnonzero(allowed)
+        order = candidates[np.lexsort((code[candidates], -held[code[candidates]], patient[candidates]))]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = patient[order[1:]] != patient[order[:-1]]
+        chosen = order[first]
+        everyone = _with(everyone, patient[chosen], code[chosen])
+        left = np.ones(len(patient), np.bool_)
+        left[chosen] = False
+        patient, code = patient[left], code[left]
+    return _shown(source, everyone, labels)
+
+
+def _with(everyone: VisitSets, patient: Ints, code: Ints) -> VisitSets:
+    """The unions with one further code for some patients (ascending)."""
+    values = np.concatenate([everyone.values, code])
+    owner = np.concatenate([np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets)), patient])
+    order = np.lexsort((values, owner))
+    offsets = np.zeros(len(everyone) + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=len(everyone)), out=offsets[1:])
+    return VisitSets(everyone.patient_offsets, offsets, values[order])
+
+
+def _shown(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
+    """What each patient's union shows of each visit."""
+    width = np.int64(max(labels, 1))
+    visit = np.repeat(np.arange(len(source)), np.diff(source.offsets))
+    mine = source.patient_of_visit()[visit] * width + source.values
+    theirs = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets)) * width + everyone.values
+    kept = np.isin(mine, theirs)
+    offsets = np.zeros(len(source) + 1, np.int64)
+    np.cumsum(np.bincount(visit[kept], minlength=len(source)), out=offsets[1:])
+    return VisitSets(source.patient_offsets, offsets, source.values[kept])
 
 
 def _any_of(marked: NDArray[np.bool_], values: Ints, starts: Longs, lengths: Longs) -> NDArray[np.bool_]:
@@ -101,23 +161,43 @@ class Postings:
         """The place of the code that each set loses."""
         return self._each(kernels.choose, content, starts, lengths, threads)
 
+    def may_return(
+        self, patient: Ints, code: Ints, source: VisitSets, others: int, threads: int
+    ) -> NDArray[np.bool_]:
+        """Whether each code could be shown again of its patient, with `others` besides who share each visit's part."""
+        found = np.empty(len(patient), np.bool_)
+
+        def work(first: int) -> None:
+            part = slice(first, first + SETS_AT_ONCE)
+            kernels.may_return(
+                patient[part],
+                code[part],
+                source.patient_offsets,
+                source.offsets,
+                source.values,
+                self.arrays(),
+                others,
+                found[part],
+            )
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(0, len(patient), SETS_AT_ONCE)))
+        return found
+
+    def arrays(self) -> kernels.Holders:
+        """The same for the kernels."""
+        return kernels.Holders(
+            self.starts, self.holders, self.everyone.offsets, self.everyone.values, self.row_of, self.bits
+        )
+
     def _each(
         self, kernel: Any, content: Ints, starts: Longs, lengths: Longs, threads: int, *further: int
     ) -> Longs:
         """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing."""
         found = np.empty(len(starts), np.int64)
-        arrays = (
-            self.starts,
-            self.holders,
-            self.everyone.offsets,
-            self.everyone.values,
-            self.row_of,
-            self.bits,
-        )
-
         def work(first: int) -> None:
             part = slice(first, first + SETS_AT_ONCE)
-            kernel(content, starts[part], lengths[part], *arrays, *further, found[part])
+            kernel(content, starts[part], lengths[part], self.arrays(), *further, found[part])
 
         with pool(threads) as workers:
             list(workers.map(work, range(0, len(starts), SETS_AT_ONCE)))

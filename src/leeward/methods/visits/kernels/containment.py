@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -14,6 +14,22 @@ Words: TypeAlias = NDArray[np.uint64]
 
 WORDS = 256
 """Words of bits that are joined at a time."""
+
+
+class Holders(NamedTuple):
+    """Who has each code, and what each patient has.
+
+    postings, holders : the patients with code c, ascending, are holders[postings[c]:postings[c + 1]].
+    offsets, values : the codes of patient p, ascending, are values[offsets[p]:offsets[p + 1]].
+    row_of, bits : bits[row_of[c]] has a bit for each patient with c; row_of is -1 for codes that few have.
+    """
+
+    postings: Longs
+    holders: Ints
+    offsets: Longs
+    values: Ints
+    row_of: Ints
+    bits: Words
 
 
 @njit(cache=True, nogil=True)
@@ -89,12 +105,7 @@ def _containing(
     start: int,
     length: int,
     skipped: int,
-    postings: Longs,
-    holders: Ints,
-    offsets: Longs,
-    values: Ints,
-    row_of: Ints,
-    bits: Words,
+    held: Holders,
     needed: int,
     limit: int,
 ) -> int:
@@ -102,6 +113,7 @@ def _containing(
 
     Where there are fewer than `needed` any number below it may be returned.
     """
+    postings, holders, offsets, values, row_of, bits = held
     rarest = -1
     left = length - (skipped >= 0)
     for i in range(length):
@@ -145,19 +157,14 @@ def count_containing(
     content: Ints,
     starts: Longs,
     lengths: Longs,
-    postings: Longs,
-    holders: Ints,
-    offsets: Longs,
-    values: Ints,
-    row_of: Ints,
-    bits: Words,
+    held: Holders,
     limit: int,
     found: Longs,
 ) -> None:
     """How many patients hold each set: exact below `limit`, else `limit`; fewer than it need not be told apart."""
     for s in range(starts.shape[0]):
         found[s] = _containing(
-            content, starts[s], lengths[s], -1, postings, holders, offsets, values, row_of, bits, limit, limit
+            content, starts[s], lengths[s], -1, held, limit, limit
         )
 
 
@@ -166,12 +173,7 @@ def choose(
     content: Ints,
     starts: Longs,
     lengths: Longs,
-    postings: Longs,
-    holders: Ints,
-    offsets: Longs,
-    values: Ints,
-    row_of: Ints,
-    bits: Words,
+    held: Holders,
     found: Longs,
 ) -> None:
     """The place of the code of each set that leaves the part with most holders (ties: the smallest part).
@@ -181,6 +183,7 @@ def choose(
     counted first; it mostly wins, and the others are given up as soon as they cannot.
     """
     unlimited = np.int64(1) << 60
+    postings = held.postings
     for s in range(starts.shape[0]):
         start, length = starts[s], lengths[s]
         likely = 0
@@ -190,31 +193,93 @@ def choose(
                 likely = i
         best = likely
         most = _containing(
-            content, start, length, likely, postings, holders, offsets, values, row_of, bits, 0, unlimited
+            content, start, length, likely, held, 0, unlimited
         )
         for i in range(length - 1, -1, -1):
             if i == likely:
                 continue
             needed = most if i > best else most + 1
-            held = _containing(
-                content, start, length, i, postings, holders, offsets, values, row_of, bits, needed, unlimited
-            )
-            if held >= needed:
-                best, most = i, held
+            others = _containing(content, start, length, i, held, needed, unlimited)
+            if others >= needed:
+                best, most = i, others
         found[s] = best
 
 
 @njit(cache=True, nogil=True)
-def delete(offsets: Longs, values: Ints, set_of: Ints, place: Longs) -> tuple[Longs, Ints]:
-    """Visits without the code at `place` of their set (-1: none)."""
+def delete(
+    patient_offsets: Longs, offsets: Longs, values: Ints, set_of: Ints, place: Longs, gone: Any
+) -> tuple[Longs, Ints]:
+    """Visits of which each patient's lose every code at `place` of the set (-1: none) of any of them.
+
+    A code leaves all visits of a patient together: otherwise the record would still show it of the visit that lost it.
+    gone : bool[labels], all False; so again on return.
+    """
     kept = np.zeros(offsets.shape[0], np.int64)
     out = np.empty(values.shape[0], np.int32)
     total = 0
-    for v in range(offsets.shape[0] - 1):
-        gone = place[set_of[v]] if set_of[v] >= 0 else -1
-        for i in range(offsets[v + 1] - offsets[v]):
-            if i != gone:
-                out[total] = values[offsets[v] + i]
-                total += 1
-        kept[v + 1] = total
+    for p in range(patient_offsets.shape[0] - 1):
+        first, last = patient_offsets[p], patient_offsets[p + 1]
+        for v in range(first, last):
+            if set_of[v] >= 0 and place[set_of[v]] >= 0:
+                gone[values[offsets[v] + place[set_of[v]]]] = True
+        for v in range(first, last):
+            for i in range(offsets[v], offsets[v + 1]):
+                if not gone[values[i]]:
+                    out[total] = values[i]
+                    total += 1
+            kept[v + 1] = total
+        for v in range(first, last):
+            if set_of[v] >= 0 and place[set_of[v]] >= 0:
+                gone[values[offsets[v] + place[set_of[v]]]] = False
     return kept, out[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def find_lost(
+    patient_offsets: Longs, offsets: Longs, values: Ints, everyone_offsets: Longs, everyone: Ints
+) -> tuple[Ints, Ints]:
+    """(patient, code) of every code of a patient's visits that the patient's union lacks, ascending."""
+    starts, full = unite(patient_offsets, offsets, values)
+    patient = np.empty(full.shape[0] - everyone.shape[0], np.int32)
+    code = np.empty(patient.shape[0], np.int32)
+    total = 0
+    for p in range(patient_offsets.shape[0] - 1):
+        for i in range(starts[p], starts[p + 1]):
+            if not _holds(everyone, everyone_offsets[p], everyone_offsets[p + 1], full[i]):
+                patient[total] = p
+                code[total] = full[i]
+                total += 1
+    return patient, code
+
+
+@njit(cache=True, nogil=True)
+def may_return(
+    patient: Ints,
+    code: Ints,
+    patient_offsets: Longs,
+    visit_offsets: Longs,
+    visit_values: Ints,
+    held: Holders,
+    limit: int,
+    found: Any,
+) -> None:
+    """Whether each code could be shown again of its patient: then `limit` others have what each visit with it shows."""
+    part = np.empty(16, np.int32)
+    for e in range(patient.shape[0]):
+        p, c = patient[e], code[e]
+        low, high = held.offsets[p], held.offsets[p + 1]
+        found[e] = True
+        for v in range(patient_offsets[p], patient_offsets[p + 1]):
+            begin, end = visit_offsets[v], visit_offsets[v + 1]
+            if not _holds(visit_values, begin, end, c):
+                continue
+            if part.shape[0] < end - begin:
+                part = np.empty(2 * (end - begin), np.int32)
+            size = 0
+            for i in range(begin, end):
+                if visit_values[i] == c or _holds(held.values, low, high, visit_values[i]):
+                    part[size] = visit_values[i]
+                    size += 1
+            if _containing(part, 0, size, -1, held, limit, limit) < limit:
+                found[e] = False
+                break
