@@ -148,7 +148,9 @@ def contained(data: Data, k: int) -> dict[str, list[Visit]]:
             s: min((s - {c} for c in s), key=lambda t: (-containers(data, t) if t else -len(data), sorted(t)))
             for s in bad
         }
-        gone = {p: frozenset().union(*(v - choice[v] for v in visits if v in bad)) for p, visits in data.items()}
+        gone = {
+            p: frozenset().union(*(v - choice[v] for v in visits if v in bad)) for p, visits in data.items()
+        }
         data = {p: [v - gone[p] for v in visits] for p, visits in data.items()}
     return put_back(source, data, k)
 

@@ -115,10 +115,28 @@ def test_a_rare_code_is_caught_at_level_code(releases, tmp_path: Path) -> None:
     assert failures(folder) == {"codes"}
 
 
-def test_a_uncontained_visit_set_is_caught(releases, tmp_path: Path) -> None:
+def test_a_code_shown_again_through_another_visit_is_caught(releases, tmp_path: Path) -> None:
+    """Records show their source visits whole: parts of single visits are then in fewer than k records."""
+    sets = pl.read_parquet(releases["containment"] / "custody/data/visit_sets.parquet")
+    unions = sets.group_by("record").agg(codes=pl.col("codes").explode(empty_as_null=False).unique().sort())
+
+    def show_all(visits: pl.DataFrame) -> pl.DataFrame:
+        whole = visits.drop("codes").join(unions, on="record", how="left").sort("record")
+        return whole.select("record", "visit", "codes")
+
+    folder = broken(releases["containment"], tmp_path / "x", VISITS, show_all)
+    assert failures(folder) == {"contained_sets"}
+    assert failures(folder, made_up()) == {"contained_sets", "contained_source_visits"}
+
+
+def test_visit_sets_of_the_custodian_that_hide_a_code_are_caught(releases, tmp_path: Path) -> None:
     path = "custody/data/visit_sets.parquet"
-    folder = broken(releases["containment"], tmp_path / "x", path, lambda sets: in_first(sets, ALL_FIVE))
-    assert failures(folder) >= {"contained_sets", "unions_of_visit_sets"}
+
+    def shorten(sets: pl.DataFrame) -> pl.DataFrame:
+        return sets.with_columns(codes=pl.col("codes").list.head(1)).filter(pl.col("codes").list.len() > 0)
+
+    folder = broken(releases["containment"], tmp_path / "x", path, shorten)
+    assert failures(folder) == {"unions_of_visit_sets"}
 
 
 def test_containment_cannot_be_checked_from_the_share_alone(releases, tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
 def _with(everyone: VisitSets, patient: Ints, code: Ints) -> VisitSets:
     """The unions with one further code for some patients (ascending)."""
     values = np.concatenate([everyone.values, code])
-    owner = np.concatenate([np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets)), patient])
+    owner = np.concatenate(
+        [np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets)), patient]
+    )
     order = np.lexsort((values, owner))
     offsets = np.zeros(len(everyone) + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=len(everyone)), out=offsets[1:])
@@ -195,6 +197,7 @@ class Postings:
     ) -> Longs:
         """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing."""
         found = np.empty(len(starts), np.int64)
+
         def work(first: int) -> None:
             part = slice(first, first + SETS_AT_ONCE)
             kernel(content, starts[part], lengths[part], self.arrays(), *further, found[part])

@@ -104,7 +104,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
 
     `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
     row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
-    At level `containment` also `visit_sets.parquet`: record, codes of every enforced visit, which the release hides.
+    At level `containment` also `visit_sets.parquet`: record, codes of every source visit's image, before enforcement.
     """
     lens = outcome.lens
     held = _distinct_codes(outcome)
@@ -155,8 +155,8 @@ def _distinct_codes(outcome: Outcome) -> Longs:
 
 
 def _visit_sets(outcome: Outcome, released: Released) -> ReleaseTable:
-    """Every non-empty enforced visit, under its record's number."""
-    visits = outcome.enforced
+    """The image of every source visit that has one, under its record's number: what records may show of it."""
+    visits = outcome.mapped
     record_of_patient = np.empty(len(outcome.lens), np.int64)
     record_of_patient[released.patient_of_record] = np.arange(len(outcome.lens))
     record = record_of_patient[visits.patient_of_visit()]

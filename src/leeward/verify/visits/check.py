@@ -9,8 +9,8 @@ from __future__ import annotations
 from leeward.verify.checks import Check, Source
 from leeward.verify.manifest import Share
 from leeward.verify.visits.cohorts import extract_checks
-from leeward.verify.visits.counting import LEVELS, level_checks
 from leeward.verify.visits.layout import layout
+from leeward.verify.visits.levels import LEVELS, level_checks
 from leeward.verify.visits.source import source_checks
 
 

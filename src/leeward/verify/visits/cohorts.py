@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share, manifest_checks, open_share
-from leeward.verify.visits.counting import code_check, joint, level_checks, number_sets, visit_check
+from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
 from leeward.verify.visits.layout import layout
+from leeward.verify.visits.levels import level_checks
 from leeward.verify.visits.reading import VisitLists
 
 

@@ -1,4 +1,4 @@
-"""Count the records that share what a visit shows, at each of the three levels."""
+"""Count the records that share what a visit shows: a code, or its whole set."""
 
 from __future__ import annotations
 
@@ -7,22 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
-from leeward.verify.manifest import Share
-from leeward.verify.visits.kernels import count_containers, count_people, number_lists
-from leeward.verify.visits.reading import Longs, VisitLists, read_visits
-
-LEVELS = ("code", "containment", "visit")
-
-
-def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str) -> list[Check]:
-    """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master)."""
-    if level == "visit":
-        return [visit_check(wanted, population, k)]
-    if level == "code":
-        return [code_check(wanted, population, k)]
-    return containment_checks(share, population, k)
+from leeward.verify.visits.kernels import count_people, number_lists
+from leeward.verify.visits.reading import Longs, VisitLists
 
 
 def number_sets(*parts: VisitLists) -> list[Longs]:
@@ -70,7 +57,7 @@ def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
     held = people_with(population, theirs, n, of_visits=True)
     shown = np.bincount(mine, minlength=n) > 0
-    return _shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
+    return shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
 
 
 def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
@@ -79,10 +66,10 @@ def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = len(population.labels)
     held = people_with(population, population.values.astype(np.int64), n, of_visits=False)
     shown = np.bincount(wanted.values, minlength=n) > 0
-    return _shared("codes", held[shown], k, population, "codes", "have")
+    return shared("codes", held[shown], k, population, "codes", "have")
 
 
-def _shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
+def shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
     smallest = int(holders.min()) if len(holders) else None
     figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
     records = len(np.unique(population.record))
@@ -95,42 +82,6 @@ def _shared(name: str, holders: Longs, k: int, population: VisitLists, what: str
     )
 
 
-def containment_checks(share: Share, population: VisitLists, k: int) -> list[Check]:
-    """G2: every visit set that the custodian keeps is part of k records; the records are those sets' unions."""
-    file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
-    if not file.is_file():
-        raise BadInput(
-            "level `containment` speaks of visit sets that the merged release does not show: verify the whole release "
-            "folder, with custody/data/visit_sets.parquet."
-        )
-    sets, population = joint(read_visits(file), population)
-    shown = _pairs(population)
-    differing = len(np.setxor1d(_pairs(sets), shown, assume_unique=True))
-    several = len(population) - len(np.unique(population.record))
-    width = max(1, len(population.labels))
-    holders = shown[np.argsort(shown % width, kind="stable")]
-    starts = np.searchsorted(holders % width, np.arange(width + 1))
-    (numbers,) = number_sets(sets)
-    first = np.unique(numbers, return_index=True)[1]
-    chosen = sets.take(first)
-    counts = count_containers(chosen.offsets, chosen.values, starts, holders // width, k)
-    return [
-        of_count(
-            "one_set_a_record",
-            int(several),
-            "Visits are merged: one set a record.",
-            "rows show visits of a record apart.",
-        ),
-        of_count(
-            "unions_of_visit_sets",
-            differing,
-            "Every record is the union of its visit sets.",
-            "codes are in a record and in none of its visit sets, or the reverse.",
-        ),
-        _shared("contained_sets", counts, k, population, "visit sets", "contain"),
-    ]
-
-
-def _pairs(visits: VisitLists) -> Longs:
+def pairs_of(visits: VisitLists) -> Longs:
     """Distinct (record, label) pairs as ascending keys."""
     return np.unique(np.repeat(visits.record, visits.sizes()) * max(1, len(visits.labels)) + visits.values)

@@ -12,6 +12,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.reading import VisitLists
+from leeward.verify.visits.shown import contained_check, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -33,7 +34,19 @@ def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Chec
     if all((folder / name).is_file() for name in needed):
         codes = pl.read_parquet(folder / "codes.parquet")
         checks += [*code_checks(share, codes), *image_checks(share, visits, source, folder, codes)]
+        checks += shown_checks(share, visits, source, folder)
     return checks + payload_checks(share, source)
+
+
+def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path) -> list[Check]:
+    """Levels that speak of source visits: their images are made again from the source and counted in the records."""
+    if share.manifest["parameters"].get("level") != "containment":
+        return []
+    return [
+        contained_check(
+            "contained_source_visits", sets_of_source(source, folder), visits, share.guarantee("k")
+        )
+    ]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:

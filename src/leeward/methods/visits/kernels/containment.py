@@ -163,9 +163,7 @@ def count_containing(
 ) -> None:
     """How many patients hold each set: exact below `limit`, else `limit`; fewer than it need not be told apart."""
     for s in range(starts.shape[0]):
-        found[s] = _containing(
-            content, starts[s], lengths[s], -1, held, limit, limit
-        )
+        found[s] = _containing(content, starts[s], lengths[s], -1, held, limit, limit)
 
 
 @njit(cache=True, nogil=True)
@@ -192,9 +190,7 @@ def choose(
             if postings[c + 1] - postings[c] < postings[rarest + 1] - postings[rarest]:
                 likely = i
         best = likely
-        most = _containing(
-            content, start, length, likely, held, 0, unlimited
-        )
+        most = _containing(content, start, length, likely, held, 0, unlimited)
         for i in range(length - 1, -1, -1):
             if i == likely:
                 continue
