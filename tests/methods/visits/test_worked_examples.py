@@ -116,7 +116,7 @@ def test_merged_visits_are_one_set_a_patient() -> None:
 
 
 def test_a_code_cut_from_one_visit_does_not_come_back_through_another() -> None:
-    """k = 2: nobody but A has {a, b, c}; cut c from that visit alone and A's record still shows it, by the other one."""
+    """k = 2: only A has {a, b, c}; cut c from that visit alone and A's record still shows it, by the other one."""
     records = {"A": [["a", "b", "c"], ["c"]], "B": [["a", "b"]], "C": [["c"]]}
     after = released(protect(records, k=2, level="containment", merge_visits=True, policy="none"))
     assert after == {"A": [["a", "b"]], "B": [["a", "b"]], "C": []}

@@ -31,7 +31,7 @@ def unions(visits: VisitSets, labels: int) -> VisitSets:
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
-    """Delete codes until what each union shows of each visit is in k unions; returns visits and the number of rounds."""
+    """Delete codes until what each union shows of each visit is in k unions; returns visits and number of rounds."""
     source = visits
     rounds = 0
     held = np.full(labels, -1, np.int64)

@@ -50,8 +50,8 @@ ATTACKERS = {
     ),
     "containment": (
         "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
-        "that person: whatever codes of that visit the person's record shows, by whichever visit, at least {k} patients "
-        "of the population have all of them in their record."
+        "that person: whatever codes of that visit the person's record shows, by whichever visit, at least {k} "
+        "patients of the population have all of them in their record."
     ),
     "code": (
         "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
