@@ -182,8 +182,8 @@ class Postings:
                 found[part],
             )
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(0, len(patient), SETS_AT_ONCE)))
+        with pool(threads) as workers:
+            list(workers.map(work, range(0, len(patient), SETS_AT_ONCE)))
         return found
 
     def arrays(self) -> kernels.Holders:
