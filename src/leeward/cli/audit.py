@@ -29,11 +29,9 @@ def audit(index: str, url: str | None, expect: str | None, as_json: bool) -> Non
     Exit status: 0 everything agrees; 4 something does not.
     """
     from leeward.errors import VerificationFailed
-    from leeward.queries.answer.charged_query import open_desk
-    from leeward.queries.ledger import audit as check
+    from leeward.queries.answer.api import audit as run
 
-    desk = open_desk(index, url)
-    outcome = check(desk.ledger, desk.index.meta.id, expect)
+    outcome = run(index, expect=expect, ledger=url)
     if as_json:
         print_json(outcome.to_json())
     else:
@@ -44,6 +42,4 @@ def audit(index: str, url: str | None, expect: str | None, as_json: bool) -> Non
             f"head    {outcome.head}",
         )
     if not outcome.passed:
-        raise VerificationFailed(
-            f"{desk.ledger.place}: the ledger does not agree with itself; ask nothing more of it."
-        )
+        raise VerificationFailed("the ledger is inconsistent; stop querying this index.")

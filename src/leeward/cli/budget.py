@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from leeward.cli.options import json_option, print_json, print_lines
@@ -30,44 +28,18 @@ def budget(index: str, allot: tuple[str, ...], move_to: str | None, url: str | N
       leeward budget INDEX --allot ann=1 --allot bob=0.5
       leeward budget INDEX --move-to postgresql://leeward@host/ledger
     """
-    from leeward.queries import ledger as books
-    from leeward.queries.answer.charged_query import open_desk
-    from leeward.queries.index.counts import Index
-    from leeward.queries.privacy.accounting import micro, shown
+    from leeward.queries.answer.api import budget as run
 
-    if move_to is not None:
-        books.move(books.open_ledger(url or index), books.make_ledger(move_to), Index.open(index).meta.id)
-        url = move_to
-    desk = open_desk(index, url)
-    data_set = desk.index.meta.id
-    for user, epsilon in [_pair(text) for text in allot]:
-        books.allot(desk.ledger, data_set, user, micro(epsilon, "allot"))
-    left = books.left(desk.ledger, data_set, None)
-    users = [
-        {"user": each.user, "most": shown(each.most), "left": shown(each.left)}
-        for each in books.allotments(desk.ledger, data_set)
-    ]
-    terms = desk.terms
-    found: dict[str, Any] = {
-        "ledger": desk.ledger.place,
-        "unit": terms.unit,
-        "accounting": terms.accounting,
-        "delta": terms.delta,
-        "total": shown(terms.total),
-        "spent": left.spent_epsilon,
-        "remaining": shown(left.anybody),
-        "threshold": terms.threshold,
-        "allotments": users,
-    }
+    found = run(index, allot=dict(_pair(text) for text in allot), move_to=move_to, ledger=url)
     if as_json:
         print_json(found)
         return
-    at = "" if terms.delta is None else f" (zCDP, at delta {terms.delta:g})"
+    at = "" if found["delta"] is None else f" (zCDP, at delta {found['delta']:g})"
     print_lines(
         f"{found['ledger']}",
-        f"  epsilon {found['spent']:g} of {found['total']:g} spent{at}, for each {terms.unit}; "
+        f"  epsilon {found['spent']:g} of {found['total']:g} spent{at}, for each {found['unit']}; "
         f"one more answer may cost {found['remaining']:g}",
-        *(f"  {each['user']}: {each['left']:g} left of {each['most']:g}" for each in users),
+        *(f"  {each['user']}: {each['left']:g} left of {each['most']:g}" for each in found["allotments"]),
     )
 
 

@@ -1,14 +1,19 @@
-"""One call for one question, as the library offers it: `lw.query`."""
+"""The calls that the library offers: `lw.query`, `lw.budget`, `lw.audit`."""
 
 from __future__ import annotations
 
 import getpass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from leeward.errors import BadInput
+from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, Question, answered, open_desk
+from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
-from leeward.queries.privacy.accounting import micro
+from leeward.queries.ledger import Audit
+from leeward.queries.privacy.accounting import micro, shown
 from leeward.queries.privacy.mechanism import Kind, Unit
 
 
@@ -64,6 +69,66 @@ def query(
     )
     (found,) = answered(open_desk(index, ledger), [asked], user if user is not None else login_name())
     return found
+
+
+def budget(
+    index: str | Path,
+    /,
+    *,
+    allot: Mapping[str, float | str] | None = None,
+    move_to: str | None = None,
+    ledger: str | None = None,
+) -> dict[str, Any]:
+    """What may be spent on an index and what was, as `leeward budget --json` prints it.
+
+    `lw.budget("INDEX", allot={"ann": 1})`
+
+    Parameters
+    ----------
+    allot
+        User -> the most that the user may spend, below the cap of all; never below what was spent.
+    move_to
+        URL of the database that the budget, with all that was spent, moves to first.
+    ledger
+        URL of the database with the budget; by default the ledger in the index's folder.
+
+    Raises
+    ------
+    BadInput
+        The ledger cannot be reached, or an allotment is wrong.
+    """
+    if move_to is not None:
+        books.move(books.open_ledger(ledger or index), books.make_ledger(move_to), Index.open(index).meta.id)
+        ledger = move_to
+    desk = open_desk(index, ledger)
+    data_set, terms = desk.index.meta.id, desk.terms
+    for user, epsilon in (allot or {}).items():
+        books.allot(desk.ledger, data_set, user, micro(epsilon, "allot"))
+    left = books.left(desk.ledger, data_set, None)
+    return {
+        "ledger": desk.ledger.place,
+        "unit": terms.unit,
+        "accounting": terms.accounting,
+        "delta": terms.delta,
+        "total": shown(terms.total),
+        "spent": left.spent_epsilon,
+        "remaining": shown(left.anybody),
+        "threshold": terms.threshold,
+        "allotments": [
+            {"user": each.user, "most": shown(each.most), "left": shown(each.left)}
+            for each in books.allotments(desk.ledger, data_set)
+        ],
+    }
+
+
+def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None = None) -> Audit:
+    """Check the ledger of an index: its log's chain of hashes, accounts, caps and stored answers.
+
+    `expect` is a head that an earlier audit printed; it has to be in the log. A failed check is no error: see
+    `.passed`.
+    """
+    desk = open_desk(index, ledger)
+    return books.audit(desk.ledger, desk.index.meta.id, expect)
 
 
 def login_name() -> str:

@@ -1,4 +1,4 @@
-"""What an index is brought: public vocabularies and domains, as plain data that the room of queries understands."""
+"""Build the public vocabularies and domains of an index."""
 
 from __future__ import annotations
 

@@ -1,0 +1,357 @@
+"""The story of indexing: read a cohort or a table of notes, index it beside the target, give it a budget, rename."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.release.spec import SourceSpec
+from leeward.runs.protect import Tell, read_source, watched
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from leeward.cohort import Cohort
+    from leeward.queries.index.build import Built
+    from leeward.queries.language.vocabulary import Vocabulary
+    from leeward.queries.privacy.accounting import Budget
+
+SHARE_KNOWN = 0.5
+"""The lexicon is a table's vocabulary when it has at least this share of the table's distinct terms."""
+TABLES = ("notes.parquet", "table.parquet")
+"""A folder of annotated notes holds its table under one of these names."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Indexing:
+    """How a cohort or a table of notes is indexed; every field but the last three is public.
+
+    Attributes
+    ----------
+    terms
+        The public vocabulary: `icd9`, `icd10`, `lexicon`, or a file (`runs.vocabularies.vocabulary_of`).
+    qid
+        Columns that may be asked for; empty: all of a table of notes, none of a cohort.
+    domain
+        Quasi-identifier -> permissible values, or texts `NAME=FIRST..LAST` and `NAME=VALUE,VALUE`.
+    row
+        What a row of a cohort is: `visit` or `patient`.
+    max_rows_per_patient
+        So many rows of a patient are kept, drawn at random.
+    parent
+        The index (a folder) or data set that these data descend from.
+    engine, seed
+        As in `protect`.
+    """
+
+    terms: str | None = None
+    qid: Sequence[str] = ()
+    domain: Sequence[str] | Mapping[str, tuple[str, ...]] = ()
+    row: str | None = None
+    max_rows_per_patient: int | None = None
+    parent: str | None = None
+    engine: str = "local"
+    seed: int | None = None
+
+
+def index(
+    source: str | Path | SourceSpec | Cohort | pl.DataFrame,
+    out: str | Path,
+    /,
+    *,
+    epsilon_total: float | str,
+    unit: Literal["patient", "note"] = "patient",
+    threshold: int | None = None,
+    accounting: Literal["pure", "zcdp"] = "pure",
+    delta: float | None = None,
+    ledger: str | None = None,
+    tell: Tell | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Index notes or a cohort for differentially private counts, and give the data set its budget, once.
+
+    `lw.index("notes/table.parquet", "INDEX", epsilon_total=5, terms="lexicon")`
+
+    Parameters
+    ----------
+    source
+        A path (a cohort's file, or the table of `leeward notes annotate`), a `SourceSpec`, a `Cohort`, or a frame of
+        notes with the columns `patient` and `terms`.
+    out
+        A folder that does not exist yet.
+    epsilon_total, accounting, delta
+        The budget of all answers together.
+    unit
+        What the budget protects: a patient with all rows, or a single note.
+    threshold
+        Noisy counts below it are hidden; public.
+    ledger
+        URL of the database that keeps the budget; by default a ledger in the index's folder.
+    options
+        The fields of `Indexing`.
+
+    Returns
+    -------
+    dict
+        What was indexed, as `leeward index --json` prints it. Exact figures: for the custodian.
+
+    Raises
+    ------
+    BadInput
+        Nothing is left at `out`.
+    """
+    from leeward.queries.privacy.accounting import Budget, micro
+
+    budget = Budget(epsilon=micro(epsilon_total, "epsilon_total"), accounting=accounting, delta=delta)
+    wanted = _indexing(options)
+    with beside(Path(out).absolute()) as folder, watched(tell) as say:
+        built = build(source, folder, wanted, say)
+        register(built, folder, budget, ledger, unit=unit, threshold=threshold)
+    terms = {"unit": unit, "threshold": threshold, "accounting": accounting, "delta": delta}
+    return facts(built, str(out), float(epsilon_total), terms)
+
+
+def _indexing(options: Mapping[str, Any]) -> Indexing:
+    known = [each.name for each in dataclasses.fields(Indexing)]
+    for name in options:
+        if name not in known:
+            raise BadInput(f"`index` has no option `{name}`; it has {', '.join(known)}.")
+    return Indexing(**options)
+
+
+@contextmanager
+def beside(out: Path) -> Iterator[Path]:
+    """The name of a folder beside `out` that becomes `out` when all is done, and is removed when not."""
+    if out.exists() or out.is_symlink():
+        raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
+    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+    try:
+        yield folder
+        try:
+            folder.rename(out)
+        except OSError:  # another run was faster
+            if not out.exists():
+                raise
+            raise BadInput(f"{out}: another run wrote an index here; name another folder with -o.") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def build(
+    source: str | Path | SourceSpec | Cohort | pl.DataFrame, folder: Path, wanted: Indexing, say: Tell
+) -> Built:
+    """The index in `folder`, of a table of notes or of a cohort."""
+    import polars as pl
+
+    say("Reading")
+    if isinstance(source, str | Path):
+        source = SourceSpec(path=str(source))
+    table = table_of_notes(source) if isinstance(source, SourceSpec) else source
+    if isinstance(table, pl.DataFrame):
+        return _of_notes(table, folder, wanted, _named(wanted, source), say)
+    if isinstance(source, SourceSpec):
+        straight = columns_of_parquet(source) if wanted.engine == "spark" else None
+        named = _named(wanted, source)
+        if straight is not None and named is not None:
+            return _through_spark(source, straight, folder, wanted, named, say)
+        return _of_cohort(read_source(with_attributes(source, wanted.qid)), folder, wanted, named, say)
+    assert not isinstance(source, pl.DataFrame)
+    return _of_cohort(source, folder, wanted, wanted.terms, say)
+
+
+def _named(wanted: Indexing, source: object) -> str | None:
+    """The vocabulary that was named, with the index's options or with the source."""
+    return wanted.terms or (source.vocabulary if isinstance(source, SourceSpec) else None)
+
+
+def _common(wanted: Indexing) -> dict[str, Any]:
+    from leeward.runs.vocabularies import domains_of
+
+    domain = wanted.domain
+    return {
+        "domains": dict(domain) if isinstance(domain, Mapping) else domains_of(domain),
+        "max_rows_per_patient": wanted.max_rows_per_patient,
+        "parent": parent_of(wanted.parent),
+        "randomness": Randomness.of(wanted.seed),
+    }
+
+
+def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
+    from leeward.queries.index.build import index_table
+    from leeward.runs.vocabularies import domains_of_notes, vocabulary_of
+
+    if wanted.row is not None:
+        raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
+    terms = vocabulary_of(named) if named else vocabulary_of_table(table)
+    say("Indexing")
+    left_out = [] if not wanted.qid else unwanted(table.columns, wanted.qid)
+    common = _common(wanted)
+    common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
+    return index_table(table, folder, terms=terms, leave_out=left_out, **common)
+
+
+def _through_spark(
+    source: SourceSpec, columns: Mapping[str, str], folder: Path, wanted: Indexing, named: str, say: Tell
+) -> Built:
+    """Parquet that Spark reads by itself."""
+    from leeward.engine import make
+    from leeward.queries.index.build import index_events
+    from leeward.runs.vocabularies import vocabulary_of
+
+    say("Indexing through Spark")
+    return index_events(
+        str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=wanted.qid,
+        columns=columns, row=wanted.row, **_common(wanted),
+    )  # fmt: skip
+
+
+def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
+    from leeward.engine import make
+    from leeward.queries.index.build import index_cohort, index_events
+    from leeward.queries.language.open_vocabulary import AnyText
+    from leeward.runs.vocabularies import vocabulary_of
+
+    known = named or cohort.vocabulary
+    terms = None if known is None else vocabulary_of(known)
+    say("Indexing")
+    common = {**_common(wanted), "row": wanted.row}
+    if wanted.engine == "local":
+        return index_cohort(cohort, folder, terms=terms, **common)
+    events, attributes = events_with_attributes(cohort)
+    return index_events(
+        events, folder, make("spark"), terms=terms or AnyText(), attributes=attributes, **common
+    )
+
+
+def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
+    """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
+    import polars as pl
+
+    columns = dict(source.columns)
+    plain = source.format in (None, "events") and not source.lines and not source.missing
+    path = Path(str(source.path))
+    if not plain or path.suffix != ".parquet" or not path.is_file() or "birth" in columns:
+        return None
+    if isinstance(columns.get("code", ""), list):
+        return None
+    available = pl.read_parquet_schema(path)
+    roles = {role: columns.get(role, role) for role in ("patient", "code")}
+    roles |= {role: columns.get(role, role) for role in ("visit", "date", "age")
+              if role in columns or (not columns and role in available)}  # fmt: skip
+    dates = roles.get("date")
+    return None if dates is not None and dates in available and not available[dates].is_temporal() else roles
+
+
+def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:
+    """The events with the patients' attributes in each, and the names of these."""
+    events, people = cohort.require_events(), cohort.patients
+    if people is None:
+        return events, []
+    names = [column for column in people.columns if column != "patient"]
+    return events.drop(*(n for n in names if n in events.columns)).join(
+        people, on="patient", how="left"
+    ), names
+
+
+def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
+    """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
+    import polars as pl
+
+    path = Path(str(source.path))
+    if path.is_dir():
+        path = next((path / sub / name for sub in ("", "custody", "custody/data", "data") for name in TABLES
+                     if (path / sub / name).is_file()), path)  # fmt: skip
+    if not path.is_file() or path.suffix != ".parquet":
+        return None
+    try:
+        schema = pl.read_parquet_schema(path)
+    except pl.exceptions.PolarsError:
+        raise BadInput(f"{path.name}: not a Parquet file, or a damaged one.") from None
+    if not {"patient", "terms"} <= set(schema) or not isinstance(schema["terms"], pl.List):
+        return None
+    return pl.read_parquet(path)
+
+
+def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The columns of a table of notes that are neither its own nor asked for."""
+    from leeward.queries.index.rows import NOTE_COLUMNS
+
+    for name in wanted:
+        if name not in columns:
+            raise BadInput(f"--qid: the table has no column {name!r}; it has {', '.join(columns)}.")
+    return [column for column in columns if column not in wanted and column not in NOTE_COLUMNS]
+
+
+def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
+    """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
+    from leeward.queries.index.rows import flattened
+    from leeward.runs.vocabularies import lexicon_terms
+
+    distinct = flattened(table["terms"]).drop_nulls().unique().to_list()
+    terms = lexicon_terms()
+    known = sum(terms.term_of(term) is not None for term in distinct)
+    return terms if distinct and known >= SHARE_KNOWN * len(distinct) else None
+
+
+def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
+    """The source with its attributes read too."""
+    if not columns:
+        return source
+    named = dict(source.columns)
+    if source.format in (None, "events"):
+        named.setdefault("patient", "patient")
+        named.setdefault("code", "code")
+    return dataclasses.replace(source, columns={**named, "patients": list(columns)})
+
+
+def parent_of(text: str | None) -> str | None:
+    """The identity of a parent: of the index in a folder, or as it is written."""
+    from leeward.queries.index.counts import Index
+
+    return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
+
+
+def register(
+    built: Built, folder: Path, budget: Budget, url: str | None, *, unit: str, threshold: int | None
+) -> None:
+    """Give the data set its budget in the ledger."""
+    from leeward.queries import ledger as books
+
+    ledger = books.make_ledger(url or folder)
+    meta = built.index.meta
+    try:
+        books.register(
+            ledger,
+            books.DataSet(id=meta.id, budget=budget, parent=meta.parent, unit=unit, threshold=threshold),
+        )
+    finally:
+        ledger.engine.dispose()
+
+
+def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:
+    """What was indexed, for the custodian."""
+    index, meta = built.index, built.index.meta
+    return {
+        "index": out,
+        "data_set": meta.id,
+        "parent": meta.parent,
+        "row": meta.row,
+        "rows": index.rows,
+        "patients": index.patients,
+        "qids": [{"name": q.name, "kind": q.kind, "domain": q.domain} for q in meta.qids],
+        "vocabulary": meta.vocabulary,
+        "vocabulary_public": meta.vocabulary_public,
+        "max_rows_per_patient": meta.max_rows_per_patient,
+        "seeded": meta.seeded,
+        "left_out": dict(built.left_out),
+        "epsilon_total": epsilon_total,
+        **terms,
+    }
