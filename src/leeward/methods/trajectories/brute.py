@@ -84,11 +84,7 @@ def _savings(p: Problem, codes: Ints, ages: Ints, alignment: str) -> Longs:
     out = np.zeros(len(p), np.int64)
     everybody = np.arange(len(p), dtype=np.int32)
     kernel = _kernels.savings if alignment == "a-gs" else _kernels.savings_by_place
-    kernel(
-        codes, ages, everybody, out, p.offsets, p.code, p.age, p.length,
-        p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.gain,
-        p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.gain, p.longest,
-    )  # fmt: skip
+    kernel(codes, ages, everybody, out, p.entries, p.codes, p.ages, p.longest)
     return out
 
 
@@ -106,17 +102,10 @@ def _joined(p: Problem, codes: Ints, ages: Ints, entry: int, alignment: str) -> 
     xc[:m], xa[:m] = codes, ages
     A = np.zeros((max(m, 1), len(p.codes.nodes) + 1), p.codes.gain.dtype)
     B = np.zeros((max(m, 1), len(p.ages.nodes) + 1), p.ages.gain.dtype)
-    _kernels.fill_rows(
-        A, B, xc, xa, m, p.codes.low, p.codes.high, p.codes.parent, p.codes.gain,
-        p.ages.low, p.ages.high, p.ages.parent, p.ages.gain,
-    )  # fmt: skip
+    _kernels.fill_rows(A, B, xc, xa, m, p.codes, p.ages)
     M = np.empty((m + 1, p.longest + 1), p.codes.gain.dtype)
     in_order = np.arange(max(m, 1))
-    m = _kernels.align_into(
-        xc, xa, m, A, B, in_order, in_order, entry, p.offsets, p.code, p.age, p.length, M,
-        p.codes.low, p.codes.high, p.codes.parent, p.codes.published,
-        p.ages.low, p.ages.high, p.ages.parent, p.ages.published,
-    )  # fmt: skip
+    m = _kernels.align_into(xc, xa, m, A, B, in_order, in_order, entry, p.entries, M, p.codes, p.ages)
     return xc[:m].copy(), xa[:m].copy()
 
 

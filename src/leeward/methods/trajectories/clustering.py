@@ -48,12 +48,11 @@ class Cluster:
 
 @dataclass
 class Work:
-    """What a clustering did: alignments and cells computed in joining, and clusters grown twice."""
+    """What a clustering did: alignments and cells computed in joining, and passes over all records."""
 
     alignments: int = 0
     cells: int = 0
     passes: int = 0
-    regrown: int = 0
 
 
 @dataclass
@@ -113,7 +112,6 @@ def mdav(
                     ready.update(zip(ahead, grown, strict=True))
                 cluster = ready.pop(seed)
                 if not _free(cluster, state.copies):
-                    work.regrown += 1
                     continue
             clusters.append(cluster)
             _take(cluster, state, seeds)
@@ -137,14 +135,20 @@ def _grow(state: _State, seed: int, target: int, joining: str, most: int, work: 
     from leeward.methods.trajectories.kernels import clustering as _kernels
 
     p = state.problem
+    blocks = _kernels.Blocks(state.active, state.starts, state.low, state.high)
     members, codes, ages, counted = _kernels.grow(
-        seed, target, JOININGS[joining], most,
-        state.active, state.starts, state.low, state.high, state.copies,
-        p.offsets, p.code, p.age, p.pair, p.length, p.rank, p.group, p.score, p.unit,
-        p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.published, p.codes.gain,
-        p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.published, p.ages.gain,
+        seed,
+        target,
+        JOININGS[joining],
+        most,
+        blocks,
+        state.copies,
+        p.entries,
+        p.unit,
+        p.codes,
+        p.ages,
         p.longest,
-    )  # fmt: skip
+    )
     work.alignments += int(counted[0])
     work.cells += int(counted[1])
     return Cluster(members, codes, ages)
@@ -226,11 +230,7 @@ def savings(p: Problem, entry: int, others: Ints, pool: Executor, threads: int) 
 
     def part(bounds: tuple[int, int]) -> None:
         a, b = bounds
-        _kernels.savings(
-            codes, ages, others[a:b], out[a:b], p.offsets, p.code, p.age, p.length,
-            p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.gain,
-            p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.gain, p.longest,
-        )  # fmt: skip
+        _kernels.savings(codes, ages, others[a:b], out[a:b], p.entries, p.codes, p.ages, p.longest)
 
     edges = np.linspace(0, len(others), threads + 1).astype(int).tolist()
     list(pool.map(part, pairwise(edges)))

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.errors import GuaranteeUnreachable
-from leeward.methods.trajectories.run import Group, Records
+from leeward.methods.trajectories.joining import Joiner
+from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 
 Ints = NDArray[np.int32]
@@ -38,13 +39,11 @@ def made_diverse(
     groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int
 ) -> list[Group]:
     """The groups of these records, those that are too small or one-sided merged into others."""
-    from leeward.methods.trajectories import improvement
-
     assert records.group is not None  # for the types: the diversity of a column was asked for
     values = records.group
     if all(len(g.members) >= k and is_diverse(g.members, values, diversity) for g in groups):
         return list(groups)
-    joiner = improvement.Joiner(records, space)
+    joiner = Joiner(records, space)
     return repaired(
         groups, values, diversity, k, joiner.joined, lambda group: joiner.saving(group) * len(group.members)
     )

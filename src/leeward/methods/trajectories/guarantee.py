@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.methods.trajectories.run import Group, Records
+from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy

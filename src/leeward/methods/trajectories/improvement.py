@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward import engine
-from leeward.methods.trajectories import problem, searching
+from leeward.methods.trajectories import searching
 from leeward.methods.trajectories.clustering import Cluster
 from leeward.methods.trajectories.problem import Problem
-from leeward.methods.trajectories.run import Group, Records
 from leeward.methods.trajectories.searching import Clock, State
-from leeward.methods.trajectories.space import Space
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -125,7 +123,7 @@ def _realign(state: State, clock: Clock) -> int:
     longest = state.problem.longest
     return state.sweep(
         clock,
-        lambda a, b: int(_improve.realign(state.data, a, b, *state.arrays, longest)),
+        lambda a, b: int(_improve.realign(state.data, a, b, state.arrays, longest)),
         len(state.sizes),
     )
 
@@ -137,14 +135,14 @@ def _round(state: State, clock: Clock, stamp: int, done: Progress) -> int:
 
     near = state.neighbours(clock)
     k, longest, since = state.k, state.problem.longest, stamp - 1
-    shared = (*state.arrays, state.changed)
+    shared = (state.arrays, state.changed)
     without = state.without()  # once, before threads share it
 
     def regroup(triples: Ints) -> int:
         return int(_regroup.regroup(state.data, triples, k, *shared, stamp, since, longest))
 
     def exchange(pairings: Ints) -> int:
-        return int(_improve.exchange(state.data, pairings, k, *shared, stamp, since, longest, *without))
+        return int(_improve.exchange(state.data, pairings, k, *shared, stamp, since, longest, without))
 
     regrouped = state.in_turn(clock, _triples(near), regroup)
     state.fresh[state.changed >= since] = False
@@ -167,7 +165,7 @@ def _dissolve(state: State, clock: Clock, near: Ints, stamp: int) -> int:
     def dissolve(chosen: Ints, found: NDArray[np.bool_], commit: bool) -> int:
         return int(
             _regroup.dissolve(
-                state.data, chosen, near, state.k, *state.arrays, state.changed, stamp, state.problem.longest,
+                state.data, chosen, near, state.k, state.arrays, state.changed, stamp, state.problem.longest,
                 found, commit,
             )
         )  # fmt: skip
@@ -235,45 +233,15 @@ def _parts(p: Problem, data: searching.Data, cluster: Cluster, k: int) -> list[C
     else:
         return []
     xc, xa, tc, ta = (np.zeros(longest, np.int32) for _ in range(4))
-    rows = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    M, row = np.empty((longest + 1, longest + 1), np.int64), np.empty(longest + 1, np.int64)
+    room = _improve.room_for(longest)
     found = []
     for quota, taken in zip(quotas, kept, strict=True):
         members, left = taken[:quota].copy(), np.empty(quota, np.int32)
         if quota < 2 * k:
-            m, saved = _improve.best_build(data, members, xc, xa, tc, ta, left, M, row, *rows)
+            m, saved = _improve.best_build(data, members, xc, xa, tc, ta, left, room)
         else:
-            m, saved = _improve.build(data, members, 0, xc, xa, left, M, row, *rows)
+            m, saved = _improve.build(data, members, 0, xc, xa, left, room)
         better = saved > searching.worth_of(p, cluster)
         codes, ages = (xc[:m].copy(), xa[:m].copy()) if better else (cluster.codes, cluster.ages)
         found.append(Cluster(members, codes, ages))
     return found
-
-
-class Joiner:
-    """Adds records to groups one by one, for merges that diversity asks for."""
-
-    def __init__(self, records: Records, space: Space) -> None:
-        self.problem = problem.make(records.offsets, records.codes, records.ages, space, 2)
-        self.data = searching.data_of(self.problem)
-        self.entry = np.empty(len(records), np.int32)
-        sizes = np.diff(self.problem.record_offsets)
-        self.entry[self.problem.records] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-
-    def joined(self, group: Group, records: Longs) -> Group:
-        """The group with these records, aligned in the order given."""
-        from leeward.methods.trajectories.kernels import improve as _improve
-
-        longest = max(self.problem.longest, len(group.codes))
-        xc, xa = np.zeros(longest, np.int32), np.zeros(longest, np.int32)
-        m = len(group.codes)
-        xc[:m], xa[:m] = group.codes, group.ages
-        M = np.empty((longest + 1, longest + 1), np.int64)
-        rows = np.empty(longest, np.int64), np.empty(longest, np.int64)
-        for record in records.tolist():
-            m, _ = _improve.join(self.data, xc, xa, m, self.entry[record], M, *rows)
-        return Group(np.concatenate([group.members, records]), xc[:m].copy(), xa[:m].copy())
-
-    def saving(self, group: Group) -> int:
-        """Σ s of the published pairs."""
-        return searching.worth_of(self.problem, group)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.methods.trajectories.run import Group
+from leeward.methods.trajectories.records import Group
 from leeward.methods.trajectories.space import Axis, Space
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,8 @@ BLOCK_YEARS, WIDE_SPAN = 16, 12
 """Blocks of trajectories that a bound dismisses together: by middle age, and by whether they span many ages."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """An axis seen from the values in use: columns are the used leaves in depth-first order.
+class Columns(NamedTuple):
+    """An axis seen from the values in use: columns are the used leaves in depth-first order. Kernels take it whole.
 
     nodes : int32[columns], the node of each column.
     low, high : int32 a node, the columns below it (high excluded).
@@ -38,6 +37,19 @@ class Columns:
     parent: Ints
     published: Ints
     gain: Gains
+
+
+class Entries(NamedTuple):
+    """What kernels read of distinct trajectories (`Problem`), as one argument."""
+
+    offsets: Longs
+    code: Ints
+    age: Ints
+    pair: Ints
+    length: Ints
+    rank: Ints
+    group: Ints
+    score: Longs
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,13 @@ class Problem:
 
     def __len__(self) -> int:
         return len(self.length)
+
+    @property
+    def entries(self) -> Entries:
+        """The arrays of the trajectories, for kernels."""
+        return Entries(
+            self.offsets, self.code, self.age, self.pair, self.length, self.rank, self.group, self.score
+        )
 
     @property
     def total(self) -> int:

@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.methods.trajectories import clustering, partitioning, problem
+from leeward.methods.trajectories import clustering, diversity, improvement, losses, partitioning, problem
 from leeward.methods.trajectories.clustering import Cluster
+from leeward.methods.trajectories.improvement import Progress
 from leeward.methods.trajectories.problem import Problem
+from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 
 if TYPE_CHECKING:
     from leeward.engine import Engine
-    from leeward.methods.trajectories.improvement import Progress
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -32,40 +33,6 @@ SCHEMA = pa.schema(
     ]
 )
 """A clustered part: its records in joining order; the published pairs stand with the first of each cluster."""
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Trajectories as leaves of the hierarchies; `group` is the sensitive payload value of each, or None."""
-
-    offsets: Longs
-    codes: Ints
-    ages: Ints
-    group: Ints | None = None
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def lengths(self) -> Longs:
-        """Pairs of each record."""
-        return np.diff(self.offsets)
-
-    def take(self, chosen: Longs) -> Records:
-        """The chosen records, in that order."""
-        sizes = self.offsets[chosen + 1] - self.offsets[chosen]
-        ends = np.cumsum(sizes)
-        at = np.arange(int(ends[-1])) + np.repeat(self.offsets[chosen] - (ends - sizes), sizes)
-        group = None if self.group is None else self.group[chosen]
-        return Records(np.concatenate([[0], ends]), self.codes[at], self.ages[at], group)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Records published alike, in joining order, and the published pairs as nodes."""
-
-    members: Longs
-    codes: Ints
-    ages: Ints
 
 
 @dataclass(frozen=True)
@@ -99,12 +66,8 @@ def clustered(
     p = problem.make(records.offsets, records.codes, records.ages, space, settings.k, records.group)
     clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most)
     if settings.realign and not settings.improve:
-        from leeward.methods.trajectories import improvement
-
         clusters = improvement.realigned(p, clusters, settings.k)
     if settings.improve:
-        from leeward.methods.trajectories import improvement
-
         tell = None if say is None else _spoken(say, part, settings.rounds)
         done = improvement.Progress()
         if settings.diversity:
@@ -129,8 +92,6 @@ def clustered(
 def _diverse(
     p: Problem, clusters: list[Cluster], records: Records, space: Space, settings: Settings
 ) -> list[Cluster]:
-    from leeward.methods.trajectories import diversity
-
     assert records.group is not None  # for the types: the diversity of a column was asked for
     if int(np.bincount(records.group).max()) * settings.diversity > len(records):
         return clusters  # a part by itself need not be diverse; the whole is repaired at the end
@@ -280,8 +241,6 @@ def cost_of_halving(records: Records, space: Space, settings: Settings, threads:
 
     The sample is every n-th record by patient number, so that the figure is the same on every run.
     """
-    from leeward.methods.trajectories import losses
-
     step = max(1, len(records) // HALVING_SAMPLE)
     sample = records.take(np.arange(0, len(records), step)[:HALVING_SAMPLE])
     plain = Settings(settings.k, settings.joining, settings.most)

@@ -7,16 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leeward.methods.trajectories.clustering import Cluster
-from leeward.methods.trajectories.problem import Columns, Problem
-
-if TYPE_CHECKING:
-    from leeward.methods.trajectories.run import Group
+from leeward.methods.trajectories.problem import Columns, Entries, Problem
+from leeward.methods.trajectories.records import Group
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -30,7 +28,43 @@ TELL_SECONDS = 0.5
 BLOCK, SMALL = 16, 8
 """Tasks a thread does at a time, between two looks at the clock; fewer than SMALL are not shared out."""
 
-Data = tuple[Any, ...]
+
+class Data(NamedTuple):
+    """What the kernels of the search read: the trajectories, both axes, the gain of every node that can be published
+    against every column and the row of each node in that table; `unit`; the diversity asked for (0: none)."""
+
+    entries: Entries
+    codes: Columns
+    ages: Columns
+    code_gain: Longs
+    code_row: Longs
+    age_gain: Longs
+    age_row: Longs
+    unit: np.int64
+    diversity: np.int64
+
+
+class Clusters(NamedTuple):
+    """Clusters as arrays that kernels change in place: int32[n, 2k] members, their number; the published pairs (nodes)
+    and their number; Σ s of these (`worth`), and Σ 1/|T| over the members (`weights`)."""
+
+    members: Ints
+    sizes: Longs
+    xc: Ints
+    xa: Ints
+    pairs: Longs
+    worth: Longs
+    weights: Longs
+
+
+class Without(NamedTuple):
+    """What each cluster would be published as without each of its members, where `fresh`."""
+
+    codes: Ints
+    ages: Ints
+    pairs: Longs
+    worth: Longs
+    fresh: NDArray[np.bool_]
 
 
 class Clock:
@@ -84,7 +118,7 @@ class State:
         self.weights = np.zeros(n, np.int64)
         self.changed = np.ones(n, np.int64)
         self.fresh = np.zeros(n, np.bool_)
-        self.less: tuple[Any, ...] | None = None
+        self.less: Without | None = None
         for i, c in enumerate(clusters):
             self.members[i, : len(c.members)] = c.members
             self.xc[i, : len(c.codes)] = c.codes
@@ -93,17 +127,18 @@ class State:
             self.weights[i] = p.score[p.length[c.members]].sum()
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> Clusters:
         """What every kernel changes."""
-        return self.members, self.sizes, self.xc, self.xa, self.pairs, self.worth, self.weights
+        return Clusters(self.members, self.sizes, self.xc, self.xa, self.pairs, self.worth, self.weights)
 
-    def without(self) -> tuple[Any, ...]:
+    def without(self) -> Without:
         """What each cluster would be without each of its members, where `fresh`."""
         if self.less is None:
             n, longest = self.xc.shape
-            nodes = tuple(np.zeros((n, 2 * self.k, longest), np.int32) for _ in range(2))
-            self.less = (*nodes, *(np.zeros((n, 2 * self.k), np.int64) for _ in range(2)))
-        return *self.less, self.fresh
+            codes, ages = (np.zeros((n, 2 * self.k, longest), np.int32) for _ in range(2))
+            pairs, worth = (np.zeros((n, 2 * self.k), np.int64) for _ in range(2))
+            self.less = Without(codes, ages, pairs, worth, self.fresh)
+        return self.less
 
     def sweep(self, clock: Clock, kernel: Callable[[int, int], int], many: int) -> int:
         """`kernel(first, last)` over `many` tasks that share nothing, until the clock is over; the sum of results."""
@@ -154,10 +189,8 @@ class State:
             saved = np.zeros(len(entries), np.int64)
             m = int(self.pairs[a])
             _kernels.savings(
-                self.xc[a, :m], self.xa[a, :m], entries, saved, p.offsets, p.code, p.age, p.length,
-                p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.gain,
-                p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.gain, p.longest,
-            )  # fmt: skip
+                self.xc[a, :m], self.xa[a, :m], entries, saved, p.entries, p.codes, p.ages, p.longest
+            )
             value = saved * (scores + self.weights[a])
             value[alive == a] = -1
             many = min(NEIGHBOURS, len(value) - 1)
@@ -260,7 +293,7 @@ def _kept(columns: Columns, values: Ints, at: Longs) -> tuple[Columns, Ints]:
     number = np.zeros(len(columns.nodes), np.int32)
     number[used] = np.arange(len(used))
     low, high = (np.searchsorted(used, bound).astype(np.int32) for bound in (columns.low, columns.high))
-    return replace(columns, nodes=columns.nodes[used], low=low, high=high), number[values]
+    return columns._replace(nodes=columns.nodes[used], low=low, high=high), number[values]
 
 
 def _cells(columns: Columns) -> int:
@@ -279,16 +312,10 @@ def _reached(columns: Columns) -> NDArray[np.bool_]:
 
 
 def data_of(p: Problem, diversity: int = 0) -> Data:
-    """What the kernels of `_improve` read, in their order."""
-    code_table, code_row = _table(p.codes)
-    age_table, age_row = _table(p.ages)
-    return (
-        p.offsets, p.code, p.age, p.length, p.score,
-        code_table, code_row, age_table, age_row,
-        p.codes.nodes, p.codes.low, p.codes.high, p.codes.parent, p.codes.published,
-        p.ages.nodes, p.ages.low, p.ages.high, p.ages.parent, p.ages.published,
-        np.int64(p.unit), p.group, np.int64(diversity),
-    )  # fmt: skip
+    """What the kernels of the search read."""
+    return Data(
+        p.entries, p.codes, p.ages, *_table(p.codes), *_table(p.ages), np.int64(p.unit), np.int64(diversity)
+    )
 
 
 def _table(columns: Columns) -> tuple[NDArray[np.int64], Longs]:
@@ -301,5 +328,5 @@ def _table(columns: Columns) -> tuple[NDArray[np.int64], Longs]:
     row_of[rows] = np.arange(len(rows))
     table = np.zeros((len(rows), len(columns.nodes)), columns.gain.dtype)
     for row, node in enumerate(rows.tolist()):
-        _kernels.fill_row(table[row], node, columns.low, columns.high, columns.parent, columns.gain)
+        _kernels.fill_row(table[row], node, columns)
     return table.astype(np.int64), row_of

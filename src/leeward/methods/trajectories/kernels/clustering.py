@@ -15,6 +15,8 @@ Two bounds make the search for the nearest trajectory short:
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -24,9 +26,43 @@ LANES = 16
 THESIS, SIZE, NORMALISED = 0, 1, 2
 
 
+class Lanes(NamedTuple):
+    """Working arrays of `align_lanes`: columns of codes and ages, gains (and results), two rows of the recurrence."""
+
+    C: Any
+    G: Any
+    S: Any
+    row: Any
+    prev: Any
+
+
+class Blocks(NamedTuple):
+    """Entries with records left (`active`, ascending) in blocks of equal length and similar age: where each block
+    begins, its first and last age column."""
+
+    active: Any
+    starts: Any
+    low: Any
+    high: Any
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_row(row, node, low, high, parent, gain):
+def lanes_for(longest, gain):
+    """Working arrays for trajectories of up to `longest` pairs, in the number type of `gain`."""
+    room = (longest + 1) * LANES
+    return Lanes(
+        np.zeros(room, np.uint32),
+        np.zeros(room, np.uint32),
+        np.zeros(room, gain.dtype),
+        np.zeros(room, gain.dtype),
+        np.zeros(room, gain.dtype),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_row(row, node, axis):
     """row[column] = gain of the common ancestor of `node` and each column's leaf; the padding column stays 0."""
+    low, high, parent, gain = axis.low, axis.high, axis.parent, axis.gain
     a, b = low[node], high[node]
     here = gain[node]
     for column in range(a, b):
@@ -43,11 +79,11 @@ def fill_row(row, node, low, high, parent, gain):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain):
+def fill_rows(A, B, xc, xa, m, codes, ages):
     """Gains of the m pairs (xc, xa) against every column of both axes: A[i, code column], B[i, age column]."""
     for i in range(m):
-        fill_row(A[i], xc[i], c_low, c_high, c_parent, c_gain)
-        fill_row(B[i], xa[i], a_low, a_high, a_parent, a_gain)
+        fill_row(A[i], xc[i], codes)
+        fill_row(B[i], xa[i], ages)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -80,17 +116,17 @@ def _advance(row, prev, S, N):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def align_lanes(
-    A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, pad_code, pad_age
-):
-    """M(X, Y) of `width` ≤ LANES trajectories `entries[first:]` into S[:width]; X is in A and B."""
+def align_lanes(A, B, m, chosen, first, width, entries, lanes, pad_code, pad_age):
+    """M(X, Y) of `width` ≤ LANES trajectories `chosen[first:]` into lanes.S[:width]; X is in A and B."""
+    offsets, code, age, length = entries.offsets, entries.code, entries.age, entries.length
+    C, G, S, row, prev = lanes
     n = 0
     for lane in range(width):
-        n = max(n, length[entries[first + lane]])
+        n = max(n, length[chosen[first + lane]])
     for lane in range(LANES):
         own = 0
         if lane < width:
-            entry = entries[first + lane]
+            entry = chosen[first + lane]
             start = offsets[entry]
             own = length[entry]
             for j in range(own):
@@ -111,17 +147,15 @@ def align_lanes(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def align_into(
-    xc, xa, m, A, B, in_a, in_b, entry, offsets, code, age, length, M,
-    c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published,
-):  # fmt: skip
+def align_into(xc, xa, m, A, B, in_a, in_b, entry, entries, M, codes, ages):
     """Align X (in place: xc, xa) with a trajectory; returns the new number of pairs. M[m, n] is what it saves.
 
     Pair i of X has its gains in the rows A[in_a[i]] and B[in_b[i]].
     Ties: match, then leave y out, then leave x out.
     """
-    n = length[entry]
-    start = offsets[entry]
+    code, age = entries.code, entries.age
+    n = entries.length[entry]
+    start = entries.offsets[entry]
     M[0, : n + 1] = 0
     for h in range(1, m + 1):
         M[h, 0] = 0
@@ -138,13 +172,13 @@ def align_into(
             j -= 1
             # The traceback reads gains, not xc and xa: results may overwrite from the right.
             node, column = xc[h], code[start + j]
-            while not (c_low[node] <= column < c_high[node]):
-                node = c_parent[node]
-            xc[kept] = c_published[node]
+            while not (codes.low[node] <= column < codes.high[node]):
+                node = codes.parent[node]
+            xc[kept] = codes.published[node]
             node, column = xa[h], age[start + j]
-            while not (a_low[node] <= column < a_high[node]):
-                node = a_parent[node]
-            xa[kept] = a_published[node]
+            while not (ages.low[node] <= column < ages.high[node]):
+                node = ages.parent[node]
+            xa[kept] = ages.published[node]
         elif M[h, j - 1] >= M[h - 1, j]:
             j -= 1
         else:
@@ -157,27 +191,18 @@ def align_into(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def savings(
-    xc, xa, entries, out, offsets, code, age, length,
-    c_nodes, c_low, c_high, c_parent, c_gain, a_nodes, a_low, a_high, a_parent, a_gain, longest,
-):  # fmt: skip
-    """out[i] = M(X, entries[i]) for the pairs (xc, xa) of nodes."""
-    n_codes, n_ages, m = len(c_nodes), len(a_nodes), len(xc)
-    A = np.zeros((max(m, 1), n_codes + 1), c_gain.dtype)
-    B = np.zeros((max(m, 1), n_ages + 1), c_gain.dtype)
-    fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
-    C = np.zeros((longest + 1) * LANES, np.uint32)
-    G = np.zeros((longest + 1) * LANES, np.uint32)
-    S = np.zeros((longest + 1) * LANES, c_gain.dtype)
-    row = np.zeros((longest + 1) * LANES, c_gain.dtype)
-    prev = np.zeros((longest + 1) * LANES, c_gain.dtype)
-    for first in range(0, len(entries), LANES):
-        width = min(LANES, len(entries) - first)
-        align_lanes(
-            A, B, m, entries, first, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages
-        )
+def savings(xc, xa, chosen, out, entries, codes, ages, longest):
+    """out[i] = M(X, chosen[i]) for the pairs (xc, xa) of nodes."""
+    n_codes, n_ages, m = len(codes.nodes), len(ages.nodes), len(xc)
+    A = np.zeros((max(m, 1), n_codes + 1), codes.gain.dtype)
+    B = np.zeros((max(m, 1), n_ages + 1), codes.gain.dtype)
+    fill_rows(A, B, xc, xa, m, codes, ages)
+    lanes = lanes_for(longest, codes.gain)
+    for first in range(0, len(chosen), LANES):
+        width = min(LANES, len(chosen) - first)
+        align_lanes(A, B, m, chosen, first, width, entries, lanes, n_codes, n_ages)
         for lane in range(width):
-            out[first + lane] = S[lane]
+            out[first + lane] = lanes.S[lane]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -203,8 +228,10 @@ def bound_of(grid, pair, start, n, m, unit):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _bound_block(g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound):
+def _bound_block(g, grid, blocks, copies, entries, full, n_full, bound):
     """Bounds of all entries of block g against the table `grid`; -1 for entries that may not join."""
+    active, starts = blocks.active, blocks.starts
+    offsets, pair, length, group = entries.offsets, entries.pair, entries.length, entries.group
     n = np.uint64(length[active[starts[g]]])
     for i in range(starts[g], starts[g + 1]):
         entry = active[i]
@@ -219,8 +246,9 @@ def _bound_block(g, grid, active, starts, copies, offsets, pair, length, group, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _ceilings(ceiling, grid, n_codes, n_ages, m, active, starts, block_low, block_high, length):
+def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
     """What any trajectory of a block could save at most: as many pairs as fit, each as good as its ages allow."""
+    active, starts = blocks.active, blocks.starts
     by_age = np.zeros(n_ages, grid.dtype)
     for c in range(n_codes):
         part = grid[c * n_ages : (c + 1) * n_ages]
@@ -228,46 +256,36 @@ def _ceilings(ceiling, grid, n_codes, n_ages, m, active, starts, block_low, bloc
             by_age[v] = max(by_age[v], part[v])
     for g in range(len(starts) - 1):
         top = np.int64(0)
-        for v in range(block_low[g], block_high[g] + 1):
+        for v in range(blocks.low[g], blocks.high[g] + 1):
             top = max(top, np.int64(by_age[v]))
         ceiling[g] = top * min(m, length[active[starts[g]]])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grow(
-    seed, target, joining, most,
-    active, starts, block_low, block_high, copies_left,
-    offsets, code, age, pair, length, rank, group, score, unit,
-    c_nodes, c_low, c_high, c_parent, c_published, c_gain,
-    a_nodes, a_low, a_high, a_parent, a_published, a_gain,
-    longest,
-):  # fmt: skip
+def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes, ages, longest):
     """Grow a cluster of `target` records around `seed`, always adding the trajectory that is cheapest to join.
 
-    active : int32, entries with records left, ascending; they form blocks of equal length and similar age.
-    starts : where each block begins; block_low, block_high : its first and last age column.
     copies_left : int32 an entry. most : how many records of one sensitive value a cluster may have.
 
     Returns (members, code nodes, age nodes, [alignments, cells]); fewer members than `target` if none is allowed.
     """
-    n_codes, n_ages = len(c_nodes), len(a_nodes)
-    number = c_gain.dtype
+    active, starts = blocks.active, blocks.starts
+    offsets, code, age, pair = entries.offsets, entries.code, entries.age, entries.pair
+    length, rank, group, score = entries.length, entries.rank, entries.group, entries.score
+    n_codes, n_ages = len(codes.nodes), len(ages.nodes)
+    number = codes.gain.dtype
     n_active, n_blocks = len(active), len(starts) - 1
     m = length[seed]
     xc = np.empty(longest, np.int32)
     xa = np.empty(longest, np.int32)
     for i in range(m):
-        xc[i] = c_nodes[code[offsets[seed] + i]]
-        xa[i] = a_nodes[age[offsets[seed] + i]]
+        xc[i] = codes.nodes[code[offsets[seed] + i]]
+        xa[i] = ages.nodes[age[offsets[seed] + i]]
     A = np.zeros((m, n_codes + 1), number)
     B = np.zeros((m, n_ages + 1), number)
     grid = np.empty(n_codes * n_ages, number)
     M = np.empty((m + 1, longest + 1), number)
-    C = np.zeros((longest + 1) * LANES, np.uint32)
-    G = np.zeros((longest + 1) * LANES, np.uint32)
-    S = np.zeros((longest + 1) * LANES, number)
-    row = np.zeros((longest + 1) * LANES, number)
-    prev = np.zeros((longest + 1) * LANES, number)
+    working = lanes_for(longest, codes.gain)
     in_order = np.arange(longest)
     bound = np.empty(n_active, number)
     fresh = np.zeros(n_active, np.int32)
@@ -290,9 +308,9 @@ def grow(
     copies = copies_left.copy()
     copies[seed] -= 1
 
-    fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
+    fill_rows(A, B, xc, xa, m, codes, ages)
     best_of_rows(grid, A, B, m, n_codes, n_ages)
-    _ceilings(ceiling, grid, n_codes, n_ages, m, active, starts, block_low, block_high, length)
+    _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length)
     for g in range(n_blocks):
         block_of[starts[g] : starts[g + 1]] = g
 
@@ -328,9 +346,7 @@ def grow(
                 break
             worth[g] = -(2**62)
             if not known[g]:
-                _bound_block(
-                    g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound
-                )
+                _bound_block(g, grid, blocks, copies, entries, full, n_full, bound)
                 known[g] = True
             top = starts[g]
             for i in range(starts[g] + 1, starts[g + 1]):
@@ -348,16 +364,14 @@ def grow(
         count = -1
         position = 0
         while width > 0:
-            align_lanes(
-                A, B, m, lanes, 0, width, offsets, code, age, length, C, G, S, row, prev, n_codes, n_ages
-            )
+            align_lanes(A, B, m, lanes, 0, width, entries, working, n_codes, n_ages)
             work[0] += width
             for lane in range(width):
                 i = places[lane]
                 work[1] += m * length[lanes[lane]]
-                bound[i] = S[lane]
+                bound[i] = working.S[lane]
                 fresh[i] = size
-                value = S[lane] * times[block_of[i]] + plus[block_of[i]]
+                value = working.S[lane] * times[block_of[i]] + plus[block_of[i]]
                 if value > best or (value == best and rank[lanes[lane]] < best_rank):
                     best, best_rank, best_place = value, rank[lanes[lane]], i
             if count < 0:
@@ -367,9 +381,7 @@ def grow(
                     if ceiling[g] < 0 or ceiling[g] * times[g] + plus[g] < best:
                         continue
                     if not known[g]:
-                        _bound_block(
-                            g, grid, active, starts, copies, offsets, pair, length, group, full, n_full, bound
-                        )
+                        _bound_block(g, grid, blocks, copies, entries, full, n_full, bound)
                         known[g] = True
                     least = max(-(-(best - plus[g]) // times[g]), 0)
                     highest = number.type(-1)
@@ -399,10 +411,7 @@ def grow(
                     width += 1
 
         chosen = active[best_place]
-        m = align_into(
-            xc, xa, m, A, B, in_order, in_order, chosen, offsets, code, age, length, M,
-            c_low, c_high, c_parent, c_published, a_low, a_high, a_parent, a_published,
-        )  # fmt: skip
+        m = align_into(xc, xa, m, A, B, in_order, in_order, chosen, entries, M, codes, ages)
         members[size] = chosen
         size += 1
         weight += score[length[chosen]]
@@ -410,24 +419,22 @@ def grow(
         if copies[chosen] == 0:
             bound[best_place] = -1
         if size < target:
-            fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
+            fill_rows(A, B, xc, xa, m, codes, ages)
             best_of_rows(grid, A, B, m, n_codes, n_ages)
     return members[:size], xc[:m].copy(), xa[:m].copy(), work
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def savings_by_place(
-    xc, xa, entries, out, offsets, code, age, length,
-    c_nodes, c_low, c_high, c_parent, c_gain, a_nodes, a_low, a_high, a_parent, a_gain, longest,
-):  # fmt: skip
-    """Baseline: out[i] = what X saves with entries[i] when pairs are matched by their place."""
+def savings_by_place(xc, xa, chosen, out, entries, codes, ages, longest):
+    """Baseline: out[i] = what X saves with chosen[i] when pairs are matched by their place."""
     m = len(xc)
-    A = np.zeros((max(m, 1), len(c_nodes) + 1), c_gain.dtype)
-    B = np.zeros((max(m, 1), len(a_nodes) + 1), c_gain.dtype)
-    fill_rows(A, B, xc, xa, m, c_low, c_high, c_parent, c_gain, a_low, a_high, a_parent, a_gain)
-    for i in range(len(entries)):
-        start = offsets[entries[i]]
+    code, age = entries.code, entries.age
+    A = np.zeros((max(m, 1), len(codes.nodes) + 1), codes.gain.dtype)
+    B = np.zeros((max(m, 1), len(ages.nodes) + 1), codes.gain.dtype)
+    fill_rows(A, B, xc, xa, m, codes, ages)
+    for i in range(len(chosen)):
+        start = entries.offsets[chosen[i]]
         total = np.int64(0)
-        for j in range(min(m, length[entries[i]])):
+        for j in range(min(m, entries.length[chosen[i]])):
             total += A[j, code[start + j]] + B[j, age[start + j]]
         out[i] = total

@@ -9,17 +9,39 @@ ILM + ALM (weighted) falls as Σ S·W rises, and by nothing else (ALGORITHMS §3
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from leeward.methods.trajectories.kernels.clustering import align_into
 
 
+class Room(NamedTuple):
+    """Working arrays of alignments: the table, one row of it, and the rows of gains of a representative's pairs."""
+
+    M: Any
+    row: Any
+    ra: Any
+    rb: Any
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def room_for(longest):
+    """Working arrays for trajectories of up to `longest` pairs."""
+    return Room(
+        np.empty((longest + 1, longest + 1), np.int64),
+        np.empty(longest + 1, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def saving(D, xc, xa, m, entry, row):
     """M(X, Y) for one representative and one trajectory."""
-    offsets, code, age, length = D[0], D[1], D[2], D[3]
-    TC, in_tc, TA, in_ta = D[5], D[6], D[7], D[8]
+    offsets, code, age, length = D.entries.offsets, D.entries.code, D.entries.age, D.entries.length
+    TC, in_tc, TA, in_ta = D.code_gain, D.code_row, D.age_gain, D.age_row
     start, n = offsets[entry], length[entry]
     row[: n + 1] = 0
     for i in range(m):
@@ -33,35 +55,33 @@ def saving(D, xc, xa, m, entry, row):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def join(D, xc, xa, m, entry, M, ra, rb):
+def join(D, xc, xa, m, entry, room):
     """Align a representative in place with one more trajectory; returns (pairs, Σ s)."""
-    in_tc, in_ta = D[6], D[8]
+    M, ra, rb = room.M, room.ra, room.rb
+    in_tc, in_ta = D.code_row, D.age_row
     for i in range(m):
         ra[i] = in_tc[xc[i]]
         rb[i] = in_ta[xa[i]]
-    n = D[3][entry]
-    size = align_into(
-        xc, xa, m, D[5], D[7], ra, rb, entry, D[0], D[1], D[2], D[3], M,
-        D[10], D[11], D[12], D[13], D[15], D[16], D[17], D[18],
-    )  # fmt: skip
+    n = D.entries.length[entry]
+    size = align_into(xc, xa, m, D.code_gain, D.age_gain, ra, rb, entry, D.entries, M, D.codes, D.ages)
     return size, M[m, n]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def build(D, members, first, xc, xa, left, M, row, ra, rb):
+def build(D, members, first, xc, xa, left, room):
     """Publish `members` together, from members[first] on, each time adding the one that keeps most.
 
     Returns (pairs, Σ s); a single member is worth its own length.
     """
-    score, c_nodes, a_nodes = D[4], D[9], D[14]
-    offsets, length = D[0], D[3]
+    score, c_nodes, a_nodes = D.entries.score, D.codes.nodes, D.ages.nodes
+    offsets, length = D.entries.offsets, D.entries.length
     entry = members[first]
     m = length[entry]
     for i in range(m):
-        xc[i] = c_nodes[D[1][offsets[entry] + i]]
-        xa[i] = a_nodes[D[2][offsets[entry] + i]]
+        xc[i] = c_nodes[D.entries.code[offsets[entry] + i]]
+        xa[i] = a_nodes[D.entries.age[offsets[entry] + i]]
     weight = score[m]
-    total = np.int64(m) * D[19]
+    total = np.int64(m) * D.unit
     count = 0
     for i in range(len(members)):
         if i != first:
@@ -70,23 +90,23 @@ def build(D, members, first, xc, xa, left, M, row, ra, rb):
     while count:
         best, best_value = 0, np.int64(-1)
         for i in range(count):
-            value = saving(D, xc, xa, m, left[i], row) * (score[length[left[i]]] + weight)
+            value = saving(D, xc, xa, m, left[i], room.row) * (score[length[left[i]]] + weight)
             if value > best_value:
                 best, best_value = i, value
         entry = left[best]
         count -= 1
         left[best] = left[count]
-        m, total = join(D, xc, xa, m, entry, M, ra, rb)
+        m, total = join(D, xc, xa, m, entry, room)
         weight += score[length[entry]]
     return m, np.int64(total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def best_build(D, members, xc, xa, tc, ta, left, M, row, ra, rb):
+def best_build(D, members, xc, xa, tc, ta, left, room):
     """`build` from every member; the best representative ends in xc, xa."""
     best, pairs = np.int64(-1), 0
     for first in range(len(members)):
-        m, total = build(D, members, first, tc, ta, left, M, row, ra, rb)
+        m, total = build(D, members, first, tc, ta, left, room)
         if total > best:
             best, pairs = total, m
             xc[:m] = tc[:m]
@@ -108,7 +128,7 @@ def _without(members, size, place, out):
 def diverse(D, members, size, out, entry):
     """Whether no sensitive value would make up more than 1/ℓ of `size` members without the one at place `out` and
     with `entry` (-1: nobody)."""
-    value, ell = D[20], D[21]
+    value, ell = D.entries.group, D.diversity
     if ell == 0:
         return True
     many = size
@@ -126,28 +146,27 @@ def diverse(D, members, size, out, entry):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rare(D, members, size, out, entry, wanted, many):
-    value = D[20]
+    value = D.entries.group
     count = 0
     if entry >= 0 and value[entry] == wanted:
         count = 1
     for i in range(size):
         if i != out and value[members[i]] == wanted:
             count += 1
-    return count * D[21] <= many
+    return count * D.diversity <= many
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def realign(D, first, last, members, sizes, xc, xa, pairs, worth, weights, longest):
+def realign(D, first, last, clusters, longest):
     """Publish each cluster of first … last − 1 from its best starting member; returns how many got better."""
+    members, sizes, xc, xa, pairs, worth, _ = clusters
     tc, ta = np.empty(longest, np.int32), np.empty(longest, np.int32)
     bc, ba = np.empty(longest, np.int32), np.empty(longest, np.int32)
     left = np.empty(members.shape[1], np.int32)
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = room_for(longest)
     better = 0
     for c in range(first, last):
-        m, total = best_build(D, members[c, : sizes[c]], bc, ba, tc, ta, left, M, row, ra, rb)
+        m, total = best_build(D, members[c, : sizes[c]], bc, ba, tc, ta, left, room)
         if total > worth[c]:
             worth[c] = total
             pairs[c] = m
@@ -158,31 +177,31 @@ def realign(D, first, last, members, sizes, xc, xa, pairs, worth, weights, longe
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def leave_one_out(D, c, members, sizes, oc, oa, om, os, tc, ta, others, left, M, row, ra, rb):
+def leave_one_out(D, c, clusters, without, tc, ta, others, left, room):
     """The best representative of cluster c without each of its members in turn."""
-    for r in range(sizes[c]):
-        rest = _without(members[c], sizes[c], r, others)
-        om[r], os[r] = best_build(D, rest, oc[r], oa[r], tc, ta, left, M, row, ra, rb)
+    for r in range(clusters.sizes[c]):
+        rest = _without(clusters.members[c], clusters.sizes[c], r, others)
+        without.pairs[c, r], without.worth[c, r] = best_build(
+            D, rest, without.codes[c, r], without.ages[c, r], tc, ta, left, room
+        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def exchange(
-    D, pairings, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest,
-    lc, la, lm, ls, fresh,
-):  # fmt: skip
+def exchange(D, pairings, k, clusters, changed, stamp, since, longest, without):
     """Swap two records of near clusters, or move one, wherever that raises Σ S·W: the best for each pair of clusters.
 
     pairings : int32[n, 2], pairs of clusters.  changed[c] : the last round in which c changed; pairs of clusters that
-    have not changed since round `since` are not tried again.  lc, la, lm, ls : what each cluster would be without each
-    of its members, where fresh. Touches no other clusters than those paired; returns how many changes were made.
+    have not changed since round `since` are not tried again. Touches no other clusters than those paired; returns how
+    many changes were made.
     """
+    members, sizes, xc, xa, pairs, worth, weights = clusters
+    lc, la, lm, ls, fresh = without
     capacity = members.shape[1]
-    score, length = D[4], D[3]
+    score, length = D.entries.score, D.entries.length
     tc, ta = np.empty(longest, np.int32), np.empty(longest, np.int32)
     others, left = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = room_for(longest)
+    row = room.row
     made = 0
     for pairing in range(len(pairings)):
         a, b = np.int64(pairings[pairing, 0]), np.int64(pairings[pairing, 1])
@@ -190,9 +209,7 @@ def exchange(
             continue
         for c in (a, b):
             if not fresh[c]:
-                leave_one_out(
-                    D, c, members, sizes, lc[c], la[c], lm[c], ls[c], tc, ta, others, left, M, row, ra, rb
-                )
+                leave_one_out(D, c, clusters, without, tc, ta, others, left, room)
                 fresh[c] = True
         now = worth[a] * weights[a] + worth[b] * weights[b]
         best, best_r, best_q = np.int64(0), -1, -1
@@ -239,8 +256,8 @@ def exchange(
             x, y = members[a, best_r], members[b, best_q]
             members[a, best_r] = y
             members[b, best_q] = x
-            _adopt(D, a, lc[a, best_r], la[a, best_r], lm[a, best_r], y, xc, xa, pairs, worth, M, ra, rb)
-            _adopt(D, b, lc[b, best_q], la[b, best_q], lm[b, best_q], x, xc, xa, pairs, worth, M, ra, rb)
+            _adopt(D, a, without, best_r, y, clusters, room)
+            _adopt(D, b, without, best_q, x, clusters, room)
             weights[a] += score[length[y]] - score[length[x]]
             weights[b] += score[length[x]] - score[length[y]]
         else:
@@ -248,7 +265,7 @@ def exchange(
             x = members[giver, place]
             members[taker, sizes[taker]] = x
             sizes[taker] += 1
-            pairs[taker], worth[taker] = join(D, xc[taker], xa[taker], pairs[taker], x, M, ra, rb)
+            pairs[taker], worth[taker] = join(D, xc[taker], xa[taker], pairs[taker], x, room)
             sizes[giver] -= 1
             members[giver, place] = members[giver, sizes[giver]]
             pairs[giver], worth[giver] = lm[giver, place], ls[giver, place]
@@ -257,7 +274,7 @@ def exchange(
             weights[giver] -= score[length[x]]
             weights[taker] += score[length[x]]
         for c in (a, b):
-            realign(D, c, c + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
+            realign(D, c, c + 1, clusters, longest)
             changed[c] = stamp
             fresh[c] = False
         made += 1
@@ -265,8 +282,9 @@ def exchange(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _adopt(D, c, oc, oa, om, entry, xc, xa, pairs, worth, M, ra, rb):
-    """Cluster c is published as (oc, oa) joined with `entry`."""
-    xc[c, :om] = oc[:om]
-    xa[c, :om] = oa[:om]
-    pairs[c], worth[c] = join(D, xc[c], xa[c], om, entry, M, ra, rb)
+def _adopt(D, c, without, place, entry, clusters, room):
+    """Cluster c is published as it would be without the member at `place`, joined with `entry`."""
+    xc, xa, m = clusters.xc[c], clusters.xa[c], without.pairs[c, place]
+    xc[:m] = without.codes[c, place, :m]
+    xa[:m] = without.ages[c, place, :m]
+    clusters.pairs[c], clusters.worth[c] = join(D, xc, xa, m, entry, room)

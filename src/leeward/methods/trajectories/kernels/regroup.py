@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from leeward.methods.trajectories.kernels.improve import best_build, diverse, join, realign, saving
+from leeward.methods.trajectories.kernels.improve import best_build, diverse, join, realign, room_for, saving
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -37,12 +37,10 @@ def anew(D, pool, quotas, seeds, kept, longest):
 
     Returns Σ S·W of the best, -1 if no try keeps every cluster diverse.
     """
-    score, length = D[4], D[3]
-    value, ell = D[20], D[21]
+    score, length = D.entries.score, D.entries.length
+    value, ell = D.entries.group, D.diversity
     count = len(pool)
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = room_for(longest)
     bc, ba = np.empty(longest, np.int32), np.empty(longest, np.int32)
     left = np.empty(count, np.int32)
     tried = np.empty_like(kept)
@@ -60,9 +58,9 @@ def anew(D, pool, quotas, seeds, kept, longest):
             left[at] = left[remaining]
             m = length[entry]
             for i in range(m):
-                bc[i] = D[9][D[1][D[0][entry] + i]]
-                ba[i] = D[14][D[2][D[0][entry] + i]]
-            weight, s = score[m], np.int64(m) * D[19]
+                bc[i] = D.codes.nodes[D.entries.code[D.entries.offsets[entry] + i]]
+                ba[i] = D.ages.nodes[D.entries.age[D.entries.offsets[entry] + i]]
+            weight, s = score[m], np.int64(m) * D.unit
             tried[part, 0] = entry
             size = 1
             while size < quota:
@@ -75,7 +73,7 @@ def anew(D, pool, quotas, seeds, kept, longest):
                                 alike += 1
                         if alike * ell > quota:
                             continue
-                    v = saving(D, bc, ba, m, left[i], row) * (score[length[left[i]]] + weight)
+                    v = saving(D, bc, ba, m, left[i], room.row) * (score[length[left[i]]] + weight)
                     if v > most:
                         nearest, most = i, v
                 if nearest < 0:
@@ -83,7 +81,7 @@ def anew(D, pool, quotas, seeds, kept, longest):
                 entry = left[nearest]
                 remaining -= 1
                 left[nearest] = left[remaining]
-                m, s = join(D, bc, ba, m, entry, M, ra, rb)
+                m, s = join(D, bc, ba, m, entry, room)
                 weight += score[length[entry]]
                 tried[part, size] = entry
                 size += 1
@@ -94,7 +92,7 @@ def anew(D, pool, quotas, seeds, kept, longest):
             # The next seed: what the cluster just made would keep least of.
             least, at = np.int64(2**62), 0
             for i in range(remaining):
-                v = saving(D, bc, ba, m, left[i], row) * score[length[left[i]]]
+                v = saving(D, bc, ba, m, left[i], room.row) * score[length[left[i]]]
                 if v < least:
                     least, at = v, i
         if fits and total > best:
@@ -104,18 +102,15 @@ def anew(D, pool, quotas, seeds, kept, longest):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def regroup(
-    D, triples, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, since, longest
-):  # fmt: skip
+def regroup(D, triples, k, clusters, changed, stamp, since, longest):
     """Cluster the records of three clusters anew, around every seed; keep it if Σ S·W rises.
 
     triples : int32[n, 3]. Touches no other clusters; returns how many were changed.
     """
-    score, length = D[4], D[3]
+    members, sizes, xc, xa, pairs, worth, weights = clusters
+    score, length = D.entries.score, D.entries.length
     capacity = members.shape[1]
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = room_for(longest)
     pool, kept = np.empty(3 * capacity, np.int32), np.empty((3, capacity), np.int32)
     quotas = np.empty(3, np.int64)
     bc, ba = np.empty((3, longest), np.int32), np.empty((3, longest), np.int32)
@@ -146,7 +141,7 @@ def regroup(
         total = np.int64(0)
         for part in range(3):
             own = kept[part, : quotas[part]]
-            bm[part], bs[part] = best_build(D, own, bc[part], ba[part], tc, ta, buffer, M, row, ra, rb)
+            bm[part], bs[part] = best_build(D, own, bc[part], ba[part], tc, ta, buffer, room)
             bw[part] = 0
             for entry in own:
                 bw[part] += score[length[entry]]
@@ -166,18 +161,15 @@ def regroup(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def dissolve(
-    D, chosen, near, k, members, sizes, xc, xa, pairs, worth, weights, changed, stamp, longest, found, commit
-):  # fmt: skip
+def dissolve(D, chosen, near, k, clusters, changed, stamp, longest, found, commit):
     """Give all records of a cluster to near ones wherever that raises Σ S·W; returns how many that is.
 
     chosen : int32[n], the clusters tried.  found : bool[n], whether each pays; with `commit` it is done as well.
     """
-    score, length = D[4], D[3]
+    members, sizes, xc, xa, pairs, worth, weights = clusters
+    score, length = D.entries.score, D.entries.length
     capacity = members.shape[1]
-    M = np.empty((longest + 1, longest + 1), np.int64)
-    row = np.empty(longest + 1, np.int64)
-    ra, rb = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = room_for(longest)
     target = np.empty(capacity, np.int64)
     made = 0
     for place in range(len(chosen)):
@@ -200,7 +192,7 @@ def dissolve(
                 if taken:  # one newcomer a cluster: gains are exact
                     continue
                 value = (
-                    saving(D, xc[b], xa[b], pairs[b], x, row) * (weights[b] + score[length[x]])
+                    saving(D, xc[b], xa[b], pairs[b], x, room.row) * (weights[b] + score[length[x]])
                     - worth[b] * weights[b]
                 )
                 if value > best and diverse(D, members[b], sizes[b], -1, x):
@@ -219,9 +211,9 @@ def dissolve(
             x, b = members[a, r], target[r]
             members[b, sizes[b]] = x
             sizes[b] += 1
-            pairs[b], worth[b] = join(D, xc[b], xa[b], pairs[b], x, M, ra, rb)
+            pairs[b], worth[b] = join(D, xc[b], xa[b], pairs[b], x, room)
             weights[b] += score[length[x]]
-            realign(D, b, b + 1, members, sizes, xc, xa, pairs, worth, weights, longest)
+            realign(D, b, b + 1, clusters, longest)
             changed[b] = stamp
         sizes[a], worth[a], weights[a], pairs[a] = 0, 0, 0, 0
     return made
