@@ -34,10 +34,10 @@ from leeward.methods.trajectories import (
     hierarchies,
     improvement,
     losses,
-    run,
     space,
 )
 from leeward.methods.trajectories import problem as problems
+from leeward.methods.trajectories.records import Group, Records
 from leeward.runs.protect import measure, protect
 from leeward.synthetic.trajectories import SETS, write_trajectories
 from leeward.vocabulary.omop import from_concept_ancestor
@@ -75,7 +75,7 @@ class Set:
         self.ages = hierarchies.age_tree("1-128")
         self.tree, _ = hierarchies.code_tree("icd9", (), self.lens.labels)
         codes = self.tree.nodes_of(self.lens.labels)[self.lens.codes]
-        self.records = run.Records(self.lens.offsets, codes, self.ages.nodes(self.lens.ages))
+        self.records = Records(self.lens.offsets, codes, self.ages.nodes(self.lens.ages))
 
     def spaces(self, weight: float = 0.5) -> space.Space:
         """Losses under a weight of codes."""
@@ -83,7 +83,7 @@ class Set:
 
     def groups(
         self, k: int, joining: str, *, weight: float = 0.5, baseline: bool = False, seconds: float = 0.0
-    ) -> list[run.Group]:
+    ) -> list[Group]:
         """Clusters by A-GS or Baseline, improved for some seconds if asked."""
         r = self.records
         p = problems.make(r.offsets, r.codes, r.ages, self.spaces(weight), k)
@@ -92,13 +92,13 @@ class Set:
         if seconds:
             found = improvement.improved(p, found, k, 20, seconds, threads)
         members = clustering.record_members(p, found)
-        return [run.Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
+        return [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
 
-    def loss(self, groups: list[run.Group]) -> losses.Losses:
+    def loss(self, groups: list[Group]) -> losses.Losses:
         """ILM and ALM."""
         return losses.of(groups, self.records.lengths(), self.spaces())
 
-    def levels(self, groups: list[run.Group]) -> dict[str, dict[str, float]]:
+    def levels(self, groups: list[Group]) -> dict[str, dict[str, float]]:
         """Shares of values by level."""
         return losses.by_level(groups, self.records.lengths(), self.spaces())
 

@@ -29,6 +29,7 @@ from tests.oracles import trajectories as oracle
 from leeward.cohort.lenses.trajectories import Trajectories, trajectories_of
 from leeward.engine import available_threads, make
 from leeward.methods.trajectories import brute, clustering, hierarchies, losses, problem, run, space
+from leeward.methods.trajectories.records import Records
 from leeward.synthetic.trajectories import write_trajectories
 
 SIZES = (5_000, 10_000, 20_000, 27_639)
@@ -55,7 +56,7 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def load(path: Path, patients: int | None = None) -> tuple[Trajectories, run.Records, space.Space]:
+def load(path: Path, patients: int | None = None) -> tuple[Trajectories, Records, space.Space]:
     """The lens, the records and the space of a file of trajectories; the thesis's age tree."""
     table = pl.read_parquet(path)
     if patients is not None:
@@ -64,13 +65,11 @@ def load(path: Path, patients: int | None = None) -> tuple[Trajectories, run.Rec
     lens = trajectories_of(table.with_columns(pl.col("code").cast(codes), pl.col("age").cast(pl.Float64)))
     ages = hierarchies.age_tree("1-128")
     tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
-    records = run.Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], ages.nodes(lens.ages))
+    records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], ages.nodes(lens.ages))
     return lens, records, space.make(tree, ages)
 
 
-def clustering_seconds(
-    records: run.Records, spaces: space.Space, k: int, joining: str, repeat: int = 3
-) -> float:
+def clustering_seconds(records: Records, spaces: space.Space, k: int, joining: str, repeat: int = 3) -> float:
     """The fastest of `repeat` clusterings, on all threads."""
     p = problem.make(records.offsets, records.codes, records.ages, spaces, k)
     seconds = float("inf")

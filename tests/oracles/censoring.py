@@ -1,6 +1,7 @@
 """Greedy Code Censoring as the thesis prints it, and the record scope by trying everything.
 
-Tamersoy 2011, chapter III: `dis` is III.4, `gccens` is Algorithm 1 with the conventions of ALGORITHMS §4. Plain
+Tamersoy 2011, chapter III: `dis` is III.4, `gccens` is Algorithm 1 with the conventions of
+docs/methods/censoring.md. Plain
 lists and Counters, no shortcuts: what the fast code must equal.
 """
 

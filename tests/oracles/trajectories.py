@@ -1,4 +1,5 @@
-"""The thesis's chapter IV as it is written: slow, plain, to be read beside the paper (Tamersoy 2011; ALGORITHMS §3).
+"""The thesis's chapter IV as it is written: slow, plain, to be read beside the paper (Tamersoy 2011;
+docs/methods/trajectories.md).
 
 A trajectory is a tuple of (code, age) pairs. Numbers are exact fractions, or floats when asked (to time it).
 """
@@ -167,7 +168,8 @@ def mdav(
     reciprocal=exact_reciprocal,
     on_round=None,
 ):
-    """MDAV by the conventions of ALGORITHMS §3.3: a list of (member numbers, published trajectory)."""
+    """MDAV by the conventions of docs/methods/trajectories.md#clustering: a list of (member numbers, published
+    trajectory)."""
     weights = {"w_icd": w_icd, "w_age": w_age, "number": number}
     left = list(range(len(records)))
     keys = [rank_key(T) for T in records]
@@ -204,7 +206,7 @@ def mdav(
 
 
 def saving(pairs, icd, age, w_icd=Fraction(1, 2), w_age=Fraction(1, 2), number=Fraction):
-    """Σ s over the pairs of a published trajectory (ALGORITHMS §3.2)."""
+    """Σ s over the pairs of a published trajectory (docs/methods/trajectories.md#loss)."""
     codes, years = len(icd.leaves), len(age.leaves)
     return sum(
         1 - w_icd * number(icd.below[c]) / codes - w_age * number(age.below[v]) / years for c, v in pairs
@@ -263,7 +265,7 @@ def cheapest_matching(X, Y, icd, age, w_icd=Fraction(1, 2), w_age=Fraction(1, 2)
 
 
 def probability(query, T, icd, age):
-    """P(the trajectory behind T holds every pair of `query`), pairs read uniformly and independently (§3.5)."""
+    """P(the trajectory behind T holds every pair of `query`), pairs read uniformly and independently."""
     total = Fraction(0)
     for size in range(len(query) + 1):
         for S in combinations(sorted(query), size):

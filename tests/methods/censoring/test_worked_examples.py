@@ -1,4 +1,4 @@
-"""Example 1 of GCCens and every case of ALGORITHMS §4, on the oracle and on the product."""
+"""Example 1 of GCCens and every case of docs/methods/censoring.md, on the oracle and on the product."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_k_8_is_above_the_population_of_figure_1(scope: str) -> None:
 
 
 def test_the_text_of_figure_1_errs_on_distinguishability() -> None:
-    """Erratum of §4.3: {250, 250, 272} is held by Bella and by John."""
+    """Erratum (docs/methods/censoring.md#greedy-code-censoring): {250, 250, 272} is held by Bella and by John."""
     assert [oracle.dis(record, POPULATION) for record in SAMPLE] == [4, 1, 2]
 
 

@@ -14,6 +14,7 @@ from tests.spark_fixture import spark_engine
 from leeward.engine import make
 from leeward.methods.trajectories import clustering, improvement, losses, problem, run, space
 from leeward.methods.trajectories.kernels import regroup as _regroup
+from leeward.methods.trajectories.records import Group, Records
 
 if TYPE_CHECKING:
     from leeward.engine.spark import SparkEngine
@@ -24,7 +25,7 @@ SPACE = space.make(CODES, AGES)
 
 
 def records_of(n, seed):
-    return run.Records(*flat(sampled(np.random.Generator(np.random.Philox(seed)), n, longest=12)))
+    return Records(*flat(sampled(np.random.Generator(np.random.Philox(seed)), n, longest=12)))
 
 
 def everybody_once(groups, n):
@@ -44,11 +45,11 @@ def test_local_search_only_lowers_the_loss_and_keeps_k(n, k, seed, joining):
     before = clustering.mdav(p, k, joining)
     after = improvement.improved(p, before, k, rounds=2, seconds=60)
     members = clustering.record_members(p, after)
-    groups = [run.Group(m, c.codes, c.ages) for m, c in zip(members, after, strict=True)]
+    groups = [Group(m, c.codes, c.ages) for m, c in zip(members, after, strict=True)]
     assert everybody_once(groups, n)
     assert all(k <= len(g.members) < 2 * k for g in groups)
     start = clustering.record_members(p, before)
-    first = [run.Group(m, c.codes, c.ages) for m, c in zip(start, before, strict=True)]
+    first = [Group(m, c.codes, c.ages) for m, c in zip(start, before, strict=True)]
     assert (
         losses.of(groups, records.lengths(), SPACE).total
         <= losses.of(first, records.lengths(), SPACE).total + 1e-12
@@ -78,7 +79,7 @@ def test_local_search_keeps_much_more():
 
     def total(clusters):
         members = clustering.record_members(p, clusters)
-        groups = [run.Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
+        groups = [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
         return losses.of(groups, records.lengths(), SPACE).total
 
     start = clustering.mdav(p, 5)
@@ -134,7 +135,7 @@ def test_who_watches_hears_rounds_seconds_and_the_loss():
     start, told = clustering.mdav(p, 4), []
     improvement.improved(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
     members = clustering.record_members(p, start)
-    groups = [run.Group(m, c.codes, c.ages) for m, c in zip(members, start, strict=True)]
+    groups = [Group(m, c.codes, c.ages) for m, c in zip(members, start, strict=True)]
     done, left, loss = told[0]
     assert done == 0 and 0 < left <= 60
     assert loss == pytest.approx(losses.of(groups, records.lengths(), SPACE).total)
@@ -188,7 +189,7 @@ def test_realigned_clusters_hold_the_same_records_and_keep_more():
     assert sum(map(saved, after)) > sum(map(saved, before))
     members = clustering.record_members(p, after)
     for record, x in zip(members, after, strict=True):
-        group = run.Group(record, x.codes, x.ages)
+        group = Group(record, x.codes, x.ages)
         assert all(generalizes(group, records, int(r)) for r in record)
 
 

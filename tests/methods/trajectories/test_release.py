@@ -1,40 +1,19 @@
-"""From a cohort to a verified release: contract, diversity, policies, partitions, errors, and planted violations."""
+"""From a cohort to a verified release: contract, diversity, policies, partitions, errors."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 import re
-from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
+from tests.methods.trajectories.frames import HIERARCHY, cohort, listed, with_rare_codes
 from tests.oracles import trajectories as oracle
 
-from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import Trajectories
 from leeward.runs import protect as workflow
-from leeward.verify import Source, verify
-
-HIERARCHY = """\
-node,parent
-Any,
-C1,Any
-C2,Any
-S1,C1
-S2,C1
-S3,C2
-a,S1
-b,S1
-c,S2
-d,S3
-e,S3
-f,S3
-g,C2
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,31 +21,6 @@ def hierarchy(tmp_path_factory):
     path = tmp_path_factory.mktemp("hierarchy") / "codes.csv"
     path.write_text(HIERARCHY)
     return str(path)
-
-
-def cohort(n=160, seed=1, extra=()):
-    rng = np.random.Generator(np.random.Philox(seed))
-    rows = []
-    for patient in range(n):
-        start = int(rng.integers(1, 80))
-        for _ in range(1 + min(int(rng.exponential(3)), 7)):
-            code = "abcdefg"[min(int(rng.exponential(2)), 6)]
-            rows.append((patient, code, start + float(rng.integers(0, 5)) + 0.5))
-    rows += extra
-    patient, code, age = zip(*rows, strict=True)
-    events = pl.DataFrame(
-        {
-            "patient": patient,
-            "code": pl.Series(code, dtype=pl.Enum(sorted(set(code)))),
-            "age": pl.Series(age, dtype=pl.Float64),
-            "row": np.arange(1, len(rows) + 1, dtype=np.uint32),
-        }
-    )
-    people = sorted(set(patient))
-    patients = pl.DataFrame(
-        {"patient": people, "sex": [p % 3 for p in people], "dna": [f"GC{p % 7}A" for p in people]}
-    )
-    return Cohort(events, patients, name="made up")
 
 
 def released(tmp_path, source, **parameters):
@@ -294,158 +248,6 @@ def test_no_ages(tmp_path, hierarchy):
         )
 
 
-# -- the verifier, by breaking releases ----
-
-
-@pytest.fixture
-def out(tmp_path, hierarchy):
-    source = cohort()
-    result = workflow.protect(
-        source, Trajectories(k=4, hierarchy=hierarchy, payload=("dna",)), tmp_path / "out", seed=1, threads=1
-    )
-    return result.path, Source(source.events, source.patients)
-
-
-def rewritten(path: Path, name: str, change) -> None:
-    """Change a data file and make the manifest agree, so that only the content is wrong."""
-    import hashlib
-
-    file = path / "share" / "data" / name
-    if name.endswith(".csv"):
-        file.write_text(change(file.read_text()))
-        rows = len(file.read_text().splitlines()) - 1
-    else:
-        table = change(pl.read_parquet(file))
-        table.write_parquet(file)
-        rows = table.height
-    manifest = json.loads((path / "share" / "release.json").read_text())
-    for entry in manifest["files"]:
-        if entry["path"].endswith(name):
-            entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-            entry["rows"] = rows
-    (path / "share" / "release.json").write_text(json.dumps(manifest))
-
-
-def failed(path, source=None):
-    return {check.name for check in verify(path, source).checks if not check.passed}
-
-
-def test_untouched_release_passes(out):
-    assert failed(*out) == set()
-
-
-def test_a_unique_trajectory_is_caught(out):
-    path, _ = out
-    rewritten(
-        path,
-        "trajectories.parquet",
-        lambda t: t.filter(pl.int_range(pl.len()) != 0).with_columns(
-            position=pl.int_range(pl.len()).over("record")
-        ),
-    )
-    assert "k_anonymous" in failed(path)
-
-
-def test_a_generalized_code_made_exact_again_is_caught(out):
-    path, _ = out
-    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
-    inner = table.with_row_index().filter(pl.col("code").str.len_chars() > 1)["index"][0]
-    rewritten(
-        path,
-        "trajectories.parquet",
-        lambda t: t.with_columns(
-            code=pl.when(pl.int_range(pl.len()) == inner).then(pl.lit("a")).otherwise("code")
-        ),
-    )
-    assert "k_anonymous" in failed(path)
-
-
-def test_a_value_that_is_no_node_is_caught(out):
-    path, _ = out
-    rewritten(
-        path, "trajectories.parquet", lambda t: t.with_columns(code=pl.col("code").replace("Any", "Nowhere"))
-    )
-    assert failed(path) == {"values_are_nodes"}
-
-
-def test_falling_ages_are_caught(out):
-    path, _ = out
-    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
-    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"), pl.len())
-    long = kinds.filter(pl.col("len") > 1).sort("all", "record")
-    chosen = kinds.filter(pl.col("all") == long["all"][0])["record"].to_list()
-    rewritten(
-        path,
-        "trajectories.parquet",
-        lambda t: t.with_columns(
-            age=pl.when(pl.col("record").is_in(chosen))
-            .then(pl.when(pl.col("position") == 0).then(pl.lit("90")).otherwise(pl.lit("3")))
-            .otherwise("age")
-        ),
-    )
-    assert failed(path) == {"ages_in_order"}
-
-
-def test_another_hierarchy_is_caught(out):
-    path, _ = out
-    rewritten(path, "code_hierarchy.csv", lambda text: text.replace('"S1","C1"', '"S1",""'))
-    assert failed(path) == {"layout"}
-
-
-def test_a_group_that_generalizes_nobody_is_caught(out):
-    """All records of one group say something that none of their patients has: k holds, truth does not."""
-    path, source = out
-    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
-    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"))
-    chosen = kinds.filter(pl.col("all") == kinds.sort("all")["all"][0])["record"].to_list()
-    rewritten(
-        path,
-        "trajectories.parquet",
-        lambda t: t.with_columns(
-            age=pl.when(pl.col("record").is_in(chosen)).then(pl.lit("127")).otherwise("age")
-        ),
-    )
-    assert failed(path) == set() and failed(path, source) == {"owners"}
-
-
-def test_one_record_too_many_for_its_owners_is_caught(out):
-    """A record is given another group's trajectory: nothing but the count of owners tells."""
-    path, source = out
-    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
-    longest = table.group_by("record").len().sort("len", "record")["record"][-1]
-    everybody = table.filter(pl.col("record") == longest)
-    broken = pl.concat([everybody.with_columns(record=pl.lit(r, pl.Int64)) for r in range(160)])
-    rewritten(path, "trajectories.parquet", lambda t: broken)
-    assert failed(path, source) == {"owners"}
-
-
-def test_swapped_payload_is_caught(out):
-    path, source = out
-    rewritten(path, "records.parquet", lambda t: t.with_columns(dna=pl.lit("GC0A")))
-    assert "source_payload" in failed(path, source)
-
-
-def test_missing_record_is_caught(out):
-    path, _ = out
-    rewritten(path, "records.parquet", lambda t: t.head(159))
-    assert "layout" in failed(path)
-
-
-def with_rare_codes():
-    """250.00 and 401.9 for all; 250.01 of two patients, 250.02 of one other, 780.6 of one."""
-    rows = [(p, code, 40.0 + p % 3) for p in range(40) for code in ("250.00", "401.9")]
-    rows += [(0, "250.01", 50.0), (1, "250.01", 50.0), (2, "250.02", 50.0), (3, "780.6", 60.0)]
-    patient, code, age = zip(*rows, strict=True)
-    kind = pl.Enum(sorted(set(code)))
-    events = pl.DataFrame({"patient": patient, "code": pl.Series(code, dtype=kind), "age": age})
-    return Cohort(events.with_row_index("row", 1), name="made up", vocabulary="icd9")
-
-
-def listed(path):
-    with (path / "share" / "data" / "code_hierarchy.csv").open(newline="") as file:
-        return {row["node"] for row in csv.DictReader(file)}
-
-
 def test_hierarchy_made_of_the_datas_codes_lists_only_those_that_k_patients_have(tmp_path):
     result = released(tmp_path, with_rare_codes(), k=3)
     names = listed(tmp_path / "out")
@@ -466,13 +268,6 @@ def test_stated_list_of_codes_is_published_whole(tmp_path):
     codes = ("250.00", "250.01", "250.02", "401.9", "780.6", "786.05")
     result = released(tmp_path, with_rare_codes(), k=3, codes=codes)
     assert set(codes) <= listed(tmp_path / "out") and result.verification.passed
-
-
-def test_rare_code_in_the_hierarchy_is_caught(tmp_path):
-    released(tmp_path, with_rare_codes(), k=3)
-    rewritten(tmp_path / "out", "code_hierarchy.csv", lambda text: text + '"250.01","250.0"\n')
-    outcome = verify(tmp_path / "out", Source(with_rare_codes().require_events()))
-    assert not outcome["hierarchy_lists_common_codes"].passed
 
 
 def test_diversity_of_codes_needs_a_stated_list(tmp_path):

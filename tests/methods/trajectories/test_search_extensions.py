@@ -18,6 +18,7 @@ from tests.methods.trajectories.test_partitions_and_search import (
 
 from leeward.engine import make
 from leeward.methods.trajectories import clustering, diversity, improvement, losses, problem, run, searching
+from leeward.methods.trajectories.records import Group, Records
 
 
 def valued(n, seed, values=3):
@@ -26,7 +27,7 @@ def valued(n, seed, values=3):
     rng = np.random.Generator(np.random.Philox(seed + 1))
     shares = np.array([0.45, *[0.55 / (values - 1)] * (values - 1)])
     group = rng.choice(values, n, p=shares).astype(np.int32)
-    return run.Records(records.offsets, records.codes, records.ages, group)
+    return Records(records.offsets, records.codes, records.ages, group)
 
 
 def problem_of(records, k):
@@ -35,7 +36,7 @@ def problem_of(records, k):
 
 def groups_of(p, clusters):
     members = clustering.record_members(p, clusters)
-    return [run.Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
+    return [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
 
 
 def loss(groups, records):
@@ -105,7 +106,7 @@ def test_the_search_keeps_groups_diverse_and_only_gains(n, k, ell, values, seed,
     if ell < 2:
         ell, records = (
             2,
-            run.Records(records.offsets, records.codes, records.ages, np.arange(n, dtype=np.int32) % 4),
+            Records(records.offsets, records.codes, records.ages, np.arange(n, dtype=np.int32) % 4),
         )
     found = []
     for improve in (False, True):

@@ -1,4 +1,4 @@
-"""Every worked figure of the thesis's chapter IV and of ALGORITHMS §3.4, against the plain oracle."""
+"""Every worked figure of the thesis's chapter IV (docs/methods/trajectories.md#worked-examples), against the oracle."""
 
 from __future__ import annotations
 

@@ -307,7 +307,8 @@ def largest_shared(rows: Rows, weights: Ints, k: int, floor: int, budget: int) -
 
     Columns are the record's codes in lexicographic order and levels are tried from the top, so parts come in falling
     lexicographic order and of equally large ones the first found is the one with more of the first code, then the
-    next (ALGORITHMS §4.9). `floor`: a part of this size is known to be shared. `budget`: cells that may be looked at.
+    next (docs/methods/censoring.md#record-scope). `floor`: a part of this size is known to be shared. `budget`:
+    cells that may be looked at.
 
     Returns (levels uint16[m], found, exact): `found` False when no part of `floor` mentions was reached in budget.
     """

@@ -1,4 +1,5 @@
-"""The largest part of each record that at least k people of a population share (ALGORITHMS §4.9).
+"""The largest part of each record that at least k people of a population share
+(docs/methods/censoring.md#record-scope).
 
 Of equally large parts the one with more of the lexicographically first code, then of the next. Solved exactly by
 branch and bound over the overlaps of the population with the record, within a budget; a record whose search runs out

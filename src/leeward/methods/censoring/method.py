@@ -148,7 +148,8 @@ def _payload_of(parameters: Censoring, cohort: Cohort, sample: CodeCounts) -> pl
 
 
 def _require_contained(name: str, sample: CodeCounts, population: Population, originals: Multisets) -> None:
-    """Every original must be contained in a population record, or the claim of 1/k counts no true owner (§4.6)."""
+    """Every original must be contained in a population record, or the claim of 1/k counts no true owner
+    (docs/methods/censoring.md#guarantee)."""
     lost = np.flatnonzero(population.counts(originals, limit=1) < 1)
     if not len(lost):
         return
@@ -162,7 +163,8 @@ def _require_contained(name: str, sample: CodeCounts, population: Population, or
 
 
 def _require_each_once(population: Cohort) -> None:
-    """No patient may stand twice in the population: two records of one person would hide nobody (§4.6)."""
+    """No patient may stand twice in the population: two records of one person would hide nobody
+    (docs/methods/censoring.md#guarantee)."""
     if population.patients is not None:
         _require_unique(population.patients["patient"], f"{population.name}: the patients' table")
     events = population.require_events()

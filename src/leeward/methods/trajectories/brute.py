@@ -22,7 +22,8 @@ Progress = Callable[[int], None]
 def mdav(
     p: Problem, k: int, joining: str = "thesis", alignment: str = "a-gs", progress: Progress | None = None
 ) -> list[Cluster]:
-    """The clusters of ALGORITHMS §3.3, by exhaustive search; `alignment` is `a-gs` or `baseline`."""
+    """The clusters of docs/methods/trajectories.md#clustering, by exhaustive search; `alignment` is `a-gs` or
+    `baseline`."""
     copies = p.copies.astype(np.int64)
     left = p.total
     clusters = []

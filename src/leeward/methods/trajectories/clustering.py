@@ -1,4 +1,5 @@
-"""MDAV by the conventions of ALGORITHMS §3.3, on as many threads as there are, with the one answer of one thread.
+"""MDAV by the conventions of docs/methods/trajectories.md#clustering, on as many threads as there are, with the
+one answer of one thread.
 
 Clusters follow one another, yet most of what the next ones need does not depend on this one: a cluster grown too
 early from a later seed is right if nobody has taken its members since, because taking others away never changes
@@ -26,7 +27,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 JOININGS = {"thesis": 0, "size": 1, "normalised": 2}
-"""How the cost of joining weighs a cluster against the newcomer (ALGORITHMS §3.2)."""
+"""How the cost of joining weighs a cluster against the newcomer (docs/methods/trajectories.md#alignment)."""
 
 AHEAD = 1
 """Clusters grown by each thread between two commits; the further ahead, the more collide."""

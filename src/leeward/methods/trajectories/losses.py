@@ -1,7 +1,8 @@
 """ILM and ALM of Definition 8, from the groups of a release and the lengths of its originals.
 
 Every original value is a leaf, so the way of each pair need not be kept: what a record lost on an attribute is
-1 − (1/|T|)·Σ (1 − Δ/|A|) over its published pairs, whichever of its pairs became which (ALGORITHMS §3.2).
+1 − (1/|T|)·Σ (1 − Δ/|A|) over its published pairs, whichever of its pairs became which
+(docs/methods/trajectories.md#loss).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def by_level(
     groups: Sequence[Group], lengths: NDArray[np.int64], space: Space
 ) -> dict[str, dict[str, float]]:
     """The share of original values published at each level of both hierarchies; vanished ones count at the root
-    (Figs. 13 and 14; ALGORITHMS §3.5)."""
+    (Figs. 13 and 14; docs/methods/trajectories.md#measures)."""
     sizes = np.array([len(group.members) for group in groups])
     total = float(lengths[np.concatenate([group.members for group in groups])].sum())
     found = {}

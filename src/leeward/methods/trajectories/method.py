@@ -21,7 +21,7 @@ from leeward.release.content import Anonymized
 if TYPE_CHECKING:
     from leeward.engine import Engine
     from leeward.methods.trajectories.parameters import Trajectories
-    from leeward.methods.trajectories.run import Group, Records
+    from leeward.methods.trajectories.records import Group, Records
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -37,7 +37,7 @@ def protect(
     """See `Trajectories.protect`."""
     from leeward.engine import make
     from leeward.methods.trajectories import losses
-    from leeward.methods.trajectories.run import Records
+    from leeward.methods.trajectories.records import Records
 
     engine = make(engine)
     years = hierarchies.age_tree(parameters.ages)

@@ -63,7 +63,7 @@ class Problem:
     group : int32, the sensitive payload value of the entry; -1 without.
     records, record_offsets : the records of each entry, ascending.
     score : int64[longest + 1], 1/n of `normalised` in units of 1/score[0] (exact while it fits, else rounded
-        down: ALGORITHMS §3.2, our convention).
+        down: docs/methods/trajectories.md#alignment).
     """
 
     codes: Columns

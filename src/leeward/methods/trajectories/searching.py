@@ -205,7 +205,7 @@ class State:
         return found
 
     def loss(self, elsewhere: float = 0.0) -> float:
-        """ILM + ALM of all records, each times twice its weight (ALGORITHMS §3.2, the closed form).
+        """ILM + ALM of all records, each times twice its weight (docs/methods/trajectories.md#loss).
 
         `elsewhere`: Σ S·W of the clusters that this state does not hold.
         """

@@ -1,6 +1,7 @@
 """What it saves to publish two values under their common ancestor, as exact integers (Tamersoy 2011, IV.2.6).
 
-With Δ of ALGORITHMS §3.1 a matched pair saves s = 1 − w_icd·Δ(code)/|ICD| − w_age·Δ(age)/|Age| of what
+With Δ of docs/methods/trajectories.md#loss a matched pair saves s = 1 − w_icd·Δ(code)/|ICD| − w_age·Δ(age)/|Age|
+of what
 suppressing it costs. Multiplied by |ICD|·|Age|·(denominator of the weights), and divided by what all values
 share, s is an integer: sums are exact and ties break alike on every machine.
 """

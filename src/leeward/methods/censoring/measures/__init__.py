@@ -170,7 +170,7 @@ def class_sizes(records: Multisets) -> Ints:
 
 
 def cul(both: Both) -> dict[str, Any]:
-    """Censoring utility loss, of the original and of the capped record (ALGORITHMS §4.8)."""
+    """Censoring utility loss, of the original and of the capped record (docs/methods/censoring.md#losses)."""
     of_original = losses(both.original.sizes(), both.released.sizes())
     of_capped = losses(both.capped.sizes(), both.released.sizes())
     return {

@@ -30,7 +30,6 @@ Ints = NDArray[np.int64]
 MOST_ATTACKED = 500
 """Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
 
-
 MOST = 65_535
 """The cap of codes that the sample does not have, where the sample was scanned for caps."""
 

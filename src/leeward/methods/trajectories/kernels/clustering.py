@@ -1,6 +1,7 @@
 """Kernels of A-GS and MDAV, exact: integers only, so that nothing rounds and ties break alike everywhere.
 
-A-GS as a maximisation (ALGORITHMS §3.2): cost(X, Y) = all of X suppressed + all of Y suppressed − (c + 1)·M, with M
+A-GS as a maximisation (docs/methods/trajectories.md#alignment): cost(X, Y) = all of X suppressed + all of Y
+suppressed − (c + 1)·M, with M
 the largest Σ s(x, y) over order-preserving matchings. M has no gap costs: padding with zeros changes nothing, and
 M(h, j) = max(M(h−1, j−1) + s, M(h, j−1), M(h−1, j)).
 

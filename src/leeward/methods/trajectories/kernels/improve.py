@@ -1,7 +1,7 @@
 """Kernels of the local search: exact gains of exchanging records between clusters that are near one another.
 
 A cluster's worth is S·W: S = Σ s over its published pairs, W = Σ 1/|T| over its members (in units of score[0]).
-ILM + ALM (weighted) falls as Σ S·W rises, and by nothing else (ALGORITHMS §3.2).
+ILM + ALM (weighted) falls as Σ S·W rises, and by nothing else (docs/methods/trajectories.md#loss).
 """
 
 # mypy: allow-untyped-defs

@@ -106,7 +106,8 @@ def both_of(release: Release, cohort: Cohort) -> Both:
 def loss(both: Both) -> dict[str, Any]:
     """ILM and ALM (Definition 8), the share of pairs kept, and the share of values at each level.
 
-    Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|) (ALGORITHMS §3.2).
+    Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|)
+    (docs/methods/trajectories.md#loss).
     """
     lengths = both.lens.lengths()[both.place]
     n, total = len(lengths), float(lengths.sum())

@@ -11,7 +11,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def expected(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, times, out):
-    """out[q] = Σ over trajectories (each `times` often) of P(it holds all pairs of query q) (ALGORITHMS §3.5).
+    """out[q] = Σ over trajectories (each `times` often) of P(it holds all pairs of query q)
+    (docs/methods/trajectories.md#measures).
 
     P = Σ_{S⊆Q} (−1)^|S| Π_p (1 − Σ_{q∈S}[p covers q] / (leaves of p's code · leaves of p's age)).
     """

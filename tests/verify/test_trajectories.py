@@ -1,0 +1,161 @@
+"""The verifier of trajectories, by breaking releases: one violation a test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.methods.trajectories.frames import HIERARCHY, cohort, with_rare_codes
+
+from leeward.methods.trajectories import Trajectories
+from leeward.runs import protect as workflow
+from leeward.verify import Source, verify
+
+
+@pytest.fixture(scope="module")
+def hierarchy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hierarchy") / "codes.csv"
+    path.write_text(HIERARCHY)
+    return str(path)
+
+
+@pytest.fixture
+def out(tmp_path, hierarchy):
+    source = cohort()
+    result = workflow.protect(
+        source, Trajectories(k=4, hierarchy=hierarchy, payload=("dna",)), tmp_path / "out", seed=1, threads=1
+    )
+    return result.path, Source(source.events, source.patients)
+
+
+def rewritten(path: Path, name: str, change) -> None:
+    """Change a data file and make the manifest agree, so that only the content is wrong."""
+    file = path / "share" / "data" / name
+    if name.endswith(".csv"):
+        file.write_text(change(file.read_text()))
+        rows = len(file.read_text().splitlines()) - 1
+    else:
+        table = change(pl.read_parquet(file))
+        table.write_parquet(file)
+        rows = table.height
+    manifest = json.loads((path / "share" / "release.json").read_text())
+    for entry in manifest["files"]:
+        if entry["path"].endswith(name):
+            entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+            entry["rows"] = rows
+    (path / "share" / "release.json").write_text(json.dumps(manifest))
+
+
+def failed(path, source=None):
+    return {check.name for check in verify(path, source).checks if not check.passed}
+
+
+def test_untouched_release_passes(out):
+    assert failed(*out) == set()
+
+
+def test_a_unique_trajectory_is_caught(out):
+    path, _ = out
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.filter(pl.int_range(pl.len()) != 0).with_columns(
+            position=pl.int_range(pl.len()).over("record")
+        ),
+    )
+    assert "k_anonymous" in failed(path)
+
+
+def test_a_generalized_code_made_exact_again_is_caught(out):
+    path, _ = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    inner = table.with_row_index().filter(pl.col("code").str.len_chars() > 1)["index"][0]
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            code=pl.when(pl.int_range(pl.len()) == inner).then(pl.lit("a")).otherwise("code")
+        ),
+    )
+    assert "k_anonymous" in failed(path)
+
+
+def test_a_value_that_is_no_node_is_caught(out):
+    path, _ = out
+    rewritten(
+        path, "trajectories.parquet", lambda t: t.with_columns(code=pl.col("code").replace("Any", "Nowhere"))
+    )
+    assert failed(path) == {"values_are_nodes"}
+
+
+def test_falling_ages_are_caught(out):
+    path, _ = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"), pl.len())
+    long = kinds.filter(pl.col("len") > 1).sort("all", "record")
+    chosen = kinds.filter(pl.col("all") == long["all"][0])["record"].to_list()
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            age=pl.when(pl.col("record").is_in(chosen))
+            .then(pl.when(pl.col("position") == 0).then(pl.lit("90")).otherwise(pl.lit("3")))
+            .otherwise("age")
+        ),
+    )
+    assert failed(path) == {"ages_in_order"}
+
+
+def test_another_hierarchy_is_caught(out):
+    path, _ = out
+    rewritten(path, "code_hierarchy.csv", lambda text: text.replace('"S1","C1"', '"S1",""'))
+    assert failed(path) == {"layout"}
+
+
+def test_a_group_that_generalizes_nobody_is_caught(out):
+    """All records of one group say something that none of their patients has: k holds, truth does not."""
+    path, source = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    kinds = table.group_by("record").agg(pl.concat_str("code", "age").str.join(";").alias("all"))
+    chosen = kinds.filter(pl.col("all") == kinds.sort("all")["all"][0])["record"].to_list()
+    rewritten(
+        path,
+        "trajectories.parquet",
+        lambda t: t.with_columns(
+            age=pl.when(pl.col("record").is_in(chosen)).then(pl.lit("127")).otherwise("age")
+        ),
+    )
+    assert failed(path) == set() and failed(path, source) == {"owners"}
+
+
+def test_one_record_too_many_for_its_owners_is_caught(out):
+    """A record is given another group's trajectory: nothing but the count of owners tells."""
+    path, source = out
+    table = pl.read_parquet(path / "share" / "data" / "trajectories.parquet")
+    longest = table.group_by("record").len().sort("len", "record")["record"][-1]
+    everybody = table.filter(pl.col("record") == longest)
+    broken = pl.concat([everybody.with_columns(record=pl.lit(r, pl.Int64)) for r in range(160)])
+    rewritten(path, "trajectories.parquet", lambda t: broken)
+    assert failed(path, source) == {"owners"}
+
+
+def test_swapped_payload_is_caught(out):
+    path, source = out
+    rewritten(path, "records.parquet", lambda t: t.with_columns(dna=pl.lit("GC0A")))
+    assert "source_payload" in failed(path, source)
+
+
+def test_missing_record_is_caught(out):
+    path, _ = out
+    rewritten(path, "records.parquet", lambda t: t.head(159))
+    assert "layout" in failed(path)
+
+
+def test_rare_code_in_the_hierarchy_is_caught(tmp_path):
+    workflow.protect(with_rare_codes(), Trajectories(k=3), tmp_path / "out", seed=1, threads=1)
+    rewritten(tmp_path / "out", "code_hierarchy.csv", lambda text: text + '"250.01","250.0"\n')
+    outcome = verify(tmp_path / "out", Source(with_rare_codes().require_events()))
+    assert not outcome["hierarchy_lists_common_codes"].passed
