@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import supports_of
+from leeward.arrays import Bools, Float64s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.release import Release
@@ -50,10 +50,10 @@ class Generalized:
 class Counts:
     """Bounds and expectation of each query: int64, float64, int64, and whether it can be answered at all."""
 
-    low: NDArray[np.int64]
-    expected: NDArray[np.float64]
-    high: NDArray[np.int64]
-    answerable: NDArray[np.bool_]
+    low: Int64s
+    expected: Float64s
+    high: Int64s
+    answerable: Bools
 
 
 def read(release: Release | str | Path) -> Generalized:
@@ -85,7 +85,7 @@ def _sets(records: pl.Series, labels: tuple[str, ...]) -> CodeSets:
     lookup = np.array([number[label] for label in flat.dictionary.to_pylist()] or [0], np.int32)
     values = lookup[flat.indices.to_numpy(zero_copy_only=False)]
     order = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    offsets = offsets_of(lengths)
     return CodeSets(offsets, values[order].astype(np.int32), labels, pl.Series(np.arange(len(lengths))))
 
 

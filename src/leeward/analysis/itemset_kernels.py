@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from leeward.analysis.bits import popcount
+from leeward.arrays import AnyArray
 
 
 @njit(cache=True, nogil=True)
-def bitmaps(offsets: Array, values: Array, rank: Array, count: int) -> Any:
+def bitmaps(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
     """Bitmap of each ranked code: uint64[count, ceil(n / 64)]."""
     n = len(offsets) - 1
     bits = np.zeros((count, (n + 63) // 64), np.uint64)
@@ -26,7 +26,7 @@ def bitmaps(offsets: Array, values: Array, rank: Array, count: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def pairs(offsets: Array, values: Array, rank: Array, count: int) -> Any:
+def pairs(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
     """Support of each pair of ranked codes, upper triangle of int32[count, count]."""
     table = np.zeros((count, count), np.int32)
     longest = 0
@@ -47,21 +47,18 @@ def pairs(offsets: Array, values: Array, rank: Array, count: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _and_count(a: Array, b: Array, out: Array) -> Any:
+def _and_count(a: AnyArray, b: AnyArray, out: AnyArray) -> Any:
     """out = a & b; returns the number of bits set."""
     total = np.int64(0)
     for w in range(len(a)):
         x = a[w] & b[w]
         out[w] = x
-        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total += np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        total += popcount(x)
     return total
 
 
 @njit(cache=True, nogil=True)
-def grown(array: Array, needed: int) -> Any:
+def grown(array: AnyArray, needed: int) -> Any:
     """The array, or a longer one that begins with it."""
     if needed <= len(array):
         return array
@@ -71,7 +68,7 @@ def grown(array: Array, needed: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def eclat(bits: Array, supports: Array, pair: Array, least: int, size: int, limit: int) -> Any:
+def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: int, limit: int) -> Any:
     """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
 
     `pair` prunes: a set is tried only when its new code is frequent with every code before it."""
@@ -127,7 +124,7 @@ def eclat(bits: Array, supports: Array, pair: Array, least: int, size: int, limi
 
 
 @njit(cache=True, nogil=True)
-def postings(offsets: Array, values: Array, codes: int) -> Any:
+def postings(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
     starts = np.zeros(codes + 1, np.int64)
     for v in values:
@@ -144,7 +141,7 @@ def postings(offsets: Array, values: Array, codes: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def supports(starts: Array, records: Array, offsets: Array, items: Array, n: int) -> Any:
+def supports(starts: AnyArray, records: AnyArray, offsets: AnyArray, items: AnyArray, n: int) -> Any:
     """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by
     bisection."""
     out = np.empty(len(offsets) - 1, np.int64)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 
@@ -29,9 +29,9 @@ class Itemsets:
     """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into
     `codes`."""
 
-    offsets: NDArray[np.int64]
-    items: NDArray[np.int32]
-    supports: NDArray[np.int64]
+    offsets: Int64s
+    items: Int32s
+    supports: Int64s
 
     def __len__(self) -> int:
         return len(self.supports)
@@ -105,14 +105,13 @@ def frequent_itemsets(
     return sorted(listed, key=lambda each: (-each[1], each[0]))
 
 
-def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | NDArray[np.int32]]) -> NDArray[np.int64]:
+def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> Int64s:
     """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
     records."""
     from leeward.analysis import itemset_kernels as kernels
 
     lengths = np.array([len(each) for each in itemsets], np.int64)
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     items = np.fromiter((int(c) for each in itemsets for c in each), np.int32, count=int(offsets[-1]))
     if len(items) and (items.min() < 0 or items.max() >= len(sets.codes)):
         raise BadInput("An itemset names a code that no record holds.")

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from leeward.arrays import Float64s, Int64s
 
 
-def relative_errors(true: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def relative_errors(true: Int64s, expected: Float64s) -> Float64s:
     """|estimate - true| / true of every query with a true count above 0."""
     asked = true > 0
     return np.asarray(np.abs(expected[asked] - true[asked]) / true[asked], np.float64)
 
 
 def average_relative_error(
-    true: NDArray[np.int64],
-    expected: NDArray[np.float64],
-    low: NDArray[np.int64] | None = None,
-    high: NDArray[np.int64] | None = None,
+    true: Int64s,
+    expected: Float64s,
+    low: Int64s | None = None,
+    high: Int64s | None = None,
 ) -> dict[str, Any]:
     """ARE and what it rests on; a query with a true count of 0 has no relative error and is counted as
     skipped.

@@ -6,13 +6,11 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import AnyArray
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import over_blocks
 from leeward.randomness import Randomness
-
-Array = NDArray[Any]
 
 MOST_SUBSETS = 4_000_000
 """Occurrences of code sets of one size that are held at once; beyond, an even sample of the sets is taken,
@@ -46,7 +44,7 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
     n = len(sets)
     lengths = sets.lengths()
     rows: list[dict[str, Any]] = []
-    sampled: Array | None = None
+    sampled: AnyArray | None = None
     for m in range(1, largest_m + 1):
         enough = lengths >= m
         if not enough.any():
@@ -87,7 +85,7 @@ def subsets_of_size(sets: CodeSets, m: int) -> int:
     return sum(int(count) * comb(length, m) for length, count in enumerate(by_length))
 
 
-def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], Array]:
+def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
     from leeward.analysis import risk_kernels as kernels
 
@@ -102,7 +100,7 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], Array]:
     return _figures(2, table[table > 0], k, 1.0), rarest
 
 
-def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], Array | None]:
+def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], AnyArray | None]:
     """The figures of sets of m codes, and the support of each record's rarest one (None when sets are
     sampled)."""
     from leeward.analysis import risk_kernels as kernels
@@ -133,7 +131,7 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
     )
 
 
-def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
+def _figures(m: int, supports: AnyArray, k: int, share: float) -> dict[str, Any]:
     """Of the supports of distinct sets of m codes."""
     count = max(len(supports), 1)
     by_size = np.bincount(np.log2(supports).astype(np.int64)) if len(supports) else np.zeros(0, np.int64)
@@ -152,7 +150,7 @@ def _figures(m: int, supports: Array, k: int, share: float) -> dict[str, Any]:
     }
 
 
-def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> Array:
+def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
     """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
     largest_m]."""
     from leeward.analysis import itemset_kernels as _itemset_kernels

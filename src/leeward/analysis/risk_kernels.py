@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from leeward.arrays import AnyArray
 
 
 @njit(cache=True, nogil=True)
@@ -21,15 +20,15 @@ def mix(x: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def subset_keys(
-    offsets: Array,
-    values: Array,
+    offsets: AnyArray,
+    values: AnyArray,
     m: int,
     base: Any,
     exact: bool,
     salt: Any,
     threshold: Any,
-    keys: Array,
-    owners: Array,
+    keys: AnyArray,
+    owners: AnyArray,
 ) -> Any:
     """Keys of the m-subsets of every record, written to `keys` (and the record to `owners` unless that is
     empty).
@@ -77,7 +76,7 @@ def subset_keys(
 
 
 @njit(cache=True, nogil=True)
-def run_lengths(ordered: Array) -> Any:
+def run_lengths(ordered: AnyArray) -> Any:
     """How often each distinct key of the sorted `ordered` occurs."""
     out = np.empty(len(ordered), np.int64)
     runs = 0
@@ -91,7 +90,7 @@ def run_lengths(ordered: Array) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def rarest_of_owner(ordered: Array, owners: Array, n: int) -> Any:
+def rarest_of_owner(ordered: AnyArray, owners: AnyArray, n: int) -> Any:
     """Smallest run that holds a key of each owner, int64[n]; the largest integer for owners without keys."""
     smallest = np.full(n, np.int64(2**62), np.int64)
     i = 0
@@ -106,7 +105,7 @@ def rarest_of_owner(ordered: Array, owners: Array, n: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def record_keys(offsets: Array, values: Array) -> Any:
+def record_keys(offsets: AnyArray, values: AnyArray) -> Any:
     """A 64-bit hash of each record's whole code set."""
     out = np.zeros(len(offsets) - 1, np.uint64)
     for r in range(len(offsets) - 1):
@@ -118,7 +117,7 @@ def record_keys(offsets: Array, values: Array) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def matching_records(offsets: Array, values: Array, constraint_of: Array, constraints: int) -> Any:
+def matching_records(offsets: AnyArray, values: AnyArray, constraint_of: AnyArray, constraints: int) -> Any:
     """Records with at least one code of each constraint; `constraint_of` is -1 for codes of none."""
     found = np.zeros(constraints, np.int64)
     last = np.full(constraints, -1, np.int64)
@@ -133,7 +132,13 @@ def matching_records(offsets: Array, values: Array, constraint_of: Array, constr
 
 @njit(cache=True, nogil=True)
 def rarest_subsets(
-    offsets: Array, values: Array, starts: Array, holders: Array, chosen: Array, largest: int, widest: int
+    offsets: AnyArray,
+    values: AnyArray,
+    starts: AnyArray,
+    holders: AnyArray,
+    chosen: AnyArray,
+    largest: int,
+    widest: int,
 ) -> Any:
     """Support of the rarest set of m codes of each chosen record, int64[len(chosen), largest]; 2^62 where
     it has fewer than m. Of a record with more than `widest` codes only the rarest `widest` are looked at.
@@ -180,7 +185,7 @@ def rarest_subsets(
 
 
 @njit(cache=True, nogil=True)
-def pair_table(offsets: Array, values: Array, codes: int) -> Any:
+def pair_table(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
     table = np.zeros((codes, codes), np.int32)
     for r in range(len(offsets) - 1):
@@ -191,7 +196,7 @@ def pair_table(offsets: Array, values: Array, codes: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def rarest_pair(offsets: Array, values: Array, table: Array) -> Any:
+def rarest_pair(offsets: AnyArray, values: AnyArray, table: AnyArray) -> Any:
     """Support of each record's rarest pair, int64[n]; 2^62 where it has fewer than two codes."""
     out = np.full(len(offsets) - 1, np.int64(2**62), np.int64)
     for r in range(len(offsets) - 1):

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import MAX_CODES, code_catalogue, code_weights
@@ -185,10 +185,10 @@ def _block(first: int, n: int, model: dict[str, Any], draws: np.random.Generator
 def _codes(
     draws: np.random.Generator,
     model: dict[str, Any],
-    patient: NDArray[np.int64],
-    own: NDArray[np.int64],
-    held: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    patient: Int64s,
+    own: Int64s,
+    held: Int64s,
+) -> Int64s:
     """int64[claims, TRIED · DIAGNOSES]: codes of each claim in the order in which they may be taken."""
     shape = (len(patient), TRIED * DIAGNOSES)
     which = (draws.random(shape) * held[patient][:, None]).astype(np.int64)

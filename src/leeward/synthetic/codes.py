@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward import engine
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 
@@ -104,9 +105,9 @@ def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> 
 
 def _in_order(
     pool: Executor, model: _Model, patients: int, chunk: int, ahead: int
-) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
+) -> Iterator[tuple[int, Int32s, Int32s]]:
     """(first patient, lengths, values) of every chunk in order, at most `ahead` of them made in advance."""
-    waiting: list[tuple[int, Future[tuple[NDArray[np.int32], NDArray[np.int32]]]]] = []
+    waiting: list[tuple[int, Future[tuple[Int32s, Int32s]]]] = []
     starts = iter(range(0, patients, chunk))
     for first in starts:
         waiting.append((first, pool.submit(model.draw, first, min(chunk, patients - first))))
@@ -128,7 +129,7 @@ class _Model:
     def of(codes: int, mean: float, patients: int, key: int) -> _Model:
         weight = code_weights(codes)
         members = _conditions(codes, weight)
-        first = np.concatenate(([0], np.cumsum([len(m) for m in members]))).astype(np.int64)
+        first = offsets_of([len(m) for m in members])
         member_tables = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
         conditions = _alias(np.array([weight[m].sum() for m in members]), 0)
         planted = (
@@ -152,7 +153,7 @@ class _Model:
             ),
         )
 
-    def draw(self, first: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def draw(self, first: int, n: int) -> tuple[Int32s, Int32s]:
         """(number of codes of each patient, their codes) for `n` patients from number `first` on."""
         from leeward.synthetic.kernels import draw_code_sets
 
@@ -160,7 +161,7 @@ class _Model:
         return lengths, values
 
 
-def code_weights(codes: int) -> NDArray[np.float64]:
+def code_weights(codes: int) -> Float64s:
     """The share of each code of the catalogue among all draws, float64[codes], sum 1."""
     rank = np.arange(1, codes + 1)
     by_rank = np.exp(-4.0 * rank / codes) / (rank + 2.0)
@@ -169,7 +170,7 @@ def code_weights(codes: int) -> NDArray[np.float64]:
     return weight
 
 
-def _popularity(codes: int) -> NDArray[np.int64]:
+def _popularity(codes: int) -> Int64s:
     """The codes from the most to the least frequent: some categories are common, and in them a few codes."""
     draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
@@ -177,7 +178,7 @@ def _popularity(codes: int) -> NDArray[np.int64]:
     return np.argsort(-score, kind="stable")
 
 
-def _conditions(codes: int, weight: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+def _conditions(codes: int, weight: Float64s) -> list[Int64s]:
     """The codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
     draws = Randomness.of(0).stream("synthetic codes", "conditions", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
@@ -189,7 +190,7 @@ def _conditions(codes: int, weight: NDArray[np.float64]) -> list[NDArray[np.int6
     return [members for members in found if len(members)]
 
 
-def _lengths(mean: float, longest: int) -> NDArray[np.float64]:
+def _lengths(mean: float, longest: int) -> Float64s:
     """Probability of each length 1 … longest: 1 + negative binomial (shape 2) of mean `mean` - 1."""
     p = 2.0 / (2.0 + (mean - 1.0))
     more = np.arange(longest)
@@ -197,14 +198,14 @@ def _lengths(mean: float, longest: int) -> NDArray[np.float64]:
     return probability / probability.sum()
 
 
-def _upto(probability: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _upto(probability: Float64s) -> UInt64s:
     """The cumulative distribution as fractions of 2**32."""
     upto = np.minimum(np.cumsum(probability), 1.0)
     upto[-1] = 1.0
     return (upto * ONE).astype(np.uint64)
 
 
-def _alias(weight: NDArray[np.float64], offset: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _alias(weight: Float64s, offset: int) -> tuple[UInt64s, Int32s]:
     """Walker's alias table (Vose 1991): (thresholds of 2**32, alias cells counted from `offset`)."""
     n = len(weight)
     scaled = weight / weight.sum() * n
@@ -266,9 +267,7 @@ def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[
 
 
 @contextmanager
-def _sink(
-    target: Path, catalogue: list[str]
-) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+def _sink(target: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
     """A function that appends rows (patient numbers, code indices); `target` appears when all is written."""
     aside = target.with_name(f".{target.name}.part")
     opened = _parquet_sink if target.suffix == ".parquet" else _csv_sink
@@ -281,14 +280,12 @@ def _sink(
 
 
 @contextmanager
-def _parquet_sink(
-    file: Path, catalogue: list[str]
-) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+def _parquet_sink(file: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
     names = pl.Series(catalogue).to_arrow().cast(pa.string())
     schema = pa.schema([("patient", pa.int64()), ("code", pa.dictionary(pa.int32(), pa.string()))])
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
-        def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
+        def write(patient: Int64s, values: Int32s) -> None:
             codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names)
             table = pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
             writer.write_table(table, row_group_size=max(1, len(values)))
@@ -297,9 +294,7 @@ def _parquet_sink(
 
 
 @contextmanager
-def _csv_sink(
-    file: Path, catalogue: list[str]
-) -> Iterator[Callable[[NDArray[np.int64], NDArray[np.int32]], None]]:
+def _csv_sink(file: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
     import pyarrow.csv as pacsv
 
     names = pl.Series(catalogue).to_arrow().cast(pa.string())
@@ -310,7 +305,7 @@ def _csv_sink(
     options = pacsv.WriteOptions(quoting_style="none")
     with opened as stream, pacsv.CSVWriter(stream, schema, write_options=options) as writer:
 
-        def write(patient: NDArray[np.int64], values: NDArray[np.int32]) -> None:
+        def write(patient: Int64s, values: Int32s) -> None:
             codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names).dictionary_decode()
             writer.write_table(
                 pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)

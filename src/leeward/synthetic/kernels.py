@@ -6,13 +6,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from leeward.arrays import Int32s, Int64s, UInt64s
 
 Bits: TypeAlias = Any
 """A uint64; typed loosely, because plain Python and Numba disagree on what shifting one gives."""
 
-Thresholds: TypeAlias = NDArray[np.uint64]
-Indices: TypeAlias = NDArray[np.int32]
 
 MAX_TRIES = 400
 """Draws of one patient that meet a code already held, before the next free code is taken instead."""
@@ -29,7 +28,7 @@ def _mix(x: Bits) -> Bits:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw(u: Bits, first: int, size: int, threshold: Thresholds, alias: Indices) -> Any:
+def _draw(u: Bits, first: int, size: int, threshold: UInt64s, alias: Int32s) -> Any:
     """One draw from the alias table at `first` … `first + size`, from the 64 random bits `u`."""
     cell = first + np.int64(((u >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     return cell if (u & np.uint64(0xFFFFFFFF)) < threshold[cell] else np.int64(alias[cell])
@@ -40,19 +39,19 @@ def draw_code_sets(
     key: Bits,
     first_patient: int,
     n: int,
-    length_upto: Thresholds,
-    conditions_upto: Thresholds,
+    length_upto: UInt64s,
+    conditions_upto: UInt64s,
     condition_share: Bits,
-    condition_threshold: Thresholds,
-    condition_alias: Indices,
-    condition_first: NDArray[np.int64],
-    member_threshold: Thresholds,
-    member_alias: Indices,
-    code_of_member: Indices,
-    code_threshold: Thresholds,
-    code_alias: Indices,
-    planted_patient: NDArray[np.int64],
-) -> tuple[Indices, Indices]:
+    condition_threshold: UInt64s,
+    condition_alias: Int32s,
+    condition_first: Int64s,
+    member_threshold: UInt64s,
+    member_alias: Int32s,
+    code_of_member: Int32s,
+    code_threshold: UInt64s,
+    code_alias: Int32s,
+    planted_patient: Int64s,
+) -> tuple[Int32s, Int32s]:
     """The code sets of `n` patients from number `first_patient` (0-based) on.
 
     key, condition_share, *_threshold : uint64; shares and thresholds are fractions of 2**32.

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 
@@ -212,9 +212,9 @@ def _block(n: int, site: str, random: np.random.Generator) -> pl.DataFrame:
     )
 
 
-def _levels(random: np.random.Generator, n: int, shares: tuple[float, ...]) -> NDArray[np.int64]:
+def _levels(random: np.random.Generator, n: int, shares: tuple[float, ...]) -> Int64s:
     return np.minimum(np.searchsorted(np.cumsum(shares), random.random(n)), len(shares) - 1)
 
 
-def _texts(numbers: NDArray[np.int64], levels: tuple[str, ...]) -> pl.Series:
+def _texts(numbers: Int64s, levels: tuple[str, ...]) -> pl.Series:
     return pl.Series(list(levels)).gather(pl.Series(numbers.astype(np.uint32)))

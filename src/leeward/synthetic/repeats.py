@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.containment import Index, Multisets
+from leeward.arrays import Bools, Float64s, Int16s, Int32s, Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import CHUNK_PATIENTS, MAX_CODES, _sink, code_catalogue, code_weights
@@ -49,8 +49,6 @@ MORE_DISTINCT = 4.0
 """Mean number of further codes of a patient, where there are more than the four."""
 MORE_MENTIONS = 0.6
 """Chance of one more mention of a further code (geometric)."""
-
-Counts = NDArray[np.int64]
 
 
 def write_repeats(
@@ -83,7 +81,7 @@ def write_repeats(
     chosen = _checked(patients, codes, sample_patients)
     randomness = Randomness.of(seed)
     names = sorted({*CODES, *_further(codes)})
-    kept: list[Counts] = []
+    kept: list[Int64s] = []
     rows = done = 0
     with _sink(Path(path), names) as write:
         for number, counts in _chunks(randomness, patients):
@@ -100,7 +98,7 @@ def write_repeats(
     return rows
 
 
-def draw_sample(counts: NDArray[np.int16], size: int, randomness: Randomness) -> Counts:
+def draw_sample(counts: Int16s, size: int, randomness: Randomness) -> Int64s:
     """The places, ascending, of `size` patients drawn so that the sample's means and share of unique ones are met."""
     unique = _unique(counts)
     share = min(UNIQUE, 0.9 * float(unique.sum()) / size) if unique.any() else 0.0
@@ -127,13 +125,13 @@ def _checked(patients: int, codes: int, sample_patients: int | None) -> int:
     return chosen
 
 
-def _chunks(randomness: Randomness, patients: int) -> Iterator[tuple[int, Counts]]:
+def _chunks(randomness: Randomness, patients: int) -> Iterator[tuple[int, Int64s]]:
     """Mentions of the four codes, chunk after chunk: int64[people, 4]."""
     for number, first in enumerate(range(0, patients, CHUNK_PATIENTS)):
         yield number, _counts(randomness.stream("repeats", number), min(CHUNK_PATIENTS, patients - first))
 
 
-def _counts(draws: np.random.Generator, n: int) -> Counts:
+def _counts(draws: np.random.Generator, n: int) -> Int64s:
     """Mentions of the four codes for `n` patients, at least one each."""
     width = len(CODES)
     first = draws.choice(width, n, p=np.array(FIRST))
@@ -157,8 +155,8 @@ def _further(codes: int) -> list[str]:
 
 
 def _mentions(
-    randomness: Randomness, number: int, counts: Counts, codes: int, names: list[str]
-) -> tuple[Counts, NDArray[np.int32]]:
+    randomness: Randomness, number: int, counts: Int64s, codes: int, names: list[str]
+) -> tuple[Int64s, Int32s]:
     """One row a mention of a chunk: (patient in the chunk, code number), ascending by patient."""
     place = np.array([names.index(code) for code in CODES], np.int32)
     patient = np.repeat(np.repeat(np.arange(len(counts)), len(CODES)), counts.ravel())
@@ -178,7 +176,7 @@ def _mentions(
     return patient, code
 
 
-def _unique(counts: NDArray[np.int16]) -> NDArray[np.bool_]:
+def _unique(counts: Int16s) -> Bools:
     """Whether nobody else has at least a patient's mentions of the four codes."""
     # Four counts of 16 bits pack into one number, which sorts far faster than rows do.
     packed = np.ascontiguousarray(counts).view(np.int64).ravel()
@@ -193,7 +191,7 @@ def _unique(counts: NDArray[np.int16]) -> NDArray[np.bool_]:
     return np.asarray(alone[number.ravel()])
 
 
-def _chances(counts: NDArray[np.float64], unique: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
+def _chances(counts: Float64s, unique: Bools, share: float) -> Float64s:
     """Chances (sum 1, `share` of it on the unique) proportional to a product of powers of 1 + mentions, with the powers
     for which the expected means are the sample's (Newton's method, damped)."""
     features, powers = np.log1p(counts), np.zeros(len(CODES))
@@ -215,7 +213,7 @@ def _chances(counts: NDArray[np.float64], unique: NDArray[np.bool_], share: floa
     return chances
 
 
-def _at_most_one(expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at_most_one(expected: Float64s) -> Float64s:
     """Expected numbers of draws, none above 1, the surplus spread over the others; their sum stays."""
     total = expected.sum()
     for _ in range(50):
@@ -228,7 +226,7 @@ def _at_most_one(expected: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _write_sample(
-    path: Path, picked: Counts, randomness: Randomness, kept: list[Counts], codes: int, names: list[str]
+    path: Path, picked: Int64s, randomness: Randomness, kept: list[Int64s], codes: int, names: list[str]
 ) -> None:
     """The rows of the picked patients, made again chunk by chunk."""
     with _sink(path, names) as write:

@@ -16,8 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from leeward.arrays import Float64s, Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 
@@ -92,8 +92,8 @@ class _Model:
 
     shape: Shape
     codes: tuple[str, ...]
-    weights: NDArray[np.float64]
-    chronic: NDArray[np.float64]
+    weights: Float64s
+    chronic: Float64s
     more_codes: float = 1.0
     more_ages: float = 1.0
     recurrence: float = 0.3
@@ -229,9 +229,7 @@ def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
     ).sort("patient", "age", "code")
 
 
-def _years(
-    model: _Model, random: np.random.Generator, condition: NDArray[np.int64], n_ages: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _years(model: _Model, random: np.random.Generator, condition: Int64s, n_ages: Int64s) -> Int64s:
     """Distinct rising ages, int64[n, MOST_AGES]; only the first n_ages of a row count."""
     middle = np.array([age for _, age, *_ in model.shape.conditions])
     spread = np.array([s for *_, s, _ in model.shape.conditions])
@@ -247,10 +245,10 @@ def _years(
 def _codes(
     model: _Model,
     random: np.random.Generator,
-    condition: NDArray[np.int64],
-    second: NDArray[np.int64],
-    n_codes: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    condition: Int64s,
+    second: Int64s,
+    n_codes: Int64s,
+) -> tuple[Int64s, Int64s]:
     """(patient, code) of each distinct code of each patient: weighted draws without replacement (Gumbel tops)."""
     keys = np.logaddexp(model.weights[condition], model.weights[second])
     keys += random.gumbel(size=keys.shape)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from leeward.arrays import Float64s, Int16s, Int32s, offsets_of
 from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
@@ -151,16 +152,16 @@ def _write(
     return rows
 
 
-Drawn = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+Drawn = tuple[Int32s, Int32s, Int32s]
 
 
 @dataclass(frozen=True)
 class People:
     """What is drawn for all patients at once."""
 
-    visits: NDArray[np.int32]
+    visits: Int32s
     sex: NDArray[np.int8]
-    age: NDArray[np.int16]
+    age: Int16s
     biobank: NDArray[np.int8]
     study: NDArray[np.int8]
     copies: NDArray[np.int8]
@@ -200,7 +201,7 @@ class People:
 
 
 def _nested(
-    appeal: NDArray[np.float64], patients: int, draws: np.random.Generator
+    appeal: Float64s, patients: int, draws: np.random.Generator
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Membership of the biobank and, inside it, of the study; without replacement, weights exp(appeal)."""
     sizes = [max(1, round(patients * size / POPULATION)) for size in (BIOBANK, STUDY)]
@@ -239,11 +240,11 @@ class _Model:
         of_traits = sorted({code for trait in TRAITS for code in trait.codes} - set(catalogue))
         names = (*catalogue, *of_traits)
         number = {code: place for place, code in enumerate(names)}
-        trait_first = np.concatenate([[0], np.cumsum([len(t.codes) for t in TRAITS])]).astype(np.int64)
+        trait_first = offsets_of([len(t.codes) for t in TRAITS])
         trait_codes = np.array([number[code] for trait in TRAITS for code in trait.codes], np.int32)
         weight = code_weights(codes)
         members = _conditions(codes, weight)
-        first = np.concatenate(([0], np.cumsum([len(m) for m in members]))).astype(np.int64)
+        first = offsets_of([len(m) for m in members])
         aliases = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
         return _Model(
             key,

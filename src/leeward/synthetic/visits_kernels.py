@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.synthetic.kernels import Indices, Thresholds, _draw, _mix
+from leeward.arrays import Int32s, Int64s, UInt64s
+from leeward.synthetic.kernels import _draw, _mix
 
 MOST_CONDITIONS = 4
 MOST_CODES = 12
@@ -22,21 +23,21 @@ LOW = np.uint64(0xFFFFFFFF)
 def draw_visits(
     key: Any,
     first_patient: int,
-    visits_of: Indices,
+    visits_of: Int32s,
     traits: NDArray[np.uint8],
-    trait_first: NDArray[np.int64],
-    trait_codes: Indices,
+    trait_first: Int64s,
+    trait_codes: Int32s,
     condition_share: Any,
     fall: Any,
-    condition_threshold: Thresholds,
-    condition_alias: Indices,
-    condition_first: NDArray[np.int64],
-    member_threshold: Thresholds,
-    member_alias: Indices,
-    code_of_member: Indices,
-    code_threshold: Thresholds,
-    code_alias: Indices,
-) -> tuple[Indices, Indices, Indices]:
+    condition_threshold: UInt64s,
+    condition_alias: Int32s,
+    condition_first: Int64s,
+    member_threshold: UInt64s,
+    member_alias: Int32s,
+    code_of_member: Int32s,
+    code_threshold: UInt64s,
+    code_alias: Int32s,
+) -> tuple[Int32s, Int32s, Int32s]:
     """(row's patient counted from `first_patient`, visit from 1, code) of patients with the given numbers of visits.
 
     traits : uint8[n, traits], who has which trait; a trait's codes are `trait_codes[trait_first[t]:trait_first[t + 1]]`
@@ -115,7 +116,7 @@ def draw_visits(
 
 
 @njit(cache=True, nogil=True)
-def _grown(array: Indices, capacity: int) -> Indices:
+def _grown(array: Int32s, capacity: int) -> Int32s:
     larger = np.empty(capacity, np.int32)
     larger[: array.shape[0]] = array
     return larger

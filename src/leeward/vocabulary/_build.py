@@ -7,11 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, offsets_of
 from leeward.errors import BadInput
-
-Nodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -19,14 +17,14 @@ class Shape:
     """The arrays of a `Hierarchy` that follow from parents alone; nodes in depth-first order, root first."""
 
     labels: tuple[str, ...]
-    parent: Nodes
-    depth: Nodes
-    height: Nodes
-    end: Nodes
-    leaf_count: Nodes
-    first_leaf: Nodes
-    last_leaf: Nodes
-    leaves: Nodes
+    parent: Int32s
+    depth: Int32s
+    height: Int32s
+    end: Int32s
+    leaf_count: Int32s
+    first_leaf: Int32s
+    last_leaf: Int32s
+    leaves: Int32s
 
 
 def inner_label(label: str, taken: AbstractSet[str]) -> str:
@@ -146,7 +144,7 @@ def _measure(labels: list[str], given_parent: Sequence[int], order: Sequence[int
         end[up[node]] = max(end[up[node]], end[node])
         height[up[node]] = max(height[up[node]], height[node] + 1)
     is_leaf = end == np.arange(n)
-    before = np.concatenate(([0], np.cumsum(is_leaf)))
+    before = offsets_of(is_leaf)
     return Shape(
         labels=tuple(labels),
         parent=parent,

@@ -12,10 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from leeward.arrays import Int32s, Int64s
 from leeward.errors import BadInput
-from leeward.vocabulary.hierarchy import Hierarchy, Nodes
+from leeward.vocabulary.hierarchy import Hierarchy
 
 FIRST, LAST = 0, 127
 HIPAA_TOP = 90
@@ -40,7 +41,7 @@ class AgeTree:
 
     hierarchy: Hierarchy
     first: int
-    leaf: Nodes
+    leaf: Int32s
     binary: bool
 
     @property
@@ -48,7 +49,7 @@ class AgeTree:
         """The highest age in years."""
         return self.first + len(self.leaf) - 1
 
-    def nodes(self, ages: ArrayLike) -> Nodes:
+    def nodes(self, ages: ArrayLike) -> Int32s:
         """The leaf of each age in years; fractions are cut off (33.9 is 33).
 
         Raises BadInput with the number of ages that are missing, negative or outside the hierarchy, and the
@@ -169,14 +170,14 @@ def block_label(age: int, level: int, first: int = FIRST) -> str:
     return str(start) if level == 0 else f"{start}-{start + (1 << level) - 1}"
 
 
-def block_level(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> NDArray[np.int64]:
+def block_level(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> Int64s:
     """The level of the smallest block with both ages: the number of bits of (a - first) XOR (b - first)."""
     differ = (np.asarray(a, np.int64) - first) ^ (np.asarray(b, np.int64) - first)
     # frexp gives the exact number of bits of integers below 2^53.
     return np.frexp(differ.astype(np.float64))[1].astype(np.int64)
 
 
-def block_delta(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> NDArray[np.int64]:
+def block_delta(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> Int64s:
     """Δ of the lowest common ancestor of two ages in the binary tree from `first` on: 0, 2, 4, 8 …"""
     level = block_level(a, b, first)
     return np.where(level == 0, 0, np.left_shift(1, level))

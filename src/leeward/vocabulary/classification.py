@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Bools
 from leeward.errors import BadInput
 from leeward.vocabulary.groups import leaf_groups, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -35,7 +35,7 @@ class Normalised:
     """
 
     values: list[str | None]
-    repaired: NDArray[np.bool_]
+    repaired: Bools
 
     @property
     def n_repaired(self) -> int:

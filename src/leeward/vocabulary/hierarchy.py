@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from leeward.arrays import Bools, Float64s, Int32s
 from leeward.errors import BadInput
 from leeward.vocabulary._build import Shape, inner_label, shape_of
 from leeward.vocabulary._text import read_table, write_table
-
-Nodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +48,14 @@ class Hierarchy:
 
     name: str
     labels: tuple[str, ...]
-    parent: Nodes
-    depth: Nodes
-    end: Nodes
-    leaf_count: Nodes
-    first_leaf: Nodes
-    last_leaf: Nodes
-    leaves: Nodes
-    level: Nodes
+    parent: Int32s
+    depth: Int32s
+    end: Int32s
+    leaf_count: Int32s
+    first_leaf: Int32s
+    last_leaf: Int32s
+    leaves: Int32s
+    level: Int32s
     level_names: tuple[str, ...]
     index: Mapping[str, int] = field(repr=False)
 
@@ -141,12 +140,12 @@ class Hierarchy:
         sizes = f"{len(self):,} nodes, {self.n_leaves:,} leaves, depth {int(self.depth.max())}"
         return f"Hierarchy({self.name}: {sizes})"
 
-    def is_leaf(self, node: ArrayLike) -> NDArray[np.bool_]:
+    def is_leaf(self, node: ArrayLike) -> Bools:
         """Whether each node is a leaf."""
         nodes = np.asarray(node)
         return np.asarray(self.end[nodes] == nodes)
 
-    def nodes_of(self, labels: Sequence[str]) -> Nodes:
+    def nodes_of(self, labels: Sequence[str]) -> Int32s:
         """The node of each label, int32. Raises BadInput with the number of labels that are missing."""
         nodes = np.array([self.index.get(label, -1) for label in labels], np.int32)
         missing = int(np.count_nonzero(nodes < 0))
@@ -162,7 +161,7 @@ class Hierarchy:
         chosen = self.leaves[self.first_leaf[node] : self.last_leaf[node] + 1]
         return tuple(self.labels[leaf] for leaf in chosen)
 
-    def children(self, node: int) -> Nodes:
+    def children(self, node: int) -> Int32s:
         """The nodes directly below, in order."""
         return np.flatnonzero(self.parent == node).astype(np.int32)
 
@@ -173,12 +172,12 @@ class Hierarchy:
             found.append(node)
         return tuple(found)
 
-    def is_ancestor(self, above: ArrayLike, below: ArrayLike) -> NDArray[np.bool_]:
+    def is_ancestor(self, above: ArrayLike, below: ArrayLike) -> Bools:
         """Whether `above` is `below` or an ancestor of it (element by element)."""
         a, b = np.asarray(above), np.asarray(below)
         return np.asarray((a <= b) & (b <= self.end[a]))
 
-    def at_level(self, node: ArrayLike, level: int) -> Nodes:
+    def at_level(self, node: ArrayLike, level: int) -> Int32s:
         """The highest ancestor-or-self of each node whose level is at most `level`; the node itself if none
         is.
         """
@@ -193,12 +192,12 @@ class Hierarchy:
     # -- loss ----
 
     @property
-    def deltas(self) -> Nodes:
+    def deltas(self) -> Int32s:
         """Δ of every node, int32: leaves below it, a leaf having none (ALGORITHMS §3.1)."""
         return np.where(self.is_leaf(np.arange(len(self))), 0, self.leaf_count).astype(np.int32)
 
     @property
-    def losses(self) -> NDArray[np.float64]:
+    def losses(self) -> Float64s:
         """LM(leaf, node) of every node: Δ(node) / |A|. A tree of one node has loss 0 throughout."""
         return self.deltas / self.n_leaves
 
@@ -213,8 +212,8 @@ class Hierarchy:
     @overload
     def lca(self, a: int, b: int) -> int: ...
     @overload
-    def lca(self, a: Nodes, b: Nodes) -> Nodes: ...
-    def lca(self, a: int | Nodes, b: int | Nodes) -> int | Nodes:
+    def lca(self, a: Int32s, b: Int32s) -> Int32s: ...
+    def lca(self, a: int | Int32s, b: int | Int32s) -> int | Int32s:
         """The lowest common ancestor of two nodes, or of two arrays of nodes element by element."""
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             top, other = (
@@ -228,7 +227,7 @@ class Hierarchy:
             node = int(self.parent[node])
         return node
 
-    def lca_table(self, nodes: Nodes | None = None) -> Nodes:
+    def lca_table(self, nodes: Int32s | None = None) -> Int32s:
         """int32[n, n]: the lowest common ancestor of every pair of `nodes` (all nodes by default).
 
         n² entries: meant for hierarchies of up to a few thousand nodes.
@@ -240,7 +239,7 @@ class Hierarchy:
             table[node:stop, node:stop] = node
         return table if nodes is None else table[np.ix_(nodes, nodes)]
 
-    def loss_table(self, nodes: Nodes | None = None) -> NDArray[np.float64]:
+    def loss_table(self, nodes: Int32s | None = None) -> Float64s:
         """float64[n, n]: the loss of the lowest common ancestor of every pair of `nodes` (all nodes by
         default).
         """

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.containment import kernels
-from leeward.analysis.containment.multisets import Ints, Multisets, Projection, item_offsets
+from leeward.analysis.containment.multisets import Multisets, Projection, item_offsets
+from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.engine import pool
 
@@ -38,7 +38,7 @@ class Index:
 
     asks_at_once = False
 
-    def __init__(self, people: Multisets, caps: Ints, threads: int = 1) -> None:
+    def __init__(self, people: Multisets, caps: Int64s, threads: int = 1) -> None:
         self._people = people
         self._starts = item_offsets(caps)
         self.caps = caps
@@ -46,26 +46,26 @@ class Index:
         self.threads = threads
 
     @staticmethod
-    def of(population: CodeCounts, codes: Sequence[str], caps: Ints, threads: int = 1) -> Index:
+    def of(population: CodeCounts, codes: Sequence[str], caps: Int64s, threads: int = 1) -> Index:
         """The index of a population's lens over `codes` (sorted); its other codes are left out."""
         return Index(numbered(population, codes), caps, threads)
 
     @cached_property
-    def _list_offsets(self) -> Ints:
+    def _list_offsets(self) -> Int64s:
         people = self._people
         supports = kernels.item_supports(people.values, people.counts, self.caps, self._starts)
-        return np.concatenate([[0], np.cumsum(supports)]).astype(np.int64)
+        return offsets_of(supports)
 
     @cached_property
-    def _lists(self) -> NDArray[np.uint32]:
+    def _lists(self) -> UInt32s:
         people = self._people
-        lists: NDArray[np.uint32] = kernels.item_lists(
+        lists: UInt32s = kernels.item_lists(
             people.offsets, people.values, people.counts, self.caps, self._starts, self._list_offsets
         )
         return lists
 
     @cached_property
-    def _bits(self) -> tuple[Ints, NDArray[np.uint64]]:
+    def _bits(self) -> tuple[Int64s, UInt64s]:
         """The row in the bit words of each item, -1 where it has none; and the words."""
         dense = np.flatnonzero(self.supports() * DENSE >= max(self.n, 1))
         row = np.full(int(self._starts[-1]), -1, np.int64)
@@ -73,7 +73,7 @@ class Index:
         return row, kernels.bit_words(dense, self._list_offsets, self._lists, self.n)
 
     @cached_property
-    def _grid(self) -> NDArray[np.int64] | None:
+    def _grid(self) -> Int64s | None:
         """People with at least these counts, for every combination of counts within the caps; None if too many."""
         if np.log2(self.caps + 1.0).sum() > GRID_BITS:
             return None
@@ -87,11 +87,11 @@ class Index:
             grid = np.flip(np.cumsum(np.flip(grid, axis), axis), axis)
         return np.ascontiguousarray(grid).astype(np.int64)
 
-    def supports(self) -> Ints:
+    def supports(self) -> Int64s:
         """See `Population`."""
         return np.diff(self._list_offsets)
 
-    def counts(self, asked: Multisets, limit: int | None = None) -> Ints:
+    def counts(self, asked: Multisets, limit: int | None = None) -> Int64s:
         """See `Population`. Few codes: looked up in the grid; else lists and bit words are intersected."""
         if self._grid is not None:
             strides = np.array(self._grid.strides, np.int64) // self._grid.itemsize
@@ -123,7 +123,7 @@ class Index:
         _in_threads(count, range(0, len(asked), QUESTIONS_AT_ONCE), self.threads)
         return out
 
-    def owners(self, codes: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.uint32]:
+    def owners(self, codes: Int32s, counts: Int32s) -> UInt32s:
         """The people who contain one multiset, ascending."""
         items = self._starts[codes] + counts - 1
         if not len(items):
@@ -141,16 +141,14 @@ class Index:
         """The people's records, codes outside of the numbering left out."""
         return self._people
 
-    def projections(self, asked: Multisets, floors: Ints) -> Iterator[Projection]:
+    def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
         """See `Population`."""
         scratch = Scratch(self)
         for r in range(len(asked)):
             codes, levels = asked.record(r)
             yield self.projection(codes, levels, int(floors[r]), scratch)
 
-    def projection(
-        self, codes: NDArray[np.int32], levels: NDArray[np.int32], floor: int, scratch: Scratch
-    ) -> Projection:
+    def projection(self, codes: Int32s, levels: Int32s, floor: int, scratch: Scratch) -> Projection:
         """The overlaps with one record of at least `floor` (≥ 1) mentions."""
         people = self._people
         rows = kernels.project(
@@ -169,7 +167,7 @@ class Scratch:
         self.found = np.empty(index.n, np.uint32)
 
 
-def merged(rows: NDArray[np.uint16], weights: Ints, levels: NDArray[np.int32]) -> Projection:
+def merged(rows: UInt16s, weights: Int64s, levels: Int32s) -> Projection:
     """Equal rows put together, where a row packs into 64 bits; wider records have few rows and keep them all."""
     if len(rows) < 2 or np.log2(levels + 1.0).sum() > PACKED_BITS:
         return Projection(rows, weights)
@@ -186,7 +184,7 @@ def numbered(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
     place = np.array([number.get(code, -1) for code in lens.codes] or [-1], np.int32)
     values = place[lens.values]
     known = values >= 0
-    before = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    before = offsets_of(known)
     return Multisets(before[lens.offsets], values[known], lens.counts[known])
 
 

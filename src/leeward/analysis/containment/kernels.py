@@ -6,25 +6,20 @@ contained by the people on the lists of all its top items.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints: TypeAlias = NDArray[np.int64]
-Codes: TypeAlias = NDArray[np.int32]
-People: TypeAlias = NDArray[np.uint32]
-Rows: TypeAlias = NDArray[np.uint16]
-Words: TypeAlias = NDArray[np.uint64]
-Slots: TypeAlias = NDArray[np.int16]
+from leeward.analysis.bits import popcount
+from leeward.arrays import Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 
 WORDS_AT_ONCE = 512
 """Bit words intersected before they are counted: 4 kB, so that they stay in the first cache."""
 
 
 @njit(cache=True, nogil=True)
-def item_supports(values: Codes, counts: Codes, caps: Ints, starts: Ints) -> Ints:
+def item_supports(values: Int32s, counts: Int32s, caps: Int64s, starts: Int64s) -> Int64s:
     """People on each item's list, int64[items]."""
     supports = np.zeros(starts[-1], np.int64)
     for entry in range(len(values)):
@@ -36,8 +31,8 @@ def item_supports(values: Codes, counts: Codes, caps: Ints, starts: Ints) -> Int
 
 @njit(cache=True, nogil=True)
 def item_lists(
-    offsets: Ints, values: Codes, counts: Codes, caps: Ints, starts: Ints, list_offsets: Ints
-) -> People:
+    offsets: Int64s, values: Int32s, counts: Int32s, caps: Int64s, starts: Int64s, list_offsets: Int64s
+) -> UInt32s:
     """The people on each item's list, ascending: uint32[sum of supports]."""
     lists = np.empty(list_offsets[-1], np.uint32)
     filled = list_offsets[:-1].copy()
@@ -52,7 +47,7 @@ def item_lists(
 
 
 @njit(cache=True, nogil=True)
-def bit_words(items: Ints, list_offsets: Ints, lists: People, n: int) -> Words:
+def bit_words(items: Int64s, list_offsets: Int64s, lists: UInt32s, n: int) -> UInt64s:
     """The lists of `items` as bits: uint64[len(items), ceil(n / 64)]."""
     words = np.zeros((len(items), (n + 63) // 64), np.uint64)
     for row in range(len(items)):
@@ -62,16 +57,8 @@ def bit_words(items: Ints, list_offsets: Ints, lists: People, n: int) -> Words:
     return words
 
 
-@njit(cache=True, nogil=True, inline="always")
-def bits_set(word: Any) -> Any:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
 @njit(cache=True, nogil=True)
-def _dense_intersection(rows: Ints, words: Words, limit: int) -> Any:
+def _dense_intersection(rows: Int64s, words: UInt64s, limit: int) -> Any:
     """People in all of the bit rows; stops once `limit` are found."""
     kept = np.empty(WORDS_AT_ONCE, np.uint64)
     total = np.int64(0)
@@ -87,7 +74,7 @@ def _dense_intersection(rows: Ints, words: Words, limit: int) -> Any:
                 kept[place] &= row[place]
         found = np.uint64(0)
         for place in range(length):
-            found += bits_set(kept[place])
+            found += popcount(kept[place])
         total += np.int64(found)
         if total >= limit:
             break
@@ -95,7 +82,7 @@ def _dense_intersection(rows: Ints, words: Words, limit: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _on_list(lists: People, start: int, end: int, person: int) -> int:
+def _on_list(lists: UInt32s, start: int, end: int, person: int) -> int:
     """The first place in `lists[start:end]` that is not below `person` (galloping, then halving)."""
     step = 1
     low = start
@@ -114,7 +101,7 @@ def _on_list(lists: People, start: int, end: int, person: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _sparse_intersection(
-    items: Ints, list_offsets: Ints, lists: People, dense: Ints, words: Words, limit: int
+    items: Int64s, list_offsets: Int64s, lists: UInt32s, dense: Int64s, words: UInt64s, limit: int
 ) -> Any:
     """People on all the lists, the first of which is short; stops once `limit` are found."""
     place = np.empty(len(items), np.int64)
@@ -144,17 +131,17 @@ def _sparse_intersection(
 
 @njit(cache=True, nogil=True)
 def intersections(
-    asked: Ints,
+    asked: Int64s,
     first: int,
     last: int,
-    top_items: Ints,
-    list_offsets: Ints,
-    lists: People,
-    dense: Ints,
-    words: Words,
+    top_items: Int64s,
+    list_offsets: Int64s,
+    lists: UInt32s,
+    dense: Int64s,
+    words: UInt64s,
     n: int,
     limit: int,
-    out: Ints,
+    out: Int64s,
 ) -> None:
     """Distinguishability of the multisets first…last-1 into `out`; `asked` are the offsets of their `top_items`."""
     for q in range(first, last):
@@ -184,19 +171,19 @@ def intersections(
 
 @njit(cache=True, nogil=True)
 def project(
-    codes: Codes,
-    levels: Codes,
+    codes: Int32s,
+    levels: Int32s,
     floor: int,
-    offsets: Ints,
-    values: Codes,
-    counts: Codes,
-    starts: Ints,
-    list_offsets: Ints,
-    lists: People,
+    offsets: Int64s,
+    values: Int32s,
+    counts: Int32s,
+    starts: Int64s,
+    list_offsets: Int64s,
+    lists: UInt32s,
     shared: Any,
-    slot: Slots,
-    found: People,
-) -> Rows:
+    slot: Int16s,
+    found: UInt32s,
+) -> UInt16s:
     """The overlaps with one record of at least `floor` mentions: uint16[people, codes].
 
     `shared` (uint16[n], zero), `slot` (int16[codes], -1) and `found` (uint32[n]) are scratch and left as they came.
@@ -225,7 +212,7 @@ def project(
 
 
 @njit(cache=True, nogil=True)
-def packed(rows: Rows, levels: Codes) -> Words:
+def packed(rows: UInt16s, levels: Int32s) -> UInt64s:
     """Each row as one number in mixed radix (the product of levels + 1 must fit), uint64[n]."""
     keys = np.zeros(len(rows), np.uint64)
     for r in range(len(rows)):
@@ -237,7 +224,7 @@ def packed(rows: Rows, levels: Codes) -> Words:
 
 
 @njit(cache=True, nogil=True)
-def unpacked(keys: Words, levels: Codes) -> Rows:
+def unpacked(keys: UInt64s, levels: Int32s) -> UInt16s:
     """The rows of `packed`."""
     rows = np.zeros((len(keys), len(levels)), np.uint16)
     for r in range(len(keys)):
@@ -250,7 +237,7 @@ def unpacked(keys: Words, levels: Codes) -> Rows:
 
 
 @njit(cache=True, nogil=True)
-def _reachable(rows: Rows, weights: Ints, active: Ints, length: int, column: int, k: int) -> int:
+def _reachable(rows: UInt16s, weights: Int64s, active: Int64s, length: int, column: int, k: int) -> int:
     """The highest level of a column that people of weight ≥ k among the active rows reach."""
     highest = 0
     for a in range(length):
@@ -268,7 +255,7 @@ def _reachable(rows: Rows, weights: Ints, active: Ints, length: int, column: int
 
 @njit(cache=True, nogil=True)
 def _peel(
-    rows: Rows, weights: Ints, active: Ints, length: int, first: int, k: int, needed: int, top: Ints
+    rows: UInt16s, weights: Int64s, active: Int64s, length: int, first: int, k: int, needed: int, top: Int64s
 ) -> int:
     """Lower each column's top to what k people reach, drop rows that then share fewer than `needed`; repeat.
 
@@ -302,7 +289,9 @@ def _peel(
 
 
 @njit(cache=True, nogil=True)
-def largest_shared(rows: Rows, weights: Ints, k: int, floor: int, budget: int) -> tuple[Rows, bool, bool]:
+def largest_shared(
+    rows: UInt16s, weights: Int64s, k: int, floor: int, budget: int
+) -> tuple[UInt16s, bool, bool]:
     """The largest part shared by people of weight ≥ k: branch and bound over the overlaps with one record.
 
     Columns are the record's codes in lexicographic order and levels are tried from the top, so parts come in falling
@@ -373,8 +362,8 @@ def largest_shared(rows: Rows, weights: Ints, k: int, floor: int, budget: int) -
 
 @njit(cache=True, nogil=True)
 def chain_states(
-    offsets: Ints, values: Codes, counts: Codes, sizes: Ints, order: Ints, room: int
-) -> tuple[Ints, Codes, Codes]:
+    offsets: Int64s, values: Int32s, counts: Int32s, sizes: Int64s, order: Int64s, room: int
+) -> tuple[Int64s, Int32s, Int32s]:
     """The states of `chains.states` as (offsets, values, counts); `room` bounds their entries."""
     state_offsets = np.zeros(len(sizes) + sizes.sum() + 1, np.int64)
     state_values = np.empty(room, np.int32)

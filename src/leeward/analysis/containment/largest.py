@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.containment import kernels
 from leeward.analysis.containment.chains import after_drops, drop_order, drops_needed
-from leeward.analysis.containment.multisets import Ints, Multisets, Population, item_offsets
+from leeward.analysis.containment.multisets import Multisets, Population, item_offsets
+from leeward.arrays import Bools, Int64s, offsets_of
 from leeward.engine import pool
 
 BUDGET = 2_000_000_000
@@ -27,7 +27,7 @@ class Parts:
     """The part kept of each record, and whether it is known to be the largest one."""
 
     kept: Multisets
-    exact: NDArray[np.bool_]
+    exact: Bools
 
 
 def largest_parts(population: Population, records: Multisets, k: int, budget: int = BUDGET) -> Parts:
@@ -47,7 +47,7 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     unsettled = np.flatnonzero(drops > 0)
     floors = np.maximum(shared.sizes() - drops, 1)
 
-    def search(those: Ints) -> None:
+    def search(those: Int64s) -> None:
         projections = population.projections(shared.take(those), floors[those])
         for r, projection in zip(those.tolist(), projections, strict=True):
             levels, found, exact[r] = kernels.largest_shared(
@@ -61,8 +61,8 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     return Parts(shared.with_counts(counts).take(number), exact[number])
 
 
-def _reached(supports: Ints, caps: Ints, k: int) -> Ints:
+def _reached(supports: Int64s, caps: Int64s, k: int) -> Int64s:
     """The highest level of each code that at least k people reach, int64[codes]."""
-    enough = np.concatenate([[0], np.cumsum(supports >= k)])
+    enough = offsets_of(supports >= k)
     starts = item_offsets(caps)
     return np.asarray(enough[starts[1:]] - enough[starts[:-1]], np.int64)

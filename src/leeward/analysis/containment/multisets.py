@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from leeward.arrays import Int32s, Int64s, UInt16s, offsets_of
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class Multisets:
     counts : int32[total], mentions, at least 1.
     """
 
-    offsets: Ints
-    values: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    offsets: Int64s
+    values: Int32s
+    counts: Int32s
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def owners(self) -> Ints:
+    def owners(self) -> Int64s:
         """The record of each entry, int64[total]."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
-    def sizes(self) -> Ints:
+    def sizes(self) -> Int64s:
         """Mentions in each record, int64[n]."""
         return np.bincount(self.owners(), weights=self.counts, minlength=len(self)).astype(np.int64)
 
-    def take(self, records: Ints) -> Multisets:
+    def take(self, records: Int64s) -> Multisets:
         """The records of these numbers, in this order."""
         lengths = np.diff(self.offsets)[records]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_of(lengths)
         entries = np.repeat(self.offsets[records] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Multisets(offsets, self.values[entries], self.counts[entries])
 
@@ -47,14 +47,14 @@ class Multisets:
         """The same entries with other counts; entries of count 0 go."""
         kept = counts > 0
         held = np.bincount(self.owners()[kept], minlength=len(self))
-        offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+        offsets = offsets_of(held)
         return Multisets(offsets, self.values[kept], counts[kept].astype(np.int32))
 
-    def capped(self, caps: Ints) -> Multisets:
+    def capped(self, caps: Int64s) -> Multisets:
         """Each code at most `caps[code]` times."""
         return self.with_counts(np.minimum(self.counts, caps[self.values]))
 
-    def distinct(self) -> tuple[Multisets, Ints]:
+    def distinct(self) -> tuple[Multisets, Int64s]:
         """The different records, in order of first appearance, and the number of each record among them."""
         numbers = np.zeros(len(self), np.int64)
         first: list[int] = []
@@ -69,7 +69,7 @@ class Multisets:
             numbers[r] = number
         return self.take(np.array(first, np.int64)), numbers
 
-    def record(self, r: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def record(self, r: int) -> tuple[Int32s, Int32s]:
         """Codes and counts of one record."""
         entries = slice(int(self.offsets[r]), int(self.offsets[r + 1]))
         return self.values[entries], self.counts[entries]
@@ -93,8 +93,8 @@ class Projection:
     weights : int64[n], how many people share exactly these.
     """
 
-    rows: NDArray[np.uint16]
-    weights: Ints
+    rows: UInt16s
+    weights: Int64s
 
 
 class Population(Protocol):
@@ -109,28 +109,28 @@ class Population(Protocol):
     @property
     def n(self) -> int: ...
     @property
-    def caps(self) -> Ints: ...
+    def caps(self) -> Int64s: ...
     @property
     def asks_at_once(self) -> bool: ...
     @property
     def threads(self) -> int: ...
 
-    def supports(self) -> Ints:
+    def supports(self) -> Int64s:
         """People with at least c mentions of a code, flat by (code, c = 1…cap): int64[sum(caps)]."""
 
-    def counts(self, asked: Multisets, limit: int | None = None) -> Ints:
+    def counts(self, asked: Multisets, limit: int | None = None) -> Int64s:
         """Distinguishability of each multiset: people that contain it. With a `limit`, exact only below it."""
 
-    def projections(self, asked: Multisets, floors: Ints) -> Iterator[Projection]:
+    def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
         """For each record the overlaps of at least `floors[r]` (≥ 1) mentions."""
 
 
-def item_offsets(caps: Ints) -> Ints:
+def item_offsets(caps: Int64s) -> Int64s:
     """Where each code's levels begin in the flat numbering by (code, level), int64[codes + 1]."""
-    return np.concatenate([[0], np.cumsum(caps)]).astype(np.int64)
+    return offsets_of(caps)
 
 
-def levels_of(records: Multisets, starts: Ints) -> tuple[Ints, Ints]:
+def levels_of(records: Multisets, starts: Int64s) -> tuple[Int64s, Int64s]:
     """Every (record, item) of the records: one line a mention, as (record int64, item int64)."""
     total = records.counts.astype(np.int64)
     first = starts[records.values]

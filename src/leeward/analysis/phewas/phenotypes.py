@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.arrays import offsets_of
+
 if TYPE_CHECKING:
     from leeward.vocabulary.phecode import PhecodeMap
 
@@ -115,6 +117,5 @@ def _phenotypes(
 
 def _flat(parts: Iterable[Ints]) -> tuple[Ints, Ints]:
     listed = list(parts)
-    starts = np.zeros(len(listed) + 1, np.int64)
-    np.cumsum([len(each) for each in listed], out=starts[1:])
+    starts = offsets_of([len(each) for each in listed])
     return starts, np.concatenate([np.zeros(0, np.int64), *listed])

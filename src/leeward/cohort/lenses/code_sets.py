@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from leeward.arrays import Int32s, Int64s, offsets_of
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,19 @@ class CodeSets:
         The identifier of each record, ascending; never leaves the custodian.
     """
 
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
+    offsets: Int64s
+    values: Int32s
     codes: tuple[str, ...]
     patients: pl.Series
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """Number of distinct codes of each record, int64[n]."""
         return np.diff(self.offsets)
 
-    def supports(self) -> NDArray[np.int64]:
+    def supports(self) -> Int64s:
         """Number of records that hold each code, int64[len(codes)]."""
         return np.bincount(self.values, minlength=len(self.codes)).astype(np.int64)
 
@@ -46,7 +47,7 @@ class CodeSets:
         return tuple(self.codes[v] for v in self.values[self.offsets[r] : self.offsets[r + 1]])
 
 
-def patient_numbers(patient: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
+def patient_numbers(patient: pl.Series) -> tuple[Int64s, pl.Series]:
     """Number patients 0…n-1 in ascending order of their identifiers: (number of each row, identifiers)."""
     if patient.is_sorted():  # the usual case of files written a patient at a time
         first = patient.ne_missing(patient.shift(1)).to_numpy().copy()
@@ -93,8 +94,7 @@ def code_sets_of(events: pl.DataFrame) -> CodeSets:
     keys = keys[keep]
     values = (keys % width).astype(np.int32)
     counts = np.bincount(keys // width, minlength=len(patients))
-    offsets = np.zeros(len(patients) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    offsets = offsets_of(counts)
     used = np.bincount(values, minlength=len(codes)) > 0
     if used.all():
         return CodeSets(offsets, values, codes, patients)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, UInt32s, offsets_of
 from leeward.cohort.lenses.code_sets import patient_numbers
 
 
@@ -31,21 +31,21 @@ class CodeCounts:
         First source row of each record (1-based), for messages; 0 where the events have no `row`.
     """
 
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    offsets: Int64s
+    values: Int32s
+    counts: Int32s
     codes: tuple[str, ...]
     patients: pl.Series
-    rows: NDArray[np.uint32]
+    rows: UInt32s
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """Mentions in each record, int64[n]."""
-        return np.diff(np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])[self.offsets])
+        return np.diff(offsets_of(self.counts)[self.offsets])
 
-    def most(self) -> NDArray[np.int64]:
+    def most(self) -> Int64s:
         """The highest count of each code in any record, int64[len(codes)]."""
         highest = np.zeros(len(self.codes), np.int64)
         np.maximum.at(highest, self.values, self.counts)
@@ -76,8 +76,7 @@ def code_counts_of(events: pl.DataFrame) -> CodeCounts:
     counts = np.diff(np.append(starts, len(keys))).astype(np.int32)
     keys = keys[starts]
     values = (keys % width).astype(np.int32)
-    offsets = np.zeros(len(patients) + 1, np.int64)
-    np.cumsum(np.bincount(keys // width, minlength=len(patients)), out=offsets[1:])
+    offsets = offsets_of(np.bincount(keys // width, minlength=len(patients)))
     used = np.bincount(values, minlength=len(categories)) > 0
     if not used.all():
         values = (np.cumsum(used, dtype=np.int32) - np.int32(1))[values]
@@ -94,7 +93,7 @@ def once_a_visit(events: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([known, events.filter(pl.col("visit").is_null())])
 
 
-def first_rows(events: pl.DataFrame, numbers: NDArray[np.int64], n: int) -> NDArray[np.uint32]:
+def first_rows(events: pl.DataFrame, numbers: Int64s, n: int) -> UInt32s:
     """The least `row` of each of `n` patients, whose number each event's `numbers` gives."""
     if "row" not in events.columns:
         return np.zeros(n, np.uint32)

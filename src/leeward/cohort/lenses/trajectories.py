@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.cohort.cohort import ROWS_SHOWN, Notice
 from leeward.cohort.lenses.code_sets import patient_numbers
 from leeward.errors import BadInput
@@ -33,9 +33,9 @@ class Trajectories:
         Rows that hold no usable age, by kind, and patients left without a pair. They are not in the arrays.
     """
 
-    offsets: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    ages: NDArray[np.int32]
+    offsets: Int64s
+    codes: Int32s
+    ages: Int32s
     labels: tuple[str, ...]
     patients: pl.Series
     odd: tuple[Notice, ...]
@@ -43,7 +43,7 @@ class Trajectories:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """Pairs of each record, int64[n]."""
         return np.diff(self.offsets)
 
@@ -79,8 +79,7 @@ def trajectories_of(
     ages = kept["age"].floor().to_numpy().astype(np.int32)
     order = np.lexsort((codes, ages, numbers))
     codes, ages = codes[order], ages[order]
-    offsets = np.zeros(len(patients) + 1, np.int64)
-    np.cumsum(np.bincount(numbers, minlength=len(patients)), out=offsets[1:])
+    offsets = offsets_of(np.bincount(numbers, minlength=len(patients)))
     lost = events["patient"].n_unique() - len(patients)
     if lost:
         odd.append(

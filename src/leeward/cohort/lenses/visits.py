@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, UInt32s, offsets_of
 from leeward.cohort.lenses.code_sets import categories, patient_numbers
 from leeward.errors import BadInput
 
@@ -35,12 +35,12 @@ class Visits:
         First source row of each visit (1-based).
     """
 
-    patient_offsets: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
+    patient_offsets: Int64s
+    offsets: Int64s
+    values: Int32s
     codes: tuple[str, ...]
     patients: pl.Series
-    rows: NDArray[np.uint32]
+    rows: UInt32s
 
     def __len__(self) -> int:
         return len(self.patient_offsets) - 1
@@ -50,11 +50,11 @@ class Visits:
         """Number of visits."""
         return len(self.offsets) - 1
 
-    def patient_of_visit(self) -> NDArray[np.int32]:
+    def patient_of_visit(self) -> Int32s:
         """The patient's number of each visit, int32[visits]."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.patient_offsets))
 
-    def visit_of_value(self) -> NDArray[np.int32]:
+    def visit_of_value(self) -> Int32s:
         """The visit's number of each entry of `values`."""
         return np.repeat(np.arange(self.n_visits, dtype=np.int32), np.diff(self.offsets))
 
@@ -112,8 +112,8 @@ def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = Fals
 
 
 def _pairs(
-    numbers: NDArray[np.int64], events: pl.DataFrame, name: str, merged: bool, width: int
-) -> tuple[NDArray[np.int64], Callable[[NDArray[np.int64]], NDArray[np.int64]]]:
+    numbers: Int64s, events: pl.DataFrame, name: str, merged: bool, width: int
+) -> tuple[Int64s, Callable[[Int64s], Int64s]]:
     """A number of each row's (patient, visit), ascending by patient; and the patient of such a number."""
     if merged:
         return numbers, lambda pair: pair
@@ -127,7 +127,7 @@ def _pairs(
     return dense.astype(np.int64), lambda pair: distinct[pair] // wide
 
 
-def _visit_numbers(events: pl.DataFrame, name: str) -> NDArray[np.int64]:
+def _visit_numbers(events: pl.DataFrame, name: str) -> Int64s:
     """A number of each row's visit; a null visit gets a number of its own."""
     column = next((c for c in ("visit", "date") if c in events.columns), None)
     if column is None or events[column].null_count() == events.height:
@@ -145,20 +145,19 @@ def _visit_numbers(events: pl.DataFrame, name: str) -> NDArray[np.int64]:
     return found
 
 
-def _rows(events: pl.DataFrame) -> NDArray[np.uint32]:
+def _rows(events: pl.DataFrame) -> UInt32s:
     if "row" in events.columns:
         return events["row"].cast(pl.UInt32).to_numpy()
     return np.arange(1, events.height + 1, dtype=np.uint32)
 
 
-def _starts(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(keys: Int64s) -> Int64s:
     """Where each run of equal keys begins."""
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return np.flatnonzero(first)
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+def _offsets(sizes: Int64s) -> Int64s:
+    offsets = offsets_of(sizes)
     return offsets

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from leeward.arrays import UInt32s
 from leeward.cohort.cohort import Notice
 from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.values import blank_as_null, plain, same_type
@@ -95,7 +94,7 @@ def dates_of_visits(visit: pl.Series, date: pl.Series, visits: pl.DataFrame) -> 
 
 
 def aged(
-    patient: pl.Series, row: NDArray[np.uint32], date: pl.Series, birth: pl.DataFrame
+    patient: pl.Series, row: UInt32s, date: pl.Series, birth: pl.DataFrame
 ) -> tuple[pl.Series, list[Notice]]:
     """The age of each event in years, and notices of the rows that have none; `birth` as in `BIRTH`."""
     frame = birth.with_columns(date.alias("date"), patient.alias("patient"))
@@ -138,7 +137,7 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(birth.alias("birth"))
 
 
-def noticed(kind: str, where: pl.Series, row: NDArray[np.uint32], message: str) -> list[Notice]:
+def noticed(kind: str, where: pl.Series, row: UInt32s, message: str) -> list[Notice]:
     """A notice of the events `where`, with '{}' in the message for '3 events'; none where there are none."""
     count = int(where.sum())
     if not count:

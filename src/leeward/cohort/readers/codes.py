@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from leeward.arrays import Bools, Int32s, Int64s, UInt32s
 from leeward.cohort.cohort import Notice
 from leeward.errors import BadInput
 
@@ -42,7 +42,7 @@ VOCABULARY_NAMES = {
 """How files name the vocabularies, in lower case."""
 
 
-def row_text(rows: NDArray[np.int64]) -> str:
+def row_text(rows: Int64s) -> str:
     """'row 4' or 'rows 4, 9, …' for a message."""
     shown = ", ".join(str(row) for row in rows[:ROWS_SHOWN])
     return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > ROWS_SHOWN else ''}"
@@ -56,7 +56,7 @@ class CodeNumbers:
     texts: list[str] = field(default_factory=list)
     _number_of: dict[str, int] = field(default_factory=dict)
 
-    def number(self, column: pa.Array, name: str, title: str) -> NDArray[np.int32]:
+    def number(self, column: pa.Array, name: str, title: str) -> Int32s:
         """The number of each value, NO_CODE where it is null, blank or a text for 'missing'."""
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -158,8 +158,8 @@ class Normalised:
     """The standard code of each distinct source text, and what was found on the way."""
 
     codes: tuple[str, ...]
-    unknown: NDArray[np.bool_]
-    restored: NDArray[np.bool_]
+    unknown: Bools
+    restored: Bools
     vocabulary: str | None = None
     title: str = "its vocabulary"
     guess: Notice | None = None
@@ -189,12 +189,12 @@ class Normalised:
             only.title if only else "their vocabularies",
         )
 
-    def as_enum(self, numbers: NDArray[np.int32]) -> pl.Series:
+    def as_enum(self, numbers: Int32s) -> pl.Series:
         """The codes of `numbers` as an Enum of the distinct codes, sorted."""
         kind = pl.Enum(sorted(set(self.codes)))
         return pl.Series("code", self.codes, dtype=kind).gather(numbers)
 
-    def notices(self, numbers: NDArray[np.int32], rows: NDArray[np.uint32]) -> list[Notice]:
+    def notices(self, numbers: Int32s, rows: UInt32s) -> list[Notice]:
         """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text."""
         found = [self.guess] if self.guess else []
         for kind, mask, what in (

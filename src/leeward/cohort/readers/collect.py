@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, UInt32s
 from leeward.cohort.cohort import Cohort, Notice
 from leeward.cohort.readers.ages import (
     BIRTH,
@@ -41,8 +42,6 @@ from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.values import dates, identifiers, is_missing, same_type, years
 from leeward.errors import BadInput
 
-Rows = NDArray[np.int64]
-
 
 @dataclass
 class Collector:
@@ -66,13 +65,13 @@ class Collector:
     codes: CodeNumbers = field(init=False)
     vocabularies: CodeNumbers = field(init=False)
     _patients: list[pl.Series] = field(default_factory=list)
-    _code_numbers: list[NDArray[np.int32]] = field(default_factory=list)
-    _vocabulary_numbers: list[NDArray[np.int32]] = field(default_factory=list)
-    _event_rows: list[NDArray[np.uint32]] = field(default_factory=list)
+    _code_numbers: list[Int32s] = field(default_factory=list)
+    _vocabulary_numbers: list[Int32s] = field(default_factory=list)
+    _event_rows: list[UInt32s] = field(default_factory=list)
     _optional: dict[str, list[pl.Series]] = field(default_factory=dict)
     _attributes: list[pl.DataFrame] = field(default_factory=list)
     _rows_without_code: list[pl.DataFrame] = field(default_factory=list)
-    _rows_with_gap: list[Rows] = field(default_factory=list)
+    _rows_with_gap: list[Int64s] = field(default_factory=list)
     _gaps: int = 0
     _births: list[pl.DataFrame] = field(default_factory=list)
     _unreadable: dict[str, list[pl.Series]] = field(default_factory=dict)
@@ -105,7 +104,7 @@ class Collector:
         self.codes.texts[:] = [code for code, _ in found]
         return sum(vocabulary is None for _, vocabulary in found)
 
-    def add(self, batch: pa.RecordBatch, row: NDArray[np.uint32] | None = None) -> None:
+    def add(self, batch: pa.RecordBatch, row: UInt32s | None = None) -> None:
         """Take the next rows of the source; `row` numbers them where they are not simply the next ones."""
         if batch.num_rows == 0:
             return
@@ -124,15 +123,13 @@ class Collector:
             attributes = {c: pl.Series(pl.from_arrow(batch.column(c))) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
 
-    def _refuse(self, rows: NDArray[np.uint32]) -> NoReturn:
+    def _refuse(self, rows: UInt32s) -> NoReturn:
         raise BadInput(
             f"{self._file}: column '{self.columns.patient}' names no patient in "
             f"{row_text(rows.astype(np.int64) - self._rows_before)}; every row needs one."
         )
 
-    def _add_events(
-        self, batch: pa.RecordBatch, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]
-    ) -> None:
+    def _add_events(self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:
         width = numbers.shape[1]
         kept = np.flatnonzero(numbers.ravel() != NO_CODE)
         complete = len(kept) == numbers.size
@@ -177,7 +174,7 @@ class Collector:
             known = zip(BIRTH, (read, two_digits, year_only), strict=True)
             self._births.append(pl.DataFrame({key: of_events(series) for key, series in known}))
 
-    def _note_gaps(self, patient: pl.Series, row: NDArray[np.uint32], numbers: NDArray[np.int32]) -> None:
+    def _note_gaps(self, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:
         gaps = numbers == NO_CODE
         self._gaps += int(gaps.sum())
         self._rows_with_gap.append(row[gaps.any(axis=1)].astype(np.int64))
@@ -247,9 +244,7 @@ class Collector:
             vocabulary=normalised.vocabulary,
         )
 
-    def _normalise_by_vocabulary(
-        self, numbers: NDArray[np.int32], named: list[str]
-    ) -> tuple[Normalised, NDArray[np.int32]]:
+    def _normalise_by_vocabulary(self, numbers: Int32s, named: list[str]) -> tuple[Normalised, Int32s]:
         """Codes whose row names the vocabulary: each pair (code, vocabulary) by its own rules."""
         of_rows = np.concatenate(self._vocabulary_numbers).astype(np.int64) + 1
         pairs, renumbered = np.unique(numbers * np.int64(len(named) + 1) + of_rows, return_inverse=True)
@@ -261,7 +256,7 @@ class Collector:
         normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
         return normalised, renumbered.astype(np.int32)
 
-    def _date_notices(self, row: NDArray[np.uint32]) -> list[Notice]:
+    def _date_notices(self, row: UInt32s) -> list[Notice]:
         found = []
         for role, parts in self._unreadable.items():
             title = self.columns.optional()[role]
@@ -322,9 +317,7 @@ class Collector:
         return one_row_each(gathered, patient, self.missing)
 
 
-def _date_by_visit(
-    extra: dict[str, pl.Series], visits: pl.DataFrame | None, row: NDArray[np.uint32]
-) -> list[Notice]:
+def _date_by_visit(extra: dict[str, pl.Series], visits: pl.DataFrame | None, row: UInt32s) -> list[Notice]:
     """Fill the dates that are missing with those of the visits."""
     if visits is None:
         return []
@@ -344,7 +337,7 @@ def _joined(parts: list[NDArray[Number]]) -> NDArray[Number]:
     return whole
 
 
-def _texts(texts: list[str], numbers: NDArray[np.int32]) -> pl.Series:
+def _texts(texts: list[str], numbers: Int32s) -> pl.Series:
     """The text of each number as an Enum; NO_CODE is null."""
     distinct = sorted(set(texts))
     places = pl.Series([*texts, None], dtype=pl.Enum(distinct))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from leeward.arrays import Bools
 from leeward.cohort.readers.codes import row_text
 from leeward.errors import BadInput
 
@@ -57,7 +57,7 @@ def _from_text(texts: pl.Series) -> pl.Series:
     return texts
 
 
-def is_missing(series: pl.Series, missing: frozenset[str]) -> NDArray[np.bool_]:
+def is_missing(series: pl.Series, missing: frozenset[str]) -> Bools:
     """True where a value is null or one of the texts for 'missing'."""
     absent = series.is_null()
     if missing:

@@ -16,7 +16,8 @@ import numpy as np
 
 from leeward.analysis.containment import Multisets, Population
 from leeward.analysis.containment.chains import drop_order, drops_needed
-from leeward.analysis.containment.multisets import Ints, item_offsets, levels_of
+from leeward.analysis.containment.multisets import item_offsets, levels_of
+from leeward.arrays import Int64s
 
 LOOKED_AT_ONCE = 64
 
@@ -32,8 +33,8 @@ class Censored:
     """
 
     kept: Multisets
-    caps: Ints
-    picked: Ints
+    caps: Int64s
+    picked: Int64s
     counted: int
 
 
@@ -47,7 +48,7 @@ def censor(population: Population, capped: Multisets, k: int) -> Censored:
     return Censored(capped.capped(final), final, codes[:stop], counted)
 
 
-def censoring_order(capped: Multisets, caps: Ints) -> tuple[Ints, Ints]:
+def censoring_order(capped: Multisets, caps: Int64s) -> tuple[Int64s, Int64s]:
     """The place of each (code, level) in the order of censoring, flat by code and level, and the code at each place.
 
     Ties: the lower code first, as Algorithm 1's argmin; a code that ties with itself stays the lowest.
@@ -62,7 +63,7 @@ def censoring_order(capped: Multisets, caps: Ints) -> tuple[Ints, Ints]:
     return rank, code[order]
 
 
-def caps_after(rank: Ints, caps: Ints, stop: int) -> Ints:
+def caps_after(rank: Int64s, caps: Int64s, stop: int) -> Int64s:
     """The caps once the first `stop` pairs are censored, int64[codes]."""
     kept = np.concatenate([[0], np.cumsum(rank >= stop)])
     starts = item_offsets(caps)
@@ -70,7 +71,7 @@ def caps_after(rank: Ints, caps: Ints, stop: int) -> Ints:
 
 
 def _where_all_are_safe(
-    population: Population, records: Multisets, caps: Ints, rank: Ints, k: int
+    population: Population, records: Multisets, caps: Int64s, rank: Int64s, k: int
 ) -> tuple[int, int]:
     """The first place in the order after which every record is safe, and how many multisets were counted for it."""
     step = max(len(records), 1) if population.asks_at_once else LOOKED_AT_ONCE
@@ -88,7 +89,7 @@ def _where_all_are_safe(
     return stop, counted
 
 
-def _stop_of(population: Population, records: Multisets, caps: Ints, rank: Ints, k: int) -> int:
+def _stop_of(population: Population, records: Multisets, caps: Int64s, rank: Int64s, k: int) -> int:
     """The furthest place at which one of these records becomes safe."""
     drops = drops_needed(population, records, drop_order(records, caps, rank), k)
     owner, item = levels_of(records, item_offsets(caps))
@@ -98,7 +99,7 @@ def _stop_of(population: Population, records: Multisets, caps: Ints, rank: Ints,
     return int(ranks[last].max()) + 1 if len(last) else 0
 
 
-def _highest(records: Multisets, codes: int) -> Ints:
+def _highest(records: Multisets, codes: int) -> Int64s:
     """The highest count of each code, int64[codes]."""
     highest = np.zeros(codes, np.int64)
     np.maximum.at(highest, records.values, records.counts)

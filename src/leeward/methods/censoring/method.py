@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
@@ -18,7 +19,6 @@ from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
     from leeward.analysis.containment import Multisets, Population
-    from leeward.analysis.containment.multisets import Ints
     from leeward.engine import Engine
 
 ROWS_SHOWN = 20
@@ -104,7 +104,7 @@ def _require_enough(parameters: Censoring, people: int) -> None:
         )
 
 
-def _caps_of(parameters: Censoring, sample: CodeCounts) -> Ints:
+def _caps_of(parameters: Censoring, sample: CodeCounts) -> Int64s:
     """The cap of each code of the sample, never above its highest count there."""
     most = sample.most()
     if parameters.caps is None:
@@ -113,7 +113,7 @@ def _caps_of(parameters: Censoring, sample: CodeCounts) -> Ints:
     return np.minimum(most, np.array(given, np.int64))
 
 
-def _cap_notices(parameters: Censoring, sample: CodeCounts, caps: Ints) -> list[str]:
+def _cap_notices(parameters: Censoring, sample: CodeCounts, caps: Int64s) -> list[str]:
     if parameters.caps is None or parameters.cap is not None:
         return []
     without = sum(code not in parameters.caps for code in sample.codes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from leeward.analysis.containment import Multisets, Population, largest_parts
-from leeward.analysis.containment.multisets import Ints
+from leeward.arrays import Int64s
 from leeward.methods.censoring import gccens
 
 
@@ -23,13 +23,13 @@ class Outcome:
     """
 
     kept: Multisets
-    start_caps: Ints
-    caps: Ints
+    start_caps: Int64s
+    caps: Int64s
     facts: Mapping[str, Any]
     notices: tuple[str, ...] = ()
 
 
-def censored(population: Population, originals: Multisets, caps: Ints, k: int, scope: str) -> Outcome:
+def censored(population: Population, originals: Multisets, caps: Int64s, k: int, scope: str) -> Outcome:
     """Censor the originals to a k-map; `k` must not exceed the population."""
     capped = originals.capped(caps)
     if scope == "global":

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from leeward.analysis.containment import Index, Multisets
 from leeward.analysis.containment.index import merged
-from leeward.analysis.containment.multisets import Ints, Projection
+from leeward.analysis.containment.multisets import Projection
+from leeward.arrays import Int64s
 from leeward.engine import Engine
 from leeward.engine.engine import Frame
 from leeward.errors import BadInput
@@ -58,7 +59,7 @@ class Streamed:
         engine: Engine,
         source: str | Path | pl.DataFrame,
         codes: Sequence[str],
-        caps: Ints,
+        caps: Int64s,
         originals: Multisets,
     ) -> None:
         self._engine = engine
@@ -84,17 +85,17 @@ class Streamed:
         self._supports = answers[1 : 1 + items]
         self._original_counts = answers[1 + items :]
 
-    def supports(self) -> Ints:
+    def supports(self) -> Int64s:
         """See `Population`."""
         return self._supports
 
-    def counts(self, asked: Multisets, limit: int | None = None) -> Ints:
+    def counts(self, asked: Multisets, limit: int | None = None) -> Int64s:
         """See `Population`."""
         if asked is self._originals:
             return self._original_counts
         return self._added(partial(counted_in_block, asked=asked, limit=limit), len(asked))
 
-    def projections(self, asked: Multisets, floors: Ints) -> Iterator[Projection]:
+    def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
         """See `Population`."""
         if not len(asked):
             return
@@ -107,7 +108,7 @@ class Streamed:
             rows = np.frombuffer(b"".join(part["row"].to_pylist()), np.uint16).reshape(-1, len(levels))
             yield merged(rows, part["weight"].to_numpy().astype(np.int64), levels)
 
-    def _added(self, answer: Any, places: int) -> Ints:
+    def _added(self, answer: Any, places: int) -> Int64s:
         table = self._map(answer, ANSWER)
         total = np.zeros(places, np.int64)
         np.add.at(total, table["place"].to_numpy(), table["value"].to_numpy())
@@ -137,7 +138,7 @@ def mentions(events: Frame) -> Frame:
     return events.select(*keys).group_by(*keys).agg(mentions=nw.len())
 
 
-def on_block(table: pa.Table, answer: Any, codes: Sequence[str], caps: Ints) -> pa.Table:
+def on_block(table: pa.Table, answer: Any, codes: Sequence[str], caps: Int64s) -> pa.Table:
     """Index the people of one block and answer."""
     return answer(Index(people_of(table, codes), caps))
 
@@ -168,7 +169,7 @@ def counted_in_block(index: Index, asked: Multisets, limit: int | None) -> pa.Ta
     return _answer(index.counts(asked, limit))
 
 
-def overlaps_in_block(index: Index, asked: Multisets, floors: Ints) -> pa.Table:
+def overlaps_in_block(index: Index, asked: Multisets, floors: Int64s) -> pa.Table:
     """The block's distinct overlaps with each record."""
     found = list(index.projections(asked, floors))
     lengths = [len(projection.weights) for projection in found]
@@ -178,6 +179,6 @@ def overlaps_in_block(index: Index, asked: Multisets, floors: Ints) -> pa.Table:
     return pa.table([pa.array(record), pa.array(rows, pa.binary()), pa.array(weights)], schema=OVERLAP)
 
 
-def _answer(values: Ints) -> pa.Table:
+def _answer(values: Int64s) -> pa.Table:
     places = np.flatnonzero(values)
     return pa.table([pa.array(places), pa.array(values[places].astype(np.int64))], schema=ANSWER)

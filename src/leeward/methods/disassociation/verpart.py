@@ -6,23 +6,14 @@ count of an intersection. Conventions: docs/methods/disassociation.md#vertical-p
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
+from leeward.analysis.bits import popcount
+
 ITEM = -1
 """Chunk number of a code that stands in the item chunk."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def popcount(x: int) -> Any:
-    x = uint64(x)
-    x = x - ((x >> uint64(1)) & uint64(0x5555555555555555))
-    x = (x & uint64(0x3333333333333333)) + ((x >> uint64(2)) & uint64(0x3333333333333333))
-    x = (x + (x >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * uint64(0x0101010101010101)) >> uint64(56))
 
 
 @njit(cache=True, nogil=True)

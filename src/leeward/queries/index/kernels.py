@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from leeward.analysis.bits import popcount
 from leeward.analysis.itemset_kernels import grown
 
 Array = NDArray[Any]
@@ -22,19 +23,11 @@ def set_bits(words: Array, members: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _bits(x: Any) -> Any:
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(cache=True, nogil=True)
 def rows_in_both(a: Array, b: Array) -> Any:
     """Number of rows in both bitmaps."""
     total = np.int64(0)
     for w in range(len(a)):
-        total += _bits(a[w] & b[w])
+        total += popcount(a[w] & b[w])
     return total
 
 
@@ -58,7 +51,7 @@ def patients_in_both(a: Array, b: Array, last: Array) -> Any:
         if second < first:
             more = np.uint64(1)
         carry = more
-        total += _bits((second | x) & end)
+        total += popcount((second | x) & end)
     return total
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from leeward.methods.disassociation.measures.estimate_kernels import _ones
+from leeward.analysis.bits import popcount
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published
 
 
@@ -41,7 +41,7 @@ def _count(starts: Array, place: Array, words: Array, bits: Array) -> Array:
             for y in range(starts[c], starts[c + 1]):
                 missing = 0
                 for w in range(words[c]):
-                    missing += _ones(bits[place[x] + w] & ~bits[place[y] + w])
+                    missing += popcount(bits[place[x] + w] & ~bits[place[y] + w])
                 if x != y and missing == 0:
                     found[c] += 1
     return found

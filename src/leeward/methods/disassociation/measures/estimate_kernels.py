@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from leeward.analysis.bits import popcount
+
 Array = NDArray[Any]
 
 RECORD, SHARED, ITEM = 0, 1, 2
@@ -96,14 +98,6 @@ def fill_entries(
 
 
 @njit(cache=True, nogil=True)
-def _ones(x: Any) -> Any:
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(cache=True, nogil=True)
 def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
     """Subrecords that hold every code of `mask`; `place[j]` is where code j's bitmap starts."""
     total = np.int64(0)
@@ -112,7 +106,7 @@ def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
         for j in range(len(place)):
             if (mask >> np.uint64(j)) & np.uint64(1):
                 together &= bits[place[j] + w]
-        total += _ones(together)
+        total += popcount(together)
     return total
 
 
@@ -124,7 +118,7 @@ def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
         together = np.uint64(0)
         for j in range(n):
             together |= bits[any_of[j] + w]
-        total += _ones(together)
+        total += popcount(together)
     return total
 
 
@@ -441,5 +435,5 @@ def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: 
     for e in range(len(chunk)):
         if kind[chunk[e]] != ITEM:
             for w in range(words[chunk[e]]):
-                out[e] += _ones(bits[place[e] + w])
+                out[e] += popcount(bits[place[e] + w])
     return out

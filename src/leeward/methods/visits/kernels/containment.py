@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from leeward.analysis.bits import popcount
+
 Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
@@ -73,15 +75,6 @@ def fill_bits(chosen: Ints, postings: Longs, holders: Ints, bits: Words) -> None
 
 
 @njit(cache=True, nogil=True)
-def _ones(word: Any) -> Any:
-    """Bits set in a word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(cache=True, nogil=True)
 def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, bits: Words) -> int:
     """Patients who hold all codes of a set but the one at `skipped`, all of them codes with a row of bits."""
     total = 0
@@ -95,7 +88,7 @@ def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, 
                 for w in range(first, last):
                     both[w - first] &= row[w]
         for w in range(last - first):
-            total += _ones(both[w])
+            total += popcount(both[w])
     return total
 
 
