@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,151 @@ def test_tracked_files_are_small() -> None:
         if path.stat().st_size > LARGEST
     ]
     assert large == []
+
+
+# Design notes that a reader of the repository does not have (built from pieces, or this file would cite them).
+ELSEWHERE = re.compile(
+    r"\b(?:"
+    + "|".join(
+        first + rest
+        for first, rest in [
+            ("ALGO", "RITHMS"),
+            ("ARCHI", "TECTURE"),
+            ("HOU", "SE"),
+            ("ROBUST", "NESS"),
+            ("NEW", "COMER"),
+            ("UN", "SEEN"),
+            ("ATT", "ACKS"),
+            ("FIDE", "LITY"),
+            ("STRUCT", "URAL"),
+            ("PARTI", "TIONING"),
+            ("FEASI", "BILITY"),
+            ("DP_", "NOTES"),
+            ("WHOLE_", "PATIENT"),
+            ("FIRST_", "RUN"),
+        ]
+    )
+    + r")(?:\.md\b|[\s,]*(?:§|sections?\b|\"|\d))"
+)
+TO_COME = ("methods/queries.md", "methods/visits.md", "methods/notes.md", "methods/condensation.md")
+"""Pages that are being written."""
+STILL_CITING: frozenset[str] = frozenset(
+    [
+        "src/leeward/methods/condensation/cell.py",
+        "src/leeward/methods/condensation/cells.py",
+        "src/leeward/methods/condensation/kernels/baseline.py",
+        "src/leeward/methods/condensation/kernels/grouping.py",
+        "src/leeward/methods/condensation/kernels/values.py",
+        "src/leeward/methods/condensation/layout.py",
+        "src/leeward/methods/condensation/measures/__init__.py",
+        "src/leeward/methods/condensation/measures/privacy.py",
+        "src/leeward/methods/condensation/prepare.py",
+        "src/leeward/methods/condensation/synthesis.py",
+        "src/leeward/methods/visits/bins.py",
+        "src/leeward/methods/visits/enforce.py",
+        "src/leeward/methods/visits/extract.py",
+        "src/leeward/queries/answer/catalogue.py",
+        "src/leeward/queries/answer/charged_query.py",
+        "src/leeward/queries/index/itemsets.py",
+        "src/leeward/queries/language/query.py",
+        "src/leeward/queries/privacy/mechanism.py",
+        "src/leeward/verify/condensation/check.py",
+        "src/leeward/verify/constraints/check.py",
+        "src/leeward/verify/disassociation/candidate_kernels.py",
+        "src/leeward/verify/disassociation/check.py",
+        "src/leeward/verify/disassociation/kernels.py",
+        "tests/methods/condensation/test_layout.py",
+        "tests/methods/condensation/test_worked_examples.py",
+        "tests/methods/visits/frames.py",
+        "tests/methods/visits/test_worked_examples.py",
+        "tests/oracles/condensation.py",
+        "tests/oracles/visits.py",
+        "tests/queries/test_index.py",
+        "tests/queries/test_itemsets.py",
+    ]
+)
+"""Files that are being converted; the list only shrinks."""
+CITING = ("src", "tests", "benchmarks", "docs", "scripts", "README.md", "CONTRIBUTING.md", "GLOSSARY.md")
+PAGE = re.compile(r"(?:docs/)?(methods|studies|decisions)/([\w-]+)\.md(?:#([\w-]+))?")
+
+
+def anchors(markdown: str) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    found: Counter[str] = Counter()
+    out = set()
+    fenced = False
+    for line in markdown.splitlines():
+        fenced ^= line.startswith("```")
+        heading = None if fenced else re.match(r"#{1,6} +(.*?) *#*$", line)
+        if heading:
+            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading.group(1)).lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            out.add(f"{slug}-{found[slug]}" if found[slug] else slug)
+            found[slug] += 1
+    return out
+
+
+def texts(*folders: str) -> Iterator[tuple[Path, str]]:
+    for path in tracked():
+        inside = path.relative_to(TREE)
+        if (
+            inside.suffix in {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ""}
+            and inside.parts[0] in folders
+        ):
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def broken_citations(path: Path, text: str) -> list[str]:
+    """The pages and sections of docs/ that a text names and that do not exist."""
+    broken = []
+    for match in PAGE.finditer(text):
+        folder, page, anchor = match.groups()
+        target = TREE / "docs" / folder / f"{page}.md"
+        line = text.count("\n", 0, match.start()) + 1
+        if not target.exists():
+            broken.append(f"{path}, line {line}: no page {folder}/{page}.md")
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+            broken.append(f"{path}, line {line}: no section #{anchor} in {folder}/{page}.md")
+    return broken
+
+
+def test_every_cited_page_and_section_exists() -> None:
+    broken = [
+        each
+        for path, text in texts(
+            "src", "tests", "benchmarks", "docs", "scripts", "README.md", "CONTRIBUTING.md", "GLOSSARY.md"
+        )
+        if path != Path(__file__)
+        for each in broken_citations(path.relative_to(TREE), text)
+    ]
+    assert [each for each in broken if not each.endswith(TO_COME)] == []
+
+
+def test_a_citation_of_nothing_would_be_found() -> None:
+    here = Path("x.py")
+    assert (
+        broken_citations(here, "docs/methods/disassociation.md#guarantee, docs/decisions/0001-rooms.md") == []
+    )
+    assert broken_citations(here, "\n(docs/methods/nothing.md)") == [
+        "x.py, line 2: no page methods/nothing.md"
+    ]
+    assert broken_citations(here, "docs/methods/disassociation.md#no-such-heading") != []
+
+
+def test_headings_become_anchors() -> None:
+    page = "# A title: two\n```\n# no heading\n```\n## Part\n## Part\n### `x` of [y](z.md)\n"
+    assert anchors(page) == {"a-title-two", "part", "part-1", "x-of-y"}
+
+
+def test_nothing_cites_a_page_that_is_not_here() -> None:
+    found = [
+        f"{path.relative_to(TREE)}: {match.group()}"
+        for path, text in texts(
+            "src", "tests", "benchmarks", "docs", "scripts", "README.md", "CONTRIBUTING.md", "GLOSSARY.md"
+        )
+        for match in ELSEWHERE.finditer(text)
+    ]
+    assert sorted({each.split(":")[0] for each in found} - STILL_CITING) == []

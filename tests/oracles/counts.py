@@ -1,5 +1,5 @@
 """Counts over notes, row by row (Li & Qin 2017, section 3), and Apriori's definition of frequent itemsets (their Figure
-4, step 3; ALGORITHMS §7): the plain versions.
+4, step 3): the plain versions.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from leeward.vocabulary import age
 
 
 def test_lm_36_in_35_36_is_two_eighths() -> None:
-    """ALGORITHMS §3.1: |Age| = 8, LM(36, [35-36]) = 2/8, LM(leaf, root) = 1, LM(leaf, itself) = 0."""
+    """docs/methods/trajectories.md#loss: |Age| = 8, LM(36, [35-36]) = 2/8, LM(leaf, root) = 1, LM(leaf, itself) = 0."""
     tree = age.binary(33, 40).hierarchy
     assert tree.n_leaves == 8
     assert tree.loss(tree.index["35-36"]) == 2 / 8
@@ -24,7 +24,7 @@ def test_lm_36_in_35_36_is_two_eighths() -> None:
 
 
 def test_lca_of_36_and_37_is_33_40() -> None:
-    """ALGORITHMS §3.1: 36 is in 33-36 and 37 in 37-40, in the hierarchy of 2, 4 and 8 years."""
+    """Tamersoy (2011), chapter IV: 36 is in 33-36 and 37 in 37-40, in the hierarchy of 2, 4 and 8 years."""
     tree = age.binary(33, 40).hierarchy
     assert tree.labels[tree.lca(tree.index["36"], tree.index["37"])] == "33-40"
     thesis = age.binary(1, 128).hierarchy

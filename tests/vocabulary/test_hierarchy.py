@@ -1,4 +1,4 @@
-"""Hierarchies: construction, ancestors, loss (ALGORITHMS §3.1), restriction and files."""
+"""Hierarchies: construction, ancestors, loss (docs/methods/trajectories.md#loss), restriction and files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_at_level_stops_at_the_highest_node_of_that_level(hierarchy: Hierarchy, 
 
 
 def test_hypertension_of_the_thesis() -> None:
-    """ALGORITHMS §3.4, H_ICD: different codes meet in 401 and lose everything, a code itself nothing."""
+    """H_ICD of the thesis's examples: different codes meet in 401 and lose everything, a code itself nothing."""
     hierarchy = Hierarchy.from_pairs(HYPERTENSION)
     leaves = hierarchy.nodes_of(["401.0", "401.1", "401.9"])
     assert hierarchy.loss_table(leaves).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -29,7 +29,7 @@ def catalogue(tmp_path: Path) -> Path:
 
 
 def test_a_code_stands_under_its_longest_phecode(catalogue: Path) -> None:
-    """ALGORITHMS §5.1: the longest phecode, the largest among equals."""
+    """The longest phecode, the largest among equals."""
     mapped = phecode.load(catalogue)
     assert mapped.phecodes("250.11") == ("250.1", "250.11")
     assert mapped.group("25011") == "250.11"

@@ -1,5 +1,5 @@
-"""Counts from generalized records: a label `(a,b,c)` stands for some non-empty subset of its members
-(ALGORITHMS §2).
+"""Counts from generalized records: a label `(a,b,c)` means some non-empty subset of its members
+(docs/methods/constraints.md#estimating-counts).
 
 Two readings. `subset`: every non-empty subset is equally likely, so t given members of a label of n are all
 there with probability 2^(n-t)/(2^n - 1), and none of them with (2^(n-t) - 1)/(2^n - 1). `share`: the label

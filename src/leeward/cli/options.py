@@ -1,4 +1,4 @@
-"""Flags that commands share (ARCHITECTURE, "Flags every shortcut shares")."""
+"""Flags that commands share."""
 
 from __future__ import annotations
 

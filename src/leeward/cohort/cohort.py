@@ -1,4 +1,4 @@
-"""The cohort: what a custodian holds, in up to three frames (ARCHITECTURE, "The cohort").
+"""The cohort: what a custodian holds, in up to three frames.
 
 Column names are fixed here; the readers map the user's names onto them.
 """

@@ -1,4 +1,4 @@
-"""What every engine offers (ARCHITECTURE, "The engine"); methods see nothing else of where work runs."""
+"""What every engine offers; methods see nothing else of where work runs."""
 
 from __future__ import annotations
 

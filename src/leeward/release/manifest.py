@@ -14,7 +14,7 @@ from leeward.version import __version__
 NAME = "release.json"
 
 KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
-"""Keys that every manifest has (ARCHITECTURE, "The release")."""
+"""Keys that every manifest has."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The spec: a YAML file that says what to protect, how, and what to measure (ARCHITECTURE, "A spec").
+"""The spec: a YAML file that says what to protect, how, and what to measure (docs/spec.md).
 
 Unknown keys are errors at every level, and name the nearest known key.
 """

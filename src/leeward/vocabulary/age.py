@@ -1,7 +1,7 @@
 """Age hierarchies: blocks of 1, 2, 4, 8 … years (the thesis), ages over 89 as one (HIPAA), or a user's own.
 
 Ages are whole years. A block is labelled `33-36`, a single year `33`, an open end `90+`. The thesis' tree
-covers 1–128; the general default is 0–127, because real sets hold age 0 (ALGORITHMS §3.1).
+covers 1–128; the general default is 0–127, because real sets hold age 0 (docs/methods/trajectories.md#loss).
 """
 
 from __future__ import annotations

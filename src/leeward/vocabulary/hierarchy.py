@@ -4,7 +4,7 @@ Nodes are numbered depth first, so the subtree of a node is the run of numbers `
 ancestor test is two comparisons; leaves are numbered the same way, so the leaves below a node are an
 interval too.
 
-Loss follows Tamersoy (2011), chapter IV, with the convention of ALGORITHMS §3.1: Δ(node) is the number of
+Loss follows Tamersoy (2011), chapter IV, by docs/methods/trajectories.md#loss: Δ(node) is the number of
 leaves below the node, where a leaf has none, so generalizing a value to the root costs the same as
 suppressing it (1).
 """
@@ -193,7 +193,7 @@ class Hierarchy:
 
     @property
     def deltas(self) -> Int32s:
-        """Δ of every node, int32: leaves below it, a leaf having none (ALGORITHMS §3.1)."""
+        """Δ of every node, int32: leaves below it, a leaf having none (docs/methods/trajectories.md#loss)."""
         return np.where(self.is_leaf(np.arange(len(self))), 0, self.leaf_count).astype(np.int32)
 
     @property

@@ -1,7 +1,7 @@
 """Phecodes: groups of ICD codes for phenome-wide studies, from the map file that the user provides.
 
 The map of the PheWAS catalogue and its relatives are recognised by their columns. A code with several
-phecodes stands for the longest one, the largest among equals (ALGORITHMS §5.1); all are kept.
+phecodes counts for the longest one, the largest among equals; all are kept.
 """
 
 from __future__ import annotations

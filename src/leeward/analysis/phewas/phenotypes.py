@@ -1,7 +1,7 @@
 """Phenotypes of a phenome-wide study: who is a case of which phecode, and who is neither case nor control.
 
 A case has codes of the phecode in at least `min_codes` visits. A control has none of it, nor of its exclusion range.
-Everybody else is left out (ALGORITHMS §5.3). A generalized code counts for a phecode only if all its members map there;
+Everybody else is left out. A generalized code counts for a phecode only if all its members map there;
 a node of a hierarchy counts for none.
 """
 
