@@ -33,8 +33,11 @@ from leeward.cohort import Cohort
 from leeward.cohort.lenses.table import Table
 from leeward.cohort.readers import read
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.measures import Both, attacks, privacy
-from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
+from leeward.methods.condensation.measures import attacks
+from leeward.methods.condensation.measures.both import Both
+from leeward.methods.condensation.measures.figures import Metrics
+from leeward.methods.condensation.measures.models import compare, mean_metrics
+from leeward.methods.condensation.measures.privacy import privacy
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
@@ -167,8 +170,9 @@ class Figures:
         self, name: str, method: str, kinds: Sequence[str], runs: Sequence[Sequence[Metrics | None]]
     ) -> None:
         for number, kind in enumerate(kinds):
-            mean = mean_metrics([run[number] for run in runs]) or {}
-            self.models.append({"set": name, "method": method, "model": kind, **mean})
+            mean = mean_metrics([run[number] for run in runs])
+            figures = mean.to_json() if mean else {}
+            self.models.append({"set": name, "method": method, "model": kind, **figures})
 
     def of(self, name: str, method: str, key: str) -> list[float]:
         return [row[key] for row in self.models if (row["set"], row["method"]) == (name, method)]
@@ -178,7 +182,9 @@ def percents(found: Sequence[Metrics | None]) -> str:
     """Changed significance / changed direction / outside, in per cent; fits that did not converge, if any."""
     mean = mean_metrics(found)
     failed = sum(each is None for each in found)
-    shown = [f"{100 * mean[key]:.1f}" for key in ("significance", "direction", "outside")] if mean else ["–"]
+    shown = (
+        [f"{100 * each:.1f}" for each in (mean.significance, mean.direction, mean.outside)] if mean else ["–"]
+    )
     return " / ".join(shown) + (f" ({failed} did not converge)" if failed else "")
 
 
@@ -201,14 +207,14 @@ def attacked(each: Set, made: Anonymized) -> tuple[list[str], float]:
     hidden = privacy(both)
     assert linked is not None
     assert hidden is not None
-    levels = [row["privacy"] for row in hidden["columns"] if row["bin_width"] is None]
-    numbers = [row["privacy"] / row["bin_width"] for row in hidden["columns"] if row["bin_width"]]
+    levels = [row.privacy for row in hidden.columns if row.bin_width is None]
+    numbers = [row.privacy / row.bin_width for row in hidden.columns if row.bin_width]
     entropy = float(np.mean(np.log2([*levels, *numbers])))
     return [
-        f"{100 * linked['own_group']:.1f}",
-        f"{100 * linked['chance']:.2f}",
-        f"{near['released']['median']:.2f} ({100 * near['released']['zero']:.1f})",
-        f"{near['original']['median']:.2f} ({100 * near['original']['zero']:.1f})",
+        f"{100 * linked.own_group:.1f}",
+        f"{100 * linked.chance:.2f}",
+        f"{near.released.median:.2f} ({100 * near.released.zero:.1f})",
+        f"{near.original.median:.2f} ({100 * near.original.zero:.1f})",
         f"{np.mean(levels):.2f}" if levels else "–",
         f"{np.mean(numbers):.1f}" if numbers else "–",
     ], entropy

@@ -1,4 +1,4 @@
-"""Condensation said plainly, beside Gal et al. 2014 and ALGORITHMS §6: slow, for small inputs."""
+"""Condensation said plainly, beside Gal et al. 2014 and docs/methods/condensation.md: slow, for small inputs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ def halving(points: np.ndarray, k: int) -> list[list[int]]:
 
 
 def group_levels(scores: Sequence[Sequence[float]], levels: Sequence[int], count: int) -> list[int]:
-    """§6.5: levels in ascending count, each to its count of free rows with the highest scores."""
+    """docs/methods/condensation.md#group-marginals: levels in ascending count, each to that many free rows of highest
+    score."""
     given = [-1] * len(levels)
     for level in sorted(range(count), key=lambda level: (levels.count(level), level)):
         free = [row for row in range(len(levels)) if given[row] < 0]
@@ -125,7 +126,8 @@ def group_levels(scores: Sequence[Sequence[float]], levels: Sequence[int], count
 
 
 def group_numbers(scores: Sequence[float], values: Sequence[float], steps: Sequence[float]) -> list[float]:
-    """§6.5: the row of rank i gets x(i) + |u|·(x(nb) − x(i)), nb on u's side, inward at both ends."""
+    """docs/methods/condensation.md#group-marginals: rank i gets x(i) + |u|·(x(nb) − x(i)), nb on u's
+    side, inward at both ends."""
     ordered = sorted(values)
     made = [0.0] * len(values)
     for rank, row in enumerate(sorted(range(len(scores)), key=lambda row: (scores[row], row))):
@@ -151,6 +153,7 @@ def conditional_privacy(a: Sequence[int], b: Sequence[int], width: float) -> flo
 
 
 def argmax_share(share: float) -> float:
-    """§6.5: how often a binary level of share p wins the argmax of normal scores."""
+    """docs/methods/condensation.md#permissible-values: how often a binary level of share p wins the
+    argmax of normal scores."""
     z = (0.5 - share) / math.sqrt(share * (1 - share))
     return 0.5 * math.erfc(z / math.sqrt(2))

@@ -1,4 +1,4 @@
-"""Standardized, weighted columns (ALGORITHMS §6.1)."""
+"""Standardized, weighted columns (docs/methods/condensation.md#preparation)."""
 
 from __future__ import annotations
 

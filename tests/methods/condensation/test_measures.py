@@ -19,6 +19,7 @@ from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.measures.attacks import nearest_rows
+from leeward.methods.condensation.measures.figures import Metrics, NotConverged
 from leeward.methods.condensation.measures.models import compare, mean_metrics, one_model
 from leeward.randomness import Randomness
 from leeward.release import Release, write
@@ -55,12 +56,7 @@ def test_fits_that_did_not_converge_are_counted_apart() -> None:
     failed = replace(fit_of([np.nan] * 4, [np.nan] * 4), converged=False)
     assert compare(before, failed) is None
     assert compare(failed, before) is None
-    assert mean_metrics([compare(before, before), compare(before, failed)]) == {
-        "significance": 0.0,
-        "direction": 0.0,
-        "outside": 0.0,
-        "outside_significant": 0.0,
-    }
+    assert mean_metrics([compare(before, before), compare(before, failed)]) == Metrics(0.0, 0.0, 0.0, 0.0)
     assert mean_metrics([None]) is None
     rows = 40
     x = np.arange(rows) % 2
@@ -69,13 +65,14 @@ def test_fits_that_did_not_converge_are_counted_apart() -> None:
     table = read_table(frame).table()
     separated = frame.with_columns(x=pl.col("y").cast(pl.Float64))
     found = one_model(Model("logistic", ("x", "z"), "y"), table, [separated, frame], 0)
-    assert found["did_not_converge"] == {"original": 0, "released": 1}
-    assert found["metrics"]["outside"] == 0.0
+    assert found.did_not_converge == NotConverged(0, 1)
+    assert found.metrics is not None
+    assert found.metrics.outside == 0.0
     backwards = one_model(
         Model("logistic", ("x", "z"), "y"), read_table(separated).table(), [frame, separated], 2
     )
-    assert backwards["did_not_converge"]["original"] == 1
-    assert backwards["metrics"] is None
+    assert backwards.did_not_converge.original == 1
+    assert backwards.metrics is None
 
 
 def test_models_of_a_time_look_at_the_deceased_and_cut_at_their_median() -> None:

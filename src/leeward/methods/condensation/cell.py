@@ -1,4 +1,4 @@
-"""The kernel: one cell of one stratum in, as many made rows out (ARCHITECTURE, "map_groups")."""
+"""The kernel: one cell of one stratum in, as many made rows out (what an engine's `map_groups` runs)."""
 
 from __future__ import annotations
 

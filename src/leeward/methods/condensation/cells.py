@@ -1,4 +1,4 @@
-"""Large strata cut into cells that a kernel takes one at a time (ARCHITECTURE, "The engine").
+"""Large strata cut into cells that a kernel takes one at a time (docs/methods/condensation.md#cells).
 
 A cell is found by hyperplanes learnt from a sample of the stratum, so that any engine can tell a row's cell from the
 row alone. A cut that would leave fewer than k rows on a side is not made.

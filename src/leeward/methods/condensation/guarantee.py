@@ -78,9 +78,10 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
     """The guarantee, exactly, and what it leaves open."""
     roles = prepared.roles
     open_ends = [NO_K_ANONYMITY, ATTRIBUTES]
-    if kernel.match_times and roles.times and not method.coarsen_time:
+    exact = roles.times if kernel.match_times and not method.coarsen_time else ()
+    if exact:
         strata = ", ".join(roles.strata) or "none"
-        open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(roles.times)))
+        open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(exact)))
     if kernel.marginals == "group":
         open_ends.append(OWN_VALUES)
     if method.rare == "keep":
@@ -94,6 +95,7 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
         k=method.k,
         attacker=ATTACKER,
         not_protected=tuple(open_ends),
+        facts={"exact": list(exact)} if exact else {},
     )
 
 

@@ -1,5 +1,7 @@
-"""Features as columns of a matrix: standardized numbers, dummies of levels, indicators of missing values (ALGORITHMS
-§6.1)."""
+"""Features as columns of a matrix: standardized numbers, dummies of levels, indicators of missing values.
+
+See docs/methods/condensation.md#preparation.
+"""
 
 from __future__ import annotations
 

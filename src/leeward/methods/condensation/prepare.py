@@ -1,4 +1,7 @@
-"""From a table to columns of numbers: roles, strata, withheld rows, rare levels, missing values (ALGORITHMS §6.1)."""
+"""From a table to columns of numbers: roles, strata, withheld rows, rare levels, missing values.
+
+See docs/methods/condensation.md#preparation.
+"""
 
 from __future__ import annotations
 
@@ -129,78 +132,95 @@ def prepare(
     _check_roles(table, models, roles)
     if len(table) < k:
         raise GuaranteeUnreachable(
-            f"{table.name}: {len(table):,} rows are fewer than k = {k:,}: nobody can be hidden among so few. "
-            "Choose a smaller k or give more rows."
+            f"{table.name}: {len(table):,} rows are fewer than k = {k:,}. Choose a smaller k or give more rows."
         )
     events = {name: as_levels(table, name) for name in roles.strata}
     stratum, strata = _strata(table, list(events.values()) if stratified else [], k)
     kept = stratum >= 0
-    notices = []
-    withheld = int((~kept).sum())
-    if withheld == len(table):
+    if not kept.any():
         raise GuaranteeUnreachable(
             f"{table.name}: no stratum of {', '.join(roles.strata)} has k = {k:,} rows. Choose a smaller k or other "
             "strata."
         )
-    if withheld:
-        notices.append(
-            f"{withheld:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release."
-        )
     _refuse_numberings(table, roles, models)
-    features, values, empty = [], {}, []
-    levels_withheld: dict[str, int] = {}
-    imputed: dict[str, int] = {}
-    for column in table.columns:
-        name = column.name
-        if stratified and name in events:
-            continue
-        column = events.get(name, column)
-        found = _encoded(table, column)
-        known = ~np.isnan(found) & kept
-        if not known.any():
-            empty.append(name)
-            continue
-        if column.kind in ("levels", "ordered") and rare == "withhold":
-            found, gone = _without_rare(table, column, found, kept, k)
-            if gone:
-                levels_withheld[name] = gone
-                known = ~np.isnan(found) & kept
-        absent = int((np.isnan(found) & kept).sum())
-        originally = int((table.frame[name].is_null().to_numpy() & kept).sum())
-        keeps = missing == "level" and originally >= k and absent == originally
-        if absent and not keeps:
-            imputed[name] = absent
-        role = "time" if name in roles.times else "response" if name in roles.responses else "other"
-        features.append(Feature(column, keeps, _middle(column, found[known]), role))
-        values[name] = found
-    if levels_withheld:
-        total, columns = sum(levels_withheld.values()), len(levels_withheld)
-        notices.append(
-            f"{total:,} levels of {columns:,} columns, each in fewer than {k:,} rows, were withheld: their rows have a "
-            "level of their group instead."
+    columns = [
+        events.get(column.name, column)
+        for column in table.columns
+        if not (stratified and column.name in events)
+    ]
+    found = [_condensed_column(table, column, roles, kept, k, missing, rare) for column in columns]
+    full = [each for each in found if each.feature is not None]
+    if not full:
+        raise BadInput(f"{table.name}: no column with values is left to condense.")
+    withheld_levels = {each.name: each.withheld_levels for each in found if each.withheld_levels}
+    imputed = {each.name: each.imputed for each in found if each.imputed}
+    withheld_rows = int((~kept).sum())
+    return Prepared(
+        table=table,
+        roles=roles if stratified else replace(roles, strata=()),
+        strata_columns=tuple(events.values()) if stratified else (),
+        features=tuple(each.feature for each in full if each.feature is not None),
+        values={each.name: each.values for each in full},
+        stratum=stratum,
+        strata=strata,
+        side=sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
+        empty=tuple(each.name for each in found if each.feature is None),
+        notices=_notices(withheld_rows, withheld_levels, imputed, k),
+        withheld_rows=withheld_rows,
+        withheld_levels=withheld_levels,
+        imputed=imputed,
+    )
+
+
+@dataclass(frozen=True)
+class _CondensedColumn:
+    """A column as it is condensed; `feature` is None where it has no value."""
+
+    name: str
+    feature: Feature | None
+    values: Floats
+    withheld_levels: int
+    imputed: int
+
+
+def _condensed_column(
+    table: Table, column: Column, roles: Roles, kept: np.ndarray, k: int, missing: str, rare: str
+) -> _CondensedColumn:
+    """A column without its rare levels, and whether its missing values stay missing."""
+    name = column.name
+    values = _encoded(table, column)
+    if not (~np.isnan(values) & kept).any():
+        return _CondensedColumn(name, None, values, 0, 0)
+    withheld = 0
+    if column.kind in ("levels", "ordered") and rare == "withhold":
+        values, withheld = _without_rare(table, column, values, kept, k)
+    known = ~np.isnan(values) & kept
+    absent = int((~known & kept).sum())
+    originally = int((table.frame[name].is_null().to_numpy() & kept).sum())
+    keeps = missing == "level" and originally >= k and absent == originally
+    role = "time" if name in roles.times else "response" if name in roles.responses else "other"
+    feature = Feature(column, keeps, _middle(column, values[known]), role)
+    return _CondensedColumn(name, feature, values, withheld, 0 if keeps else absent)
+
+
+def _notices(rows: int, levels: dict[str, int], imputed: dict[str, int], k: int) -> tuple[str, ...]:
+    """What was withheld and imputed, in words."""
+    found = []
+    if rows:
+        found.append(
+            f"{rows:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release."
+        )
+    if levels:
+        found.append(
+            f"{sum(levels.values()):,} levels of {len(levels):,} columns, each in fewer than {k:,} rows, were "
+            "withheld: their rows have a level of their group instead."
         )
     if imputed:
-        notices.append(
+        found.append(
             f"{sum(imputed.values()):,} values of {len(imputed):,} columns were missing or withheld and are imputed "
             "inside their groups."
         )
-    if not features:
-        raise BadInput(f"{table.name}: no column with values is left to condense.")
-    return Prepared(
-        table,
-        roles if stratified else replace(roles, strata=()),
-        tuple(events.values()) if stratified else (),
-        tuple(features),
-        values,
-        stratum,
-        strata,
-        sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
-        tuple(empty),
-        tuple(notices),
-        withheld,
-        levels_withheld,
-        imputed,
-    )
+    return tuple(found)
 
 
 def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from leeward.methods.condensation.measures import figures
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
@@ -25,68 +26,82 @@ NAMES = {
 }
 
 Figures = Mapping[str, Any]
+F = TypeVar("F", bound=figures.Figures)
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
+    fitted = _read(figures.Models, measures, "models")
+    curves = tuple(figures.Curve.from_json(each) for each in measures.get("survival") or ())
     found = [
-        glance(release, measures),
-        models(measures),
-        survival(measures),
-        marginals(measures),
-        correlations(measures),
-        attacks(measures),
+        glance(release, fitted),
+        models(fitted),
+        survival(curves),
+        marginals(_read(figures.Marginals, measures, "marginals")),
+        correlations(_read(figures.Correlations, measures, "correlations")),
+        attacks(
+            _read(figures.Linkage, measures, "linkage"),
+            _read(figures.Closest, measures, "closest"),
+            _read(figures.Privacy, measures, "privacy"),
+        ),
         groups(measures),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, measures: Figures) -> Section:
+def _read(kind: type[F], measures: Figures, name: str) -> F | None:
+    """The figures of a measure, or None where it was not taken."""
+    return kind.from_json(measures[name]) if measures.get(name) else None
+
+
+def glance(release: Release, fitted: figures.Models | None) -> Section:
     """What a privacy board and a recipient ask for first."""
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
-    plan = measures.get("models")
-    fitted = [model["metrics"] for model in plan["models"] if model["metrics"]] if plan else []
-    if fitted:
-        worst = {
-            key: max(metrics[key] for metrics in fitted) for key in ("significance", "direction", "outside")
-        }
+    metrics = [model.metrics for model in fitted.models if model.metrics] if fitted else []
+    if metrics:
+        direction, outside = (
+            max(each.direction for each in metrics),
+            max(each.outside for each in metrics),
+        )
         tiles += [
             Tile(
-                percent(worst["direction"]),
+                percent(direction),
                 "of significant coefficients changed direction",
                 "in the model that lost most",
-                "warn" if worst["direction"] > 0 else "good",
+                "warn" if direction > 0 else "good",
             ),
             Tile(
-                percent(worst["outside"]),
+                percent(outside),
                 "of coefficients left their 95 % interval",
                 "in the model that lost most",
-                "warn" if worst["outside"] > 0.05 else "good",
+                "warn" if outside > 0.05 else "good",
             ),
         ]
-    exact = [text for text in release.guarantee["not_protected"] if text.startswith("Exact survival times")]
+    parts: list[Part] = []
+    exact = release.guarantee.get("facts", {}).get("exact", ())
     if exact:
         tiles.append(Tile("exact", "survival times are the original ones", "see the limits below", "warn"))
-    return Section("At a glance", (Tiles(tuple(tiles)), *exact))
+        parts.append(
+            f"**Exact survival times** ({', '.join(exact)}): somebody who knows a patient's exact time finds it in the "
+            "release. `coarsen_time` publishes group medians instead."
+        )
+    return Section("At a glance", (Tiles(tuple(tiles)), *parts))
 
 
-def models(measures: Figures) -> Section | None:
+def models(fitted: figures.Models | None) -> Section | None:
     """Coefficients before and after, and the paper's three metrics beside the bootstrap's."""
-    plan = measures.get("models")
-    if not plan:
+    if fitted is None:
         return None
     rows = []
-    for model in plan["models"]:
-        failed = model["did_not_converge"]
-        rows.append((model["title"], *_metrics(model["metrics"]), f"{failed['released']:,}"))
-        if "bootstrap" in model:
-            rows.append(
-                ("bootstrap of the original", *_metrics(model["bootstrap"]), f"{failed['bootstrap']:,}")
-            )
+    for model in fitted.models:
+        failed = model.did_not_converge
+        rows.append((model.title, *_metrics(model.metrics), f"{failed.released:,}"))
+        if failed.bootstrap is not None:
+            rows.append(("bootstrap of the original", *_metrics(model.bootstrap), f"{failed.bootstrap:,}"))
     table = Table(
-        f"Mean over {plan['repetitions']} repetitions"
-        + (f"; bootstrap: {plan['bootstrap']} resamples" if plan["bootstrap"] else ""),
+        f"Mean over {fitted.repetitions} repetitions"
+        + (f"; bootstrap: {fitted.bootstrap} resamples" if fitted.bootstrap else ""),
         (
             "model",
             "changed significance",
@@ -106,18 +121,18 @@ def models(measures: Figures) -> Section | None:
         table,
     ]
     parts += [
-        f"**{model['title']}: the fit to the original did not converge** (complete separation, or a covariate that "
+        f"**{model.title}: the fit to the original did not converge** (complete separation, or a covariate that "
         "almost determines the outcome), so nothing can be compared."
-        for model in plan["models"]
-        if model["did_not_converge"]["original"]
+        for model in fitted.models
+        if model.did_not_converge.original
     ]
-    for model in plan["models"]:
-        names = len(model["coefficients"])
+    for model in fitted.models:
+        names = len(model.coefficients)
         parts.append(
             Chart(
-                model["title"],
+                model.title,
                 f"Forest plot of {names} coefficients with their 95 % intervals, original and released.",
-                forest(model["coefficients"]),
+                forest(model.coefficients),
                 "Points: coefficients (Cox: log hazard ratios; numbers: per standard deviation). "
                 "Lines: 95 % intervals.",
             )
@@ -125,15 +140,16 @@ def models(measures: Figures) -> Section | None:
     return Section("The recipient's models", tuple(parts))
 
 
-def _metrics(found: Figures | None) -> tuple[str, ...]:
+def _metrics(found: figures.Metrics | None) -> tuple[str, ...]:
     if found is None:
         return ("–",) * 4
     return tuple(
-        percent(found[key]) for key in ("significance", "direction", "outside", "outside_significant")
+        percent(each)
+        for each in (found.significance, found.direction, found.outside, found.outside_significant)
     )
 
 
-def forest(coefficients: list[dict[str, Any]]) -> str:
+def forest(coefficients: Sequence[figures.Coefficient]) -> str:
     """Coefficients with intervals, original above released."""
     import altair as alt
 
@@ -142,11 +158,15 @@ def forest(coefficients: list[dict[str, Any]]) -> str:
         {
             "name": label,
             "table": table,
-            **{end: each[key][end] * each["spread"] for end in ("coefficient", "low", "high")},
+            **{
+                key: value * each.spread
+                for key, value in found.to_json().items()
+                if key != "p" and value is not None
+            },
         }
         for each, label in zip(coefficients, labels, strict=True)
-        for key, table in (("before", BEFORE), ("after", AFTER))
-        if each[key]["coefficient"] is not None
+        for found, table in ((each.before, BEFORE), (each.after, AFTER))
+        if found.coefficient is not None
     ]
     base = alt.Chart(charts._frame(rows)).encode(
         y=alt.Y("name:N", title=None, sort=labels, axis=_names_axis(labels)),
@@ -165,10 +185,10 @@ def forest(coefficients: list[dict[str, Any]]) -> str:
     return charts._svg(alt.layer(zero, lines, points), width, max(90, 30 * len(labels)))
 
 
-def _label(each: dict[str, Any]) -> str:
+def _label(each: figures.Coefficient) -> str:
     """The coefficient's name, with the standard deviation that a number's effect is drawn for."""
-    shown = _short(each["name"])
-    return shown if each["spread"] == 1.0 else f"{shown} (per {number(each['spread'])})"
+    shown = _short(each.name)
+    return shown if each.spread == 1.0 else f"{shown} (per {number(each.spread)})"
 
 
 def _names_axis(names: Sequence[str], **more: Any) -> Any:
@@ -178,24 +198,23 @@ def _names_axis(names: Sequence[str], **more: Any) -> Any:
     return alt.Axis(labelLimit=300, minExtent=LETTER * max(map(len, names)), **more)
 
 
-def survival(measures: Figures) -> Section | None:
+def survival(curves: Sequence[figures.Curve]) -> Section | None:
     """Kaplan–Meier curves before and after."""
-    curves = measures.get("survival")
     if not curves:
         return None
     parts = []
     for each in curves:
         rows = [
             {"at": at, "share": share, "table": label}
-            for key, label in (("before", BEFORE), ("after", AFTER))
-            for at, share in zip(each["at"], each[key], strict=True)
+            for shares, label in ((each.before, BEFORE), (each.after, AFTER))
+            for at, share in zip(each.at, shares, strict=True)
         ]
-        gap = max(abs(a - b) for a, b in zip(each["before"], each["after"], strict=True))
+        gap = max(abs(a - b) for a, b in zip(each.before, each.after, strict=True))
         parts.append(
             Chart(
-                f"{each['time']}, {each['event']} = {each['event_value']}",
+                f"{each.time}, {each.event} = {each.event_value}",
                 f"Kaplan–Meier curves of original and release; they differ by at most {percent(gap)}.",
-                curve(rows, each["time"]),
+                curve(rows, each.time),
                 f"The curves differ by at most {percent(gap)}.",
             )
         )
@@ -237,53 +256,53 @@ def _table_color() -> Any:
     )
 
 
-def marginals(measures: Figures) -> Section | None:
+def marginals(found: figures.Marginals | None) -> Section | None:
     """Means, medians, sums and level frequencies."""
-    found = measures.get("marginals")
-    if not found:
+    if found is None:
         return None
+    heads = (
+        "mean before",
+        "after",
+        "median before",
+        "after",
+        "sum before",
+        "after",
+        "missing before",
+        "after",
+    )
     numbers = Table(
         "Numbers",
-        (
-            "column",
-            "mean before",
-            "after",
-            "median before",
-            "after",
-            "sum before",
-            "after",
-            "missing before",
-            "after",
-        ),
+        ("column", *heads),
         tuple(
             (
-                row["column"],
+                row.column,
                 *(
-                    number(row[side][key])
+                    number(getattr(side, key))
                     for key in ("mean", "median", "sum", "missing")
-                    for side in ("before", "after")
+                    for side in (row.before, row.after)
                 ),
             )
-            for row in found["numbers"]
+            for row in found.numbers
         ),
     )
-    shown = found["levels"][:LEVELS_SHOWN]
     levels = Table(
-        f"Levels (the first {LEVELS_SHOWN})" if len(found["levels"]) > LEVELS_SHOWN else "Levels",
+        f"Levels (the first {LEVELS_SHOWN})" if len(found.levels) > LEVELS_SHOWN else "Levels",
         ("column", "level", "rows before", "after"),
-        tuple((row["column"], row["level"], number(row["before"]), number(row["after"])) for row in shown),
+        tuple(
+            (row.column, row.level, number(row.before), number(row.after))
+            for row in found.levels[:LEVELS_SHOWN]
+        ),
     )
     parts: list[Part] = [table for table in (numbers, levels) if table.rows]
     return Section("Columns one by one", tuple(parts)) if parts else None
 
 
-def correlations(measures: Figures) -> Section | None:
+def correlations(found: figures.Correlations | None) -> Section | None:
     """Heat maps of the correlations."""
-    found = measures.get("correlations")
-    if not found or len(found["columns"]) < 2:
+    if found is None or len(found.columns) < 2:
         return None
-    gap = f"{found['mean_difference']:.3f}"
-    largest = f"{found['largest_difference']:.3f}"
+    gap = f"{found.mean_difference:.3f}"
+    largest = f"{found.largest_difference:.3f}"
     return Section(
         "Correlations before and after",
         (
@@ -297,14 +316,14 @@ def correlations(measures: Figures) -> Section | None:
     )
 
 
-def heat(found: Figures) -> str:
+def heat(found: figures.Correlations) -> str:
     """Original and release side by side."""
     import altair as alt
 
-    names = [_short(name, 24) for name in found["columns"]]
+    names = [_short(name, 24) for name in found.columns]
     rows = [
-        {"x": names[i], "y": names[j], "r": found[key][i][j], "table": label}
-        for key, label in (("before", BEFORE), ("after", AFTER))
+        {"x": names[i], "y": names[j], "r": matrix[i][j], "table": label}
+        for matrix, label in ((found.before, BEFORE), (found.after, AFTER))
         for i in range(len(names))
         for j in range(len(names))
     ]
@@ -329,28 +348,29 @@ def heat(found: Figures) -> str:
     return svg
 
 
-def attacks(measures: Figures) -> Section | None:
+def attacks(
+    linkage: figures.Linkage | None, closest: figures.Closest | None, privacy: figures.Privacy | None
+) -> Section | None:
     """What an attacker who knows whole rows gets, beside chance."""
     rows: list[tuple[str, ...]] = []
-    linkage, closest = measures.get("linkage"), measures.get("closest")
     if linkage:
         rows.append(
             (
                 "nearest released row is from one's own group",
-                percent(linkage["own_group"]),
-                percent(linkage["chance"], 2),
+                percent(linkage.own_group),
+                percent(linkage.chance, 2),
             )
         )
     if closest:
-        released, original = closest["released"], closest["original"]
+        released, original = closest.released, closest.original
         rows += [
             (
                 "distance to the closest original row, median",
-                number(released["median"]),
-                number(original["median"]),
+                number(released.median),
+                number(original.median),
             ),
-            ("the same, 5 % quantile", number(released["5%"]), number(original["5%"])),
-            ("rows that equal an original row", percent(released["zero"]), percent(original["zero"])),
+            ("the same, 5 % quantile", number(released.low), number(original.low)),
+            ("rows that equal an original row", percent(released.zero), percent(original.zero)),
         ]
     if not rows:
         return None
@@ -361,21 +381,20 @@ def attacks(measures: Figures) -> Section | None:
             "other original ones. To find one's group is to find at least k patients."
         ),
     ]
-    privacy = measures.get("privacy")
     if privacy:
         parts.append(
             Table(
-                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
-                f"of {privacy['permutations']}",
+                f"Conditional privacy Π(original | released): {privacy.bins} bins, pairs {privacy.pairing}, mean "
+                f"of {privacy.permutations}",
                 ("column", "Π", "width of a bin", "Π in bins"),
                 tuple(
                     (
-                        each["column"],
-                        number(each["privacy"]),
-                        number(each["bin_width"]),
-                        number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
+                        each.column,
+                        number(each.privacy),
+                        number(each.bin_width),
+                        number(each.privacy / each.bin_width if each.bin_width else None),
                     )
-                    for each in privacy["columns"]
+                    for each in privacy.columns
                 ),
             )
         )

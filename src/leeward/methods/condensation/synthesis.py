@@ -1,4 +1,7 @@
-"""Synthetic rows with each group's mean and covariance (Gal et al. 2014, Algorithm 3; ALGORITHMS §6.3)."""
+"""Synthetic rows with each group's mean and covariance (Gal et al. 2014, Algorithm 3).
+
+See docs/methods/condensation.md#synthesis.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kernels of the groupings that condensation is compared with: random seeds, two fixed points (ALGORITHMS §6.3)."""
+"""Kernels of the groupings that condensation is compared with: random seeds, two fixed points.
+
+See docs/methods/condensation.md#random-seeds-and-two-fixed-points.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def condense(points: Any, k: int, draws: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def two_points(points: Any, k: int) -> Any:
-    """TFRP, both phases (Chang et al. 2007, as in ALGORITHMS §6.3). Returns the labels, numbered from 0."""
+    """TFRP, both phases (Chang et al. 2007, as on the method's page). Returns the labels, numbered from 0."""
     n, width = points.shape
     groups = n // k
     labels = np.full(n, -1, np.int64)

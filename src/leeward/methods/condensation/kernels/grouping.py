@@ -1,4 +1,4 @@
-"""Kernels that put similar rows into groups of at least k (ALGORITHMS §6.2, §6.3).
+"""Kernels that put similar rows into groups of at least k (docs/methods/condensation.md#groups).
 
 Points are rows of a C-ordered float matrix, standardized and weighted, so that plain Euclid is the weighted distance.
 A grouping is `order` (rows, group by group) and `offsets` (group g is `order[offsets[g]:offsets[g + 1]]`), or a label

@@ -1,4 +1,6 @@
-"""Kernels of synthesis: group moments, recolouring, the way back to each group's own values (ALGORITHMS §6.3, 6.5).
+"""Kernels of synthesis: group moments, recolouring, the way back to each group's own values.
+
+See docs/methods/condensation.md#synthesis and docs/methods/condensation.md#group-marginals.
 
 Rows stand group by group; group g is rows offsets[g] … offsets[g + 1] − 1.
 """

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput
+from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
+from leeward.methods.condensation.measures.figures import Closest, Distances, Linkage
 
-if TYPE_CHECKING:
-    from leeward.methods.condensation.measures import Both
-
-Singles = NDArray[np.float32]
-
-SEED = 20140110
 SAMPLE = 1_000
 
 
-def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
+def linkage(both: Both, sample: int = SAMPLE) -> Linkage | None:
     """Share of original rows whose nearest released row comes from their own group, against chance.
 
     Distances: standardized numbers and dummies, unweighted, all columns. Chance: the share of released rows that are
@@ -32,14 +25,12 @@ def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     nearest, _ = nearest_rows(before[both.source_row[chosen]], after)
     own = both.source_group[chosen]
     sizes = np.bincount(both.group)
-    return {
-        "asked": len(chosen),
-        "own_group": float((both.group[nearest] == own).mean()),
-        "chance": float((sizes[own] / len(after)).mean()),
-    }
+    return Linkage(
+        len(chosen), float((both.group[nearest] == own).mean()), float((sizes[own] / len(after)).mean())
+    )
 
 
-def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
+def closest(both: Both, sample: int = SAMPLE) -> Closest:
     """Distance from released rows to the closest original one, beside that between original rows.
 
     In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
@@ -50,13 +41,11 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     _, made = nearest_rows(after[asked], before)
     chosen = _chosen(len(before), sample)
     _, own = nearest_rows(before[chosen], before, chosen)
-    return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
+    return Closest(len(asked), _quantiles(made), _quantiles(own))
 
 
 def standardized(both: Both) -> tuple[Singles, Singles]:
     """Numbers and dummies of both tables in the original's standard deviations."""
-    from leeward.methods.condensation.measures import dummies
-
     _, before, after, _ = dummies(both)
     return before, after
 
@@ -86,6 +75,6 @@ def _chosen(rows: int, sample: int) -> np.ndarray:
     return np.arange(rows) if rows <= sample else np.sort(random.choice(rows, sample, replace=False))
 
 
-def _quantiles(values: Floats) -> dict[str, float]:
+def _quantiles(values: Floats) -> Distances:
     low, median = np.quantile(values, [0.05, 0.5])
-    return {"5%": float(low), "median": float(median), "zero": float((values == 0.0).mean())}
+    return Distances(float(low), float(median), float((values == 0.0).mean()))

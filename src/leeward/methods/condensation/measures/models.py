@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
 from leeward.analysis.regression import Fit, fit
+from leeward.cohort.lenses.table import Table
 from leeward.engine import pool
+from leeward.methods.condensation.measures.both import SEED, Both
+from leeward.methods.condensation.measures.figures import (
+    Coefficient,
+    Curve,
+    Estimate,
+    FittedModel,
+    Metrics,
+    Models,
+    NotConverged,
+)
 
-if TYPE_CHECKING:
-    from leeward.cohort.lenses.table import Table
-    from leeward.methods.condensation.measures import Both
-
-SEED = 20140110
 BOOTSTRAP = 20
 MOST_ROWS = 50_000
 """Above this many rows models are fitted once before and once after: no repetitions, no bootstrap."""
 
 TOGETHER = 1_000_000
 """Above this many rows models are fitted one after another: a fit holds several copies of its columns."""
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Shares of coefficients, as in Figs. 1–3 of the paper.
-
-    significance : of all, those whose significance changed; direction : of the significant, those whose sign changed;
-    outside, outside_significant : of all and of the significant, those outside the original 95 % interval
-    """
-
-    significance: float
-    direction: float
-    outside: float
-    outside_significant: float
-
-    def to_json(self) -> dict[str, float]:
-        """The four shares by name."""
-        return {
-            "significance": self.significance,
-            "direction": self.direction,
-            "outside": self.outside,
-            "outside_significant": self.outside_significant,
-        }
 
 
 def compare(before: Fit, after: Fit) -> Metrics | None:
@@ -70,13 +52,13 @@ def compare(before: Fit, after: Fit) -> Metrics | None:
     )
 
 
-def mean_metrics(found: Sequence[Metrics | None]) -> dict[str, float] | None:
+def mean_metrics(found: Sequence[Metrics | None]) -> Metrics | None:
     """Means over the repetitions whose fits converged; None where none did."""
     rows = [each.to_json() for each in found if each is not None]
-    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]} if rows else None
+    return Metrics(*(float(np.mean([row[key] for row in rows])) for key in rows[0])) if rows else None
 
 
-def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
+def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> Models | None:
     """Each model of the plan: coefficients, metrics over the repetitions in custody, the bootstrap's floor."""
     plan = models_of(both.release.parameters.get("plan", ()))
     if not plan:
@@ -88,30 +70,26 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
         schema: Any = both.made.schema
         frames += [pl.read_parquet(path).cast(schema) for path in sorted(folder.glob("*.parquet"))]
     rounds = bootstrap if small else 0
-    return {
-        "repetitions": len(frames),
-        "bootstrap": rounds,
-        "models": [one_model(model, both.table, frames, rounds) for model in plan],
-    }
+    return Models(len(frames), rounds, tuple(one_model(model, both.table, frames, rounds) for model in plan))
 
 
-def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
+def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> FittedModel:
     """One model fitted to the original, to each made table, and to `rounds` resamples of the original."""
     cut = median_time(model, table.frame)
     before, *after = fits(model, table, [table.frame, *frames], cut)
-    found: dict[str, Any] = {
-        "title": model.title,
-        "kind": model.kind,
-        "coefficients": _coefficients(before, after[0], spreads(model, table)),
-        "metrics": mean_metrics([compare(before, each) for each in after]),
-    }
-    not_converged = {"original": int(not before.converged), "released": _not_converged(after)}
-    if rounds:
-        resampled = fits(model, table, _resamples(table.frame, rounds), cut)
-        found["bootstrap"] = mean_metrics([compare(before, each) for each in resampled])
-        not_converged["bootstrap"] = _not_converged(resampled)
-    found["did_not_converge"] = not_converged
-    return found
+    resampled = fits(model, table, _resamples(table.frame, rounds), cut) if rounds else None
+    return FittedModel(
+        title=model.title,
+        kind=model.kind,
+        coefficients=_coefficients(before, after[0], spreads(model, table)),
+        metrics=mean_metrics([compare(before, each) for each in after]),
+        did_not_converge=NotConverged(
+            int(not before.converged),
+            _not_converged(after),
+            None if resampled is None else _not_converged(resampled),
+        ),
+        bootstrap=None if resampled is None else mean_metrics([compare(before, each) for each in resampled]),
+    )
 
 
 def _not_converged(found: Sequence[Fit]) -> int:
@@ -146,41 +124,39 @@ def spreads(model: Model, table: Table) -> list[float]:
     return found
 
 
-def _coefficients(before: Fit, after: Fit, spread: Sequence[float]) -> list[dict[str, Any]]:
-    rows = []
-    for number, name in enumerate(before.names):
-        row: dict[str, Any] = {"name": name, "spread": spread[number]}
-        for key, each in (("before", before), ("after", after)):
-            values = (each.coefficients, each.low, each.high, each.p)
-            row[key] = {
-                label: None if np.isnan(value[number]) else float(value[number])
-                for label, value in zip(("coefficient", "low", "high", "p"), values, strict=True)
-            }
-        rows.append(row)
-    return rows
+def _coefficients(before: Fit, after: Fit, spread: Sequence[float]) -> tuple[Coefficient, ...]:
+    return tuple(
+        Coefficient(name, spread[number], _estimate(before, number), _estimate(after, number))
+        for number, name in enumerate(before.names)
+    )
 
 
-def survival(both: Both, points: int = 120) -> list[dict[str, Any]] | None:
+def _estimate(found: Fit, number: int) -> Estimate:
+    values = (each[number] for each in (found.coefficients, found.low, found.high, found.p))
+    return Estimate(*(None if np.isnan(value) else float(value) for value in values))
+
+
+def survival(both: Both, points: int = 120) -> tuple[Curve, ...] | None:
     """Kaplan–Meier curves of the plan's times and events before and after, at up to `points` times."""
     plan = models_of(both.release.parameters.get("plan", ()))
     outcomes = list(dict.fromkeys((m.time, m.event, m.event_value) for m in plan if m.kind == "cox"))
     if not outcomes:
         return None
-    return [_curves(both, time, event, value, points) for time, event, value in outcomes]
+    return tuple(_curves(both, time, event, value, points) for time, event, value in outcomes)
 
 
-def _curves(both: Both, time: str | None, event: str | None, value: Any, points: int) -> dict[str, Any]:
+def _curves(both: Both, time: str | None, event: str | None, value: Any, points: int) -> Curve:
     from lifelines import KaplanMeierFitter
 
     model = Model("cox", ("",), None, time, event, value)
     assert time is not None  # a Cox model has one
     highest = both.table.frame[time].cast(pl.Float64).to_numpy().max()
     at = np.linspace(0.0, float(highest), points)
-    curves = {}
-    for key, frame in (("before", both.table.frame), ("after", both.made)):
+    curves = []
+    for frame in (both.table.frame, both.made):
         fitter = KaplanMeierFitter().fit(frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model))
-        curves[key] = [float(each) for each in fitter.survival_function_at_times(at)]
-    return {"time": time, "event": event, "event_value": value, "at": at.tolist(), **curves}
+        curves.append(tuple(float(each) for each in fitter.survival_function_at_times(at)))
+    return Curve(time, event, value, tuple(at.tolist()), *curves)
 
 
 def _share(which: np.ndarray, among: np.ndarray) -> float:

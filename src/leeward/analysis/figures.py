@@ -1,0 +1,61 @@
+"""What a measure returns: frozen data classes that become JSON and are read back from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """A base of frozen data classes whose fields are figures, texts, tuples of them, and further `Figures`.
+
+    A field's key in JSON is its name, or its metadata's `key`. A field whose default is None is left out where it is
+    None. NaN becomes null.
+    """
+
+    def to_json(self) -> dict[str, Any]:
+        """As `measures.json` has it."""
+        return {
+            _key(each): _plain(value)
+            for each in dataclasses.fields(self)
+            if (value := getattr(self, each.name)) is not None or each.default is not None
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The same figures from what `to_json` gave; keys that this version does not know are passed over."""
+        hints = get_type_hints(cls)
+        return cls(
+            **{
+                each.name: _typed(hints[each.name], content[_key(each)])
+                for each in dataclasses.fields(cls)
+                if _key(each) in content
+            }
+        )
+
+
+def _key(field: dataclasses.Field[Any]) -> str:
+    return str(field.metadata.get("key", field.name))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Figures):
+        return value.to_json()
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = [each for each in get_args(hint) if each is not type(None)]
+    if isinstance(hint, type) and issubclass(hint, Figures):
+        return hint.from_json(value)
+    if get_origin(hint) is tuple:
+        return tuple(_typed(get_args(hint)[0], each) for each in value)
+    return value

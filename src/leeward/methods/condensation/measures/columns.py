@@ -1,0 +1,87 @@
+"""Columns before and after: moments, level counts, correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leeward.cohort.lenses.table import Column, Floats
+from leeward.methods.condensation.measures.both import Both, Singles, dummies
+from leeward.methods.condensation.measures.figures import (
+    Correlations,
+    LevelCount,
+    Marginals,
+    Moments,
+    NumberColumn,
+    Rows,
+)
+
+CORRELATED = 30
+"""Columns (numbers and dummies) of a correlation matrix, at most."""
+
+BLOCK = 1 << 18
+"""Rows that are summed at a time."""
+
+
+def marginals(both: Both) -> Marginals:
+    """Means, medians, sums and standard deviations of numbers, frequencies of levels, missing values."""
+    numbers: list[NumberColumn] = []
+    levels: list[LevelCount] = []
+    for each in both.table.columns:
+        column, before, after = both.columns(each.name)
+        if column.kind in ("levels", "ordered"):
+            levels += _frequencies(column, before, after)
+        elif not np.isnan(before).all():
+            numbers.append(NumberColumn(column.name, _moments(before), _moments(after)))
+    return Marginals(Rows(len(both.table), both.made.height), tuple(numbers), tuple(levels))
+
+
+def _moments(values: Floats) -> Moments:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Moments(None, None, None, None, len(values))
+    return Moments(
+        float(known.mean()),
+        float(np.median(known)),
+        float(known.sum()),
+        float(known.std()),
+        int(len(values) - len(known)),
+    )
+
+
+def _frequencies(column: Column, before: Floats, after: Floats) -> list[LevelCount]:
+    rows = []
+    for number, level in enumerate((*column.levels, None)):
+        counts = [int((np.isnan(v) if level is None else v == number).sum()) for v in (before, after)]
+        if any(counts):
+            rows.append(LevelCount(column.name, "(missing)" if level is None else str(level), *counts))
+    return rows
+
+
+def correlations(both: Both) -> Correlations:
+    """Pearson correlations of numbers and dummies before and after (the first level of each column left out)."""
+    names, before, after, first = dummies(both)
+    shown = [place for place in range(len(names)) if not first[place]][:CORRELATED]
+    matrices = [_correlation(each, shown) for each in (before, after)]
+    gap = np.abs(matrices[0] - matrices[1])[np.triu_indices(len(shown), 1)]
+    one, two = (tuple(map(tuple, np.round(each, 4).tolist())) for each in matrices)
+    return Correlations(
+        tuple(names[place] for place in shown),
+        one,
+        two,
+        float(gap.mean()) if len(gap) else 0.0,
+        float(gap.max()) if len(gap) else 0.0,
+    )
+
+
+def _correlation(values: Singles, columns: list[int]) -> Floats:
+    """Of some columns; sums run over blocks of rows, so that a large table is not copied."""
+    blocks = range(0, len(values), BLOCK)
+    mean = sum(values[start : start + BLOCK, columns].sum(axis=0, dtype=np.float64) for start in blocks)
+    mean /= len(values)
+    products = np.zeros((len(columns), len(columns)))
+    for start in blocks:
+        moved = values[start : start + BLOCK, columns] - mean
+        products += moved.T @ moved
+    spread = np.sqrt(np.diagonal(products))
+    found: Floats = products / np.outer(*(2 * [np.where(spread > 0, spread, 1.0)]))
+    return found

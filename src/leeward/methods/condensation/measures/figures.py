@@ -1,0 +1,189 @@
+"""The figures of condensed and k-anonymous tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from leeward.analysis.figures import Figures
+
+
+@dataclass(frozen=True)
+class Metrics(Figures):
+    """Shares of coefficients, as in Figs. 1–3 of the paper (docs/methods/condensation.md#metrics).
+
+    significance : of all, those whose significance changed; direction : of the significant, those whose sign changed;
+    outside, outside_significant : of all and of the significant, those outside the original 95 % interval
+    """
+
+    significance: float
+    direction: float
+    outside: float
+    outside_significant: float
+
+
+@dataclass(frozen=True)
+class Estimate(Figures):
+    """A coefficient with its 95 % interval; None where it is not estimable."""
+
+    coefficient: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Coefficient(Figures):
+    """A coefficient before and after; `spread` is the covariate's standard deviation (1 for levels)."""
+
+    name: str
+    spread: float
+    before: Estimate
+    after: Estimate
+
+
+@dataclass(frozen=True)
+class NotConverged(Figures):
+    """How many fits did not converge."""
+
+    original: int
+    released: int
+    bootstrap: int | None = None
+
+
+@dataclass(frozen=True)
+class FittedModel(Figures):
+    """A model of the plan: metrics are means over the fits that converged, None where none did."""
+
+    title: str
+    kind: str
+    coefficients: tuple[Coefficient, ...]
+    metrics: Metrics | None
+    did_not_converge: NotConverged
+    bootstrap: Metrics | None = None
+
+
+@dataclass(frozen=True)
+class Models(Figures):
+    """The recipient's models: made tables and bootstrap resamples that the means are over."""
+
+    repetitions: int
+    bootstrap: int
+    models: tuple[FittedModel, ...]
+
+
+@dataclass(frozen=True)
+class Curve(Figures):
+    """Kaplan–Meier curves before and after, at the times `at`."""
+
+    time: str
+    event: str | None
+    event_value: Any
+    at: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Moments(Figures):
+    """Of a column of numbers; None where every value is missing."""
+
+    mean: float | None
+    median: float | None
+    sum: float | None
+    sd: float | None
+    missing: int
+
+
+@dataclass(frozen=True)
+class NumberColumn(Figures):
+    """A column of numbers before and after."""
+
+    column: str
+    before: Moments
+    after: Moments
+
+
+@dataclass(frozen=True)
+class LevelCount(Figures):
+    """Rows with a level before and after."""
+
+    column: str
+    level: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Rows(Figures):
+    """Rows before and after."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Marginals(Figures):
+    """Columns one by one."""
+
+    rows: Rows
+    numbers: tuple[NumberColumn, ...]
+    levels: tuple[LevelCount, ...]
+
+
+@dataclass(frozen=True)
+class Correlations(Figures):
+    """Pearson correlations of `columns` before and after."""
+
+    columns: tuple[str, ...]
+    before: tuple[tuple[float, ...], ...]
+    after: tuple[tuple[float, ...], ...]
+    mean_difference: float
+    largest_difference: float
+
+
+@dataclass(frozen=True)
+class ColumnPrivacy(Figures):
+    """Π(original | released) of a column; `bin_width` is None for levels."""
+
+    column: str
+    privacy: float
+    bin_width: float | None
+
+
+@dataclass(frozen=True)
+class Privacy(Figures):
+    """Conditional privacy, and how it was estimated."""
+
+    bins: int
+    permutations: int
+    pairing: str
+    rows: int
+    columns: tuple[ColumnPrivacy, ...]
+
+
+@dataclass(frozen=True)
+class Linkage(Figures):
+    """How many of the `asked` rows find a released row of their own group nearest, against chance."""
+
+    asked: int
+    own_group: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Distances(Figures):
+    """Quantiles of distances, and the share of rows at distance 0."""
+
+    low: float = field(metadata={"key": "5%"})
+    median: float
+    zero: float
+
+
+@dataclass(frozen=True)
+class Closest(Figures):
+    """Distances to the closest original row, from released rows and from other original rows."""
+
+    asked: int
+    released: Distances
+    original: Distances
