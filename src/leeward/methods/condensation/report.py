@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from leeward.analysis.figures import Figures as Measured
 from leeward.methods.condensation.measures import figures
 from leeward.release import Release
 from leeward.report import charts
@@ -26,7 +27,7 @@ NAMES = {
 }
 
 Figures = Mapping[str, Any]
-F = TypeVar("F", bound=figures.Figures)
+F = TypeVar("F", bound=Measured)
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
