@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Desk, Question, answered, open_desk
+from leeward.queries.answer.charged_query import IndexSession, Question, answer_all, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.privacy import mechanism
@@ -59,35 +59,35 @@ def flushes(folder: Path, count: int) -> list[float]:
         return timed(flush, list(range(count)))
 
 
-def parts(desk: Desk, asked: list[Question]) -> list[list[str]]:
+def parts(session: IndexSession, asked: list[Question]) -> list[list[str]]:
     """The same questions step by step, at another price, so that they are charged again."""
-    from leeward.queries.answer.charged_query import planned
+    from leeward.queries.answer.charged_query import plan_query
 
-    data_set = desk.index.meta.id
-    plans = [planned(desk, each) for each in asked]
+    data_set = session.index.meta.id
+    plans = [plan_query(session, each) for each in asked]
 
     def reserve(plan: Any) -> None:
         books.reserve(
-            desk.ledger,
+            session.ledger,
             data_set,
             "ann",
             [books.Charge(key=plan.key, question=plan.question, epsilon=plan.price)],
         )
 
     return [
-        row("canonical form, check and price", timed(lambda each: planned(desk, each), asked)),
+        row("canonical form, check and price", timed(lambda each: plan_query(session, each), asked)),
         row(
             "look for a stored answer",
-            timed(lambda plan: books.found(desk.ledger, data_set, plan.key), plans),
+            timed(lambda plan: books.found(session.ledger, data_set, plan.key), plans),
         ),
         row("reserve the budget", timed(reserve, plans)),
         row("draw the noise", timed(lambda plan: mechanism.draw(plan.noise, 1), plans)),
-        row("exact count", timed(lambda plan: desk.index.count(plan.query), plans)),
+        row("exact count", timed(lambda plan: session.index.count(plan.query), plans)),
         row(
             "store the answer, flushed",
-            timed(lambda plan: books.store(desk.ledger, data_set, {plan.key: "{}"}), plans),
+            timed(lambda plan: books.store(session.ledger, data_set, {plan.key: "{}"}), plans),
         ),
-        row("say what is left", timed(lambda plan: books.left(desk.ledger, data_set, "ann"), plans)),
+        row("say what is left", timed(lambda plan: books.left(session.ledger, data_set, "ann"), plans)),
     ]
 
 
@@ -104,22 +104,25 @@ def main() -> None:
         index = index_table(notes(chosen.notes), folder / "index", terms=TERMS).index
         ledger = books.make_ledger(chosen.ledger or folder / "index")
         books.register(ledger, books.DataSet(id=index.meta.id, budget=Budget(epsilon=micro(1000))))
-        desk = open_desk(folder / "index", chosen.ledger)
+        session = open_session(folder / "index", chosen.ledger)
         queries = list({index.resolve(each).canonical(): each for each in questions(1200)}.values())[
             : 1000 + WARM_UP
         ]
         asked = [Question(query=each, epsilon=micro(EPSILON)) for each in queries]
-        timed(lambda each: answered(desk, [each], "ann"), asked[:WARM_UP])
+        timed(lambda each: answer_all(session, [each], "ann"), asked[:WARM_UP])
         asked = asked[WARM_UP:]
         rows = [
-            row("**A new question, whole**", timed(lambda each: answered(desk, [each], "ann"), asked)),
-            row("asked again: the stored answer", timed(lambda each: answered(desk, [each], "bob"), asked)),
-            *parts(desk, [Question(query=each.query, epsilon=micro(2 * EPSILON)) for each in asked[:300]]),
+            row("**A new question, whole**", timed(lambda each: answer_all(session, [each], "ann"), asked)),
+            row(
+                "asked again: the stored answer",
+                timed(lambda each: answer_all(session, [each], "bob"), asked),
+            ),
+            *parts(session, [Question(query=each.query, epsilon=micro(2 * EPSILON)) for each in asked[:300]]),
             row("4 kB written and flushed, for comparison", flushes(folder, 300)),
         ]
         assert Index.open(folder / "index").rows == chosen.notes
-        assert books.audit(desk.ledger, index.meta.id).passed
-        place = desk.ledger.engine.dialect.name
+        assert books.audit(session.ledger, index.meta.id).passed
+        place = session.ledger.engine.dialect.name
     text = (
         f"{len(asked):,} different questions at ε = {EPSILON} to an index of {chosen.notes:,} made-up notes, one after "
         f"the other; ledger in {place}, each answer on the disk before it is shown. The ledger agreed with itself "

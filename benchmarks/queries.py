@@ -23,7 +23,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
-from leeward.queries.answer.catalogue import Catalogue, released
+from leeward.queries.answer.catalogue import Catalogue, release_catalogue
 from leeward.queries.index.build import index_events, index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.index.itemsets import frequent_itemsets
@@ -112,6 +112,7 @@ def milliseconds(seconds: list[float], share: float) -> str:
 def through_spark(patients: int, file: Path | None) -> None:
     """The index of `patients` patients' codes through Spark; of a twentieth of them also without, byte by byte."""
     from leeward.cli.bringing import classification_codes
+
     from leeward.engine import make
     from leeward.synthetic import write_codes
 
@@ -202,7 +203,7 @@ def main() -> None:
                 rows.append([f"Itemsets at support 1 % of {unit}s" + (", with month and sex" if qids else ""),
                              f"{time.perf_counter() - begin:.1f} s", f"{len(found):,} itemsets"])  # fmt: skip
         begin = time.perf_counter()
-        listed = released(index, Catalogue(epsilon=10**6, max_size=2))
+        listed = release_catalogue(index, Catalogue(epsilon=10**6, max_size=2))
         tried = sum(level["candidates"] for level in listed["levels"])
         rows.append(["The private catalogue, epsilon 1, up to two items", f"{time.perf_counter() - begin:.1f} s",
                      f"{len(listed['counts']):,} itemsets of {tried:,} candidates"])  # fmt: skip

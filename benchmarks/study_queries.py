@@ -27,7 +27,7 @@ import study_queries_words as words
 from common import commit, leeward, machine, table
 from leeward.cohort import read
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Question, answered, open_desk
+from leeward.queries.answer.charged_query import Question, answer_all, open_session
 from leeward.queries.index.build import index_cohort, index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.index.itemsets import Item, frequent_itemsets
@@ -211,13 +211,26 @@ def query_of(items: Sequence[Item]) -> Query:
     return Query(tuple(f"{EXACT}{value}" for name, value in items if not name), predicates)
 
 
-def safe(index: Index, folder: Path, qid: str, title: str, rows: int | None, size: int) -> str:
+def scanned(rows: pl.DataFrame, query: Query) -> int:
+    """The patients of a query by a scan of the rows themselves (`patient`, `terms`, quasi-identifiers), no index."""
+    held = [pl.col("terms").list.contains(term.removeprefix(EXACT)) for term in query.terms]
+    held += [pl.col(each.qid).str.to_lowercase() == each.low for each in query.predicates]
+    return rows.filter(*held)["patient"].n_unique()
+
+
+def safe(
+    index: Index, table: pl.DataFrame, folder: Path, qid: str, title: str, rows: int | None, size: int
+) -> str:
     """The same questions, answered with everybody protected: a patient counts once, nothing is gated."""
     frequent = frequent_itemsets(index, min(SUPPORTS), qids=[qid], unit="note", max_size=size)
     kept = [i for i in range(len(frequent)) if any(name == qid for name, _ in frequent[i])]
     queries = [query_of(frequent[i]) for i in kept]
     notes = frequent.supports[kept]
     patients = np.array([index.count(query, "patient") for query in queries], np.int64)
+    if not len(queries) or not ((patients > 0) & (patients <= notes)).all():
+        raise AssertionError(
+            "every frequent itemset is in a row of some patient: counts from 1 to its support"
+        )
     by_support = {support: notes >= support for support in SUPPORTS}
     first = grid({support: patients[chosen] for support, chosen in by_support.items()}, "geometric")
     of_notes = ""
@@ -233,18 +246,22 @@ def safe(index: Index, folder: Path, qid: str, title: str, rows: int | None, siz
         first=of_grid(first.measured),
         within=within(first),
         notes=of_notes,
-        path=charged_path(index, folder, queries, patients),
+        path=charged_path(index, table, folder, queries),
     )
 
 
-def charged_path(index: Index, folder: Path, queries: Sequence[Query], patients: Counts) -> str:
-    """Some of the questions through index, ledger, noise and store."""
+def charged_path(index: Index, table: pl.DataFrame, folder: Path, queries: Sequence[Query]) -> str:
+    """Some of the questions through index, ledger, noise and store, compared with a scan of the table."""
+    folded_rows = table.with_columns(pl.col("terms").list.eval(pl.element().str.to_lowercase()))
     order = Randomness.of(2).stream("questions").permutation(len(queries))[:ASKED]
     ledger = books.make_ledger(folder)
     epsilon = micro("0.1")
     books.register(ledger, books.DataSet(id=index.meta.id, budget=Budget(epsilon=len(order) * epsilon)))
-    desk = open_desk(folder)
-    found = answered(desk, [Question(query=queries[i], epsilon=epsilon) for i in order], "study")
+    session = open_session(folder)
+    found = answer_all(session, [Question(query=queries[i], epsilon=epsilon) for i in order], "study")
+    patients = {i: scanned(folded_rows, queries[i]) for i in order}
+    if min(patients.values()) < 1:
+        raise AssertionError("a question about a frequent itemset matches no row of the table")
     noise = np.array([float(each.values[0] or 0) - patients[i] for each, i in zip(found, order, strict=True)])
     plan = found[0].plan.noise
     expected = mechanism.expected_absolute(plan)
@@ -281,7 +298,13 @@ def uci(data: Path, folder: Path) -> str:
     )
     cohort = replace(cohort, patients=people)
     built = index_cohort(cohort, folder / "index", domains={"gender": ("female", "male")}, row="visit")
-    return safe(built.index, folder / "index", "gender", "the UCI cohort", None, 3)
+    rows = (
+        cohort.require_events()
+        .group_by("patient", "visit")
+        .agg(terms=pl.col("code").cast(pl.String).unique())
+        .join(people, on="patient", how="left")
+    )
+    return safe(built.index, rows, folder / "index", "gender", "the UCI cohort", None, 3)
 
 
 # -- the page ----
@@ -302,7 +325,7 @@ def page(data: Path | None, kept: Path, command: str) -> str:
             place = folder / str(number)
             text, index = figure_5(notes, place, title, size)
             rows = int(notes["patient"].value_counts()["count"].to_numpy().max())
-            sections += [text, safe(index, place / "index", "month", title, rows, size or 4)]
+            sections += [text, safe(index, notes, place / "index", "month", title, rows, size or 4)]
         if data is not None:
             sections.append(uci(data, folder / "uci"))
     head = words.HEAD.format(

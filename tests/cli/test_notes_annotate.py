@@ -76,7 +76,12 @@ def test_texts_hold_no_identity_and_share_holds_no_page(
     texts = pl.read_parquet(out / "share" / "text.parquet")
     assert not texts["text"].str.contains(CANARY).any() and not texts["text"].str.contains("Brown").any()
     assert b"canary-" not in shared and CANARY.encode() not in shared
-    replaced = pl.read_parquet(out / "share" / "replacements.parquet")
+    home = "custody" if mode == "surrogates" else "share"
+    assert sorted(f.name for f in (out / "share").iterdir()) == sorted(
+        ["README.md", "text.parquet", *(["replacements.parquet"] if home == "share" else [])]
+    )
+    assert ("replacements.parquet" in (out / "share" / "README.md").read_text()) == (home == "share")
+    replaced = pl.read_parquet(out / home / "replacements.parquet")
     assert {"name", "date"} <= set(replaced["category"])
     both = replaced.join(texts, on="note").with_columns(
         pl.col("text").str.slice("start", pl.col("end") - pl.col("start")).alias("stands")
@@ -203,3 +208,45 @@ def test_progress_and_figures_say_nothing_of_the_text(
     for secret in (CANARY, "canary-", "Brown", "Amy", "4/5/2009"):
         assert secret not in said
     assert json.loads(result.out)["spans"]["EID"] >= 7
+
+
+SPANISH = (
+    "Paciente de 54 años que acude por dolor torácico desde hace dos días. No refiere fiebre ni tos. Vive con su "
+    "esposa en Sevilla. Se realiza electrocardiograma sin alteraciones y fue dado de alta con tratamiento para el dolor."
+)
+GERMAN = (
+    "Der Patient wurde mit Verdacht auf eine Lungenembolie aufgenommen. In der Bildgebung zeigte sich kein Thrombus. "
+    "Wir entlassen ihn in gutem Zustand nach Hause und bitten um eine Kontrolle bei dem Hausarzt."
+)
+ENGLISH = "The patient was seen for a cough. She has had no fever and was sent home with her husband."
+
+
+def written(tmp_path: Path, *texts: str) -> Path:
+    path = tmp_path / "mixed.csv"
+    pl.DataFrame({"note": range(len(texts)), "patient": range(len(texts)), "text": texts}).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize(("text", "language"), [(SPANISH, "Spanish"), (GERMAN, "German")])
+def test_texts_in_another_language_are_refused(
+    leeward: Run, tmp_path: Path, text: str, language: str
+) -> None:
+    notes = written(tmp_path, *[ENGLISH] * 20, text)
+    done = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--text", "removed", *FAST)
+    assert done.status == 2 and not (tmp_path / "OUT").exists()
+    assert f"1 in {language}; first: row 21" in done.err and "Sevilla" not in done.err
+
+
+def test_notes_in_another_language_are_flagged_and_many_are_refused(leeward: Run, tmp_path: Path) -> None:
+    few = leeward(
+        "notes", "annotate", written(tmp_path, *[ENGLISH] * 20, SPANISH), "-o", tmp_path / "A", *FAST
+    )
+    assert few.status == 0 and "WARNING" in few.err and "1 in Spanish" in few.err
+    many = written(tmp_path, ENGLISH, SPANISH, GERMAN)
+    refused = leeward("notes", "annotate", many, "-o", tmp_path / "B", *FAST)
+    assert refused.status == 2 and "2 of 3 notes are not in English" in refused.err
+    asked = leeward(
+        "notes", "annotate", many, "-o", tmp_path / "B", "--text", "removed", "--any-language", *FAST
+    )
+    assert asked.status == 0 and "WARNING" in asked.err
+    assert "2 of the 3 notes are not in English" in (tmp_path / "B" / "share" / "README.md").read_text()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
-from tests.queries.made import TERMS, desk_of, five_notes
+from tests.queries.made import TERMS, five_notes, session_of
 from tests.queries.test_ledger import fresh_database
 
 from leeward.cli.main import COMMANDS, status_of
@@ -23,7 +23,7 @@ Said = tuple[int, str, str]
 
 @pytest.fixture
 def index(tmp_path: Path) -> str:
-    desk_of(five_notes(), tmp_path / "index").ledger.engine.dispose()
+    session_of(five_notes(), tmp_path / "index").ledger.engine.dispose()
     return str(tmp_path / "index")
 
 

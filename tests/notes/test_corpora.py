@@ -79,6 +79,17 @@ def test_brat_brings_back_spans_and_denials(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("counted", [0, 1])
+def test_brat_reads_texts_with_a_byte_order_mark(tmp_path: Path, counted: int) -> None:
+    """Programs differ in whether the mark counts as a character; the words at the offsets decide."""
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfSeen by Ann Bode.")
+    row = f"T1\tEID_name {8 + counted} {16 + counted}\tAnn Bode\n"
+    (tmp_path / "a.ann").write_text(row, encoding="utf-8")
+    (note,) = read(tmp_path, "brat")
+    assert note.text == "Seen by Ann Bode."
+    assert [note.text[span.start : span.end] for span in note.spans] == ["Ann Bode"]
+
+
 def test_brat_reads_a_span_in_two_parts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("left and right arm", encoding="utf-8")
     (tmp_path / "a.ann").write_text("T1\tPROBLEM 0 4;15 18\tleft arm\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from tests.oracles import terms as oracle
 
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.lexicon import Concept, Lexicon, Names, Places, Term
+from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.lexicon.words import fold
 
 FIVE_NOTES = [
@@ -31,7 +32,7 @@ THEIR_TERMS = [
 
 @pytest.fixture(scope="module")
 def dictionary() -> Dictionary:
-    return Dictionary(Lexicon.load())
+    return Dictionary(load_lexicon())
 
 
 def small(*concepts: tuple[str, ...], phrases: tuple[str, ...] = (), typos: bool = False) -> Dictionary:
@@ -217,7 +218,7 @@ def test_threads_give_the_same(dictionary: Dictionary) -> None:
         assert list(pool.map(lambda n: list(dictionary.annotate(n)), notes)) == alone
 
 
-ALL = Dictionary(Lexicon.load())
+ALL = Dictionary(load_lexicon())
 
 PIECES = st.sampled_from(
     ["chest", "Chest", "pain", "PAIN", "of", "crohn's", "Crohn’s", "e\u0301", "é", "ß", "SS", "ﬁ", "fi", "İ", "i̇", "x",

@@ -25,7 +25,7 @@ def shown(lexicon: Lexicon) -> dict[str, tuple[str, str]]:
 
 
 def test_our_own_by_name() -> None:
-    assert load("leeward") is load("leeward") is Lexicon.load()
+    assert load("leeward") is load("leeward") is load()
 
 
 # Tables
@@ -37,7 +37,7 @@ def test_csv_and_tsv(tmp_path: Path) -> None:
     expected = {"X1": ("symptom", "fever|pyrexia|~hot"), "X2": ("disease", "=MI")}
     file = tmp_path / "own.csv"
     file.write_text("\ufeff" + TABLE)
-    assert shown(Lexicon.load(str(file))) == expected
+    assert shown(load(str(file))) == expected
     packed = tmp_path / "own.tsv.gz"
     packed.write_bytes(gzip.compress(TABLE.replace(",", "\t").encode()))
     assert shown(load(packed)) == expected

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.replacing import MODES, Mode, decrypted
+from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.pipeline import INPUT, KNOWN, Work
 from leeward.notes.table.row import with_disagreements
 
@@ -52,16 +53,14 @@ def row(text: str, **known: str) -> dict[str, Any]:
 
 def terms(row: dict[str, Any]) -> set[str]:
     """The concepts of a row by the words that a person types."""
-    from leeward.notes.lexicon import Lexicon
 
-    lexicon = Lexicon.load("leeward")
+    lexicon = load_lexicon("leeward")
     return {lexicon[concept].name.lower() for concept in row["terms"]}
 
 
 def concepts_of(*words: str) -> set[str]:
-    from leeward.notes.lexicon import Lexicon
 
-    lexicon = Lexicon.load("leeward")
+    lexicon = load_lexicon("leeward")
     found = {word: lexicon.find(word) for word in words}
     return {concept.id for concept in found.values() if concept is not None}
 

@@ -62,7 +62,7 @@ def show(file: int, key: str, values: Any) -> None:
 
 def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
     """Questions of a child's own and some that all children ask, each shown as soon as it is answered."""
-    desk = answering.open_desk(index)
+    session = answering.open_session(index)
     file = os.open(shown, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if planted:
         true = books.store
@@ -79,7 +79,7 @@ def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
         micros = 1000 + (number // 2 if number % 2 else 10_000 + 1000 * child + number)
         asked = question("sore throat & fever", micros / 1e6)
         try:
-            (found,) = answering.answered(desk, [asked], "ann")
+            (found,) = answering.answer_all(session, [asked], "ann")
         except BudgetSpent:
             time.sleep(1)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Desk, Question, open_desk
+from leeward.queries.answer.charged_query import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms
@@ -42,7 +42,7 @@ def five_notes() -> pl.DataFrame:
     return table([(f"canary-{i}", *note) for i, note in enumerate(FIVE_NOTES)])
 
 
-def desk_of(
+def session_of(
     notes: pl.DataFrame,
     folder: Path,
     *,
@@ -52,13 +52,13 @@ def desk_of(
     terms: Terms | None = TERMS,
     data_set: str | None = None,
     **budget: Any,
-) -> Desk:
+) -> IndexSession:
     """Index a table, open its ledger and give it a budget."""
     index = index_table(notes, folder, terms=terms, domains=DOMAINS, max_rows_per_patient=rows).index
     ledger = books.make_ledger(url or folder)
     own = {name: budget.pop(name) for name in ("accounting", "delta") if name in budget}
     books.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(epsilon), **own), **budget))
-    return open_desk(folder, url)
+    return open_session(folder, url)
 
 
 def question(text: str, epsilon: float | str = 0.5, **options: Any) -> Question:

@@ -9,13 +9,21 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.queries.made import TERMS, desk_of, five_notes, question, table
+from tests.queries.made import TERMS, five_notes, question, session_of, table
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer import charged_query as answering
-from leeward.queries.answer.charged_query import Answer, Desk, answered, charged, open_desk, planned, priced
-from leeward.queries.answer.dry_run import tried
+from leeward.queries.answer.charged_query import (
+    Answer,
+    IndexSession,
+    answer_all,
+    charge,
+    open_session,
+    plan_query,
+    price_of,
+)
+from leeward.queries.answer.dry_run import dry_run_answers
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 from leeward.queries.privacy import mechanism
@@ -25,8 +33,8 @@ SORE = "sore throat & fever"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return desk_of(five_notes(), tmp_path / "index")
+def session(tmp_path: Path) -> IndexSession:
+    return session_of(five_notes(), tmp_path / "index")
 
 
 @pytest.fixture
@@ -35,8 +43,8 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanism, "draw", lambda noise, size: [0] * size)
 
 
-def one(desk: Desk, text: str = SORE, user: str = "ann", **options: Any) -> Answer:
-    (found,) = answered(desk, [question(text, **options)], user)
+def one(session: IndexSession, text: str = SORE, user: str = "ann", **options: Any) -> Answer:
+    (found,) = answer_all(session, [question(text, **options)], user)
     return found
 
 
@@ -49,13 +57,13 @@ def one(desk: Desk, text: str = SORE, user: str = "ann", **options: Any) -> Answ
     ],
 )
 def test_the_three_counts_of_the_paper(
-    desk: Desk, silent: None, conditions: dict[str, str], expected: int
+    session: IndexSession, silent: None, conditions: dict[str, str], expected: int
 ) -> None:
-    assert one(desk, **conditions).values == (expected,)
+    assert one(session, **conditions).values == (expected,)
 
 
-def test_an_answer_says_what_it_is(desk: Desk) -> None:
-    found = one(desk, when="2009-04..2009-06", zip="1230*").to_json()
+def test_an_answer_says_what_it_is(session: IndexSession) -> None:
+    found = one(session, when="2009-04..2009-06", zip="1230*").to_json()
     assert found["interval"] == [found["answer"] - 6, found["answer"] + 6]
     assert {name: found[name] for name in ("epsilon", "unit", "counted", "sensitivity", "cost", "remaining")} == {
         "epsilon": 0.5, "unit": "patient", "counted": "patient", "sensitivity": 1, "cost": 0.5, "remaining": 4.5,
@@ -64,7 +72,7 @@ def test_an_answer_says_what_it_is(desk: Desk) -> None:
     assert not found["stored"]
 
 
-def test_the_order_that_protects(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_that_protects(session: IndexSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reserved, drawn, read, stored: in no other order."""
     happened: list[str] = []
 
@@ -79,40 +87,42 @@ def test_the_order_that_protects(desk: Desk, monkeypatch: pytest.MonkeyPatch) ->
 
     for module, name in ((books, "reserve"), (mechanism, "draw"), (Index, "count"), (books, "store")):
         noted(module, name)
-    answered(desk, [question(SORE), question("fever")], "ann")
+    answer_all(session, [question(SORE), question("fever")], "ann")
     assert happened == ["reserve", "draw", "draw", "count", "count", "store"]
 
 
 def test_what_fails_on_the_way_is_charged_and_taken_up_later(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    session: IndexSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(Index, "count", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            one(desk)
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").anybody == micro(4.5)
-    again = one(desk)
+            one(session)
+    assert books.left(session.ledger, session.index.meta.id, "ann").anybody == micro(4.5)
+    again = one(session)
     assert (again.cost, again.remaining) == (0, micro(4.5))
 
 
 def test_a_refused_query_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index", epsilon=0.1)
+    session = session_of(five_notes(), tmp_path / "index", epsilon=0.1)
     monkeypatch.setattr(Index, "count", lambda *args: pytest.fail("the data were read"))
     monkeypatch.setattr(mechanism, "draw", lambda *args: pytest.fail("noise was drawn"))
     with pytest.raises(BudgetSpent):
-        one(desk)
+        one(session)
 
 
-def test_without_its_ledger_nothing_is_answered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_ledger_nothing_is_answered(
+    session: IndexSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Index, "count", lambda *args: pytest.fail("the data were read"))
-    folder = Path(desk.index.path)
-    desk.ledger.engine.dispose()
+    folder = Path(session.index.path)
+    session.ledger.engine.dispose()
     for file in folder.glob("ledger.db*"):
         file.unlink()
     with pytest.raises(LedgerUnreachable):
-        open_desk(folder)
+        open_session(folder)
     with pytest.raises(LedgerUnreachable):  # the one that was open when it went away
-        one(desk)
+        one(session)
 
 
 @pytest.mark.parametrize(
@@ -130,55 +140,57 @@ def test_without_its_ledger_nothing_is_answered(desk: Desk, monkeypatch: pytest.
         ({"by": "gender", "unit": "note"}, 2, 2.0),
     ],
 )
-def test_sensitivity_and_price(desk: Desk, options: dict[str, Any], change: int, price: float) -> None:
+def test_sensitivity_and_price(
+    session: IndexSession, options: dict[str, Any], change: int, price: float
+) -> None:
     """Four notes a patient are kept; the budget protects patients, so a note's protection costs four times."""
-    plan = planned(desk, question(SORE, **options))
+    plan = plan_query(session, question(SORE, **options))
     assert (plan.noise.sensitivity, plan.price) == (change, micro(price))
 
 
 def test_a_budget_for_notes_charges_a_note_once(tmp_path: Path) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index", unit="note")
-    assert planned(desk, question(SORE, unit="note")).price == micro(0.5)
-    assert planned(desk, question(SORE)).price == micro(0.5)
+    session = session_of(five_notes(), tmp_path / "index", unit="note")
+    assert plan_query(session, question(SORE, unit="note")).price == micro(0.5)
+    assert plan_query(session, question(SORE)).price == micro(0.5)
 
 
 def test_notes_of_unbounded_patients_are_not_counted(tmp_path: Path) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index", rows=None)
-    assert planned(desk, question(SORE)).noise.sensitivity == 1
+    session = session_of(five_notes(), tmp_path / "index", rows=None)
+    assert plan_query(session, question(SORE)).noise.sensitivity == 1
     for options in ({"unit": "note"}, {"counted": "note"}):
         with pytest.raises(BadInput, match="does not bound how many rows"):
-            planned(desk, question(SORE, **options))
+            plan_query(session, question(SORE, **options))
 
 
 # -- histograms ----
 
 
-def test_a_histogram_for_one_price(desk: Desk, silent: None) -> None:
-    found = one(desk, by="when", when="2009-03..2009-06")
+def test_a_histogram_for_one_price(session: IndexSession, silent: None) -> None:
+    found = one(session, by="when", when="2009-03..2009-06")
     assert found.to_json()["answer"] == {"2009-03": 0, "2009-04": 3, "2009-05": 1, "2009-06": 1}
     assert found.cost == micro(0.5)
 
 
-def test_bins_come_from_what_is_public(desk: Desk) -> None:
-    assert planned(desk, question(SORE, by="when")).bins == tuple(
+def test_bins_come_from_what_is_public(session: IndexSession) -> None:
+    assert plan_query(session, question(SORE, by="when")).bins == tuple(
         f"2009-{month:02d}" for month in range(1, 13)
     )
-    assert planned(desk, question(SORE, by="gender")).bins == ("f", "m")
-    assert planned(desk, question(SORE, by="age", age="80..89")).bins == tuple(map(str, range(80, 90)))
-    assert planned(desk, question(SORE, by="zip", zip="12301")).bins == ("12301",)
+    assert plan_query(session, question(SORE, by="gender")).bins == ("f", "m")
+    assert plan_query(session, question(SORE, by="age", age="80..89")).bins == tuple(map(str, range(80, 90)))
+    assert plan_query(session, question(SORE, by="zip", zip="12301")).bins == ("12301",)
     for options in ({"by": "zip"}, {"by": "zip", "zip": "1230*"}):
         with pytest.raises(BadInput, match="not public"):
-            planned(desk, question(SORE, **options))
+            plan_query(session, question(SORE, **options))
     with pytest.raises(BadInput, match="no quasi-identifier"):
-        planned(desk, question(SORE, by="hospital"))
+        plan_query(session, question(SORE, by="hospital"))
 
 
 def test_a_patient_of_a_histogram_is_bounded(tmp_path: Path, silent: None) -> None:
     notes = table([("p", f"2009-{month:02d}", 9, "F", "12301", "fever") for month in (1, 2, 3, 4)])
-    desk = desk_of(notes, tmp_path / "index")
-    whole = one(desk, "fever", by="when", when="2009-01..2009-04")
+    session = session_of(notes, tmp_path / "index")
+    whole = one(session, "fever", by="when", when="2009-01..2009-04")
     assert whole.values == (1, 1, 1, 1)
-    bounded = one(desk, "fever", by="when", when="2009-01..2009-04", most=2)
+    bounded = one(session, "fever", by="when", when="2009-01..2009-04", most=2)
     assert (bounded.values, bounded.plan.noise.sensitivity) == ((1, 1, 0, 0), 2)
 
 
@@ -199,50 +211,55 @@ def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
     ).index
     ledger = books.make_ledger(tmp_path / "index")
     books.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(1))))
-    desk = open_desk(tmp_path / "index")
-    assert planned(desk, question("401", by="sex")).noise.sensitivity == 1
-    assert planned(desk, question("401", by="sex", counted="note")).noise.sensitivity == 5
+    session = open_session(tmp_path / "index")
+    assert plan_query(session, question("401", by="sex")).noise.sensitivity == 1
+    assert plan_query(session, question("401", by="sex", counted="note")).noise.sensitivity == 5
 
 
 # -- hidden values ----
 
 
 def test_values_are_hidden_after_the_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index", threshold=4)
+    session = session_of(five_notes(), tmp_path / "index", threshold=4)
     monkeypatch.setattr(mechanism, "draw", lambda noise, size: [-2] * size)
-    hidden = one(desk).to_json()  # 5 − 2 lies below the threshold, 5 does not
+    hidden = one(session).to_json()  # 5 − 2 lies below the threshold, 5 does not
     assert (hidden["answer"], hidden["interval"], hidden["threshold"]) == (None, None, 4)
     monkeypatch.setattr(mechanism, "draw", lambda noise, size: [4] * size)
-    assert one(desk, "cough").values == (4,)  # no note has it, and it is shown
-    assert one(desk).values == (None,)  # stored, and still hidden
+    assert one(session, "cough").values == (4,)  # no note has it, and it is shown
+    assert one(session).values == (None,)  # stored, and still hidden
 
 
 # -- batches ----
 
 
-def test_a_batch(desk: Desk) -> None:
-    first = one(desk)
-    found = answered(desk, [question(SORE), question("fever"), question("fever")], "bob")
+def test_a_batch(session: IndexSession) -> None:
+    first = one(session)
+    found = answer_all(session, [question(SORE), question("fever"), question("fever")], "bob")
     assert [each.cost for each in found] == [0, micro(0.5), 0]
     assert found[0].values == first.values
     assert found[1].values == found[2].values
     with pytest.raises(BudgetSpent):
-        answered(desk, [question("cough", 3), question("chills", 3)], "bob")
-    assert books.left(desk.ledger, desk.index.meta.id, "bob").user == micro(4)
+        answer_all(session, [question("cough", 3), question("chills", 3)], "bob")
+    assert books.left(session.ledger, session.index.meta.id, "bob").user == micro(4)
 
 
-def test_the_price_is_told_before(desk: Desk) -> None:
-    plans = [planned(desk, question(text)) for text in (SORE, "fever", "fever")]
-    assert priced(desk, plans, "ann") == (micro(1), micro(5))
-    one(desk)
-    assert priced(desk, plans, "ann") == (micro(0.5), micro(4.5))
+def test_the_price_is_told_before(session: IndexSession) -> None:
+    plans = [plan_query(session, question(text)) for text in (SORE, "fever", "fever")]
+    assert price_of(session, plans, "ann") == (micro(1), micro(5))
+    one(session)
+    assert price_of(session, plans, "ann") == (micro(0.5), micro(4.5))
 
 
 # -- dry runs ----
 
 
-def test_a_dry_run_reads_nothing_and_charges_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = [planned(desk, question(SORE, when="2009-04")), planned(desk, question(SORE, by="gender"))]
+def test_a_dry_run_reads_nothing_and_charges_nothing(
+    session: IndexSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = [
+        plan_query(session, question(SORE, when="2009-04")),
+        plan_query(session, question(SORE, by="gender")),
+    ]
     true = Index.matching
 
     def only_the_twin(index: Index, query: Any) -> Any:
@@ -250,28 +267,28 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(desk: Desk, monkeypatch: py
         return true(index, query)
 
     monkeypatch.setattr(Index, "matching", only_the_twin)
-    found = tried(desk, plans, "ann")
+    found = dry_run_answers(session, plans, "ann")
     assert [each.cost for each in found] == [micro(0.5), micro(0.5)]
     assert [each.remaining for each in found] == [micro(5), micro(5)]
     assert all(value is not None and value > 20 for value in found[1].values)
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(5)
-    assert books.found(desk.ledger, desk.index.meta.id, plans[0].key) is None
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
+    assert books.found(session.ledger, session.index.meta.id, plans[0].key) is None
 
 
 def test_the_twin_is_the_same_whatever_the_data(tmp_path: Path, silent: None) -> None:
     """Two indexes of different patients and the same public side have one twin."""
     found = []
     for name, notes in (("all", five_notes()), ("one", five_notes()[:1])):
-        desk = desk_of(notes, tmp_path / name)
-        plans = [planned(desk, question(SORE, when="2009-04", zip="1230*"))]
-        found.append([each.values for each in tried(desk, plans, "ann")])
+        session = session_of(notes, tmp_path / name)
+        plans = [plan_query(session, question(SORE, when="2009-04", zip="1230*"))]
+        found.append([each.values for each in dry_run_answers(session, plans, "ann")])
     assert found[0] == found[1]
 
 
 # -- other releases through the same books ----
 
 
-def test_another_release_is_paid_computed_and_stored_once(desk: Desk) -> None:
+def test_another_release_is_paid_computed_and_stored_once(session: IndexSession) -> None:
     calls: list[int] = []
 
     def compute() -> dict[str, Any]:
@@ -280,13 +297,13 @@ def test_another_release_is_paid_computed_and_stored_once(desk: Desk) -> None:
 
     asked = {"catalogue": "itemsets", "threshold": 3}
     for user in ("ann", "bob"):
-        assert charged(desk, asked, micro(1), user, compute) == {"itemsets": [["fever"]], "counts": [5]}
+        assert charge(session, asked, micro(1), user, compute) == {"itemsets": [["fever"]], "counts": [5]}
     assert calls == [1]
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(4)
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(4)
     with pytest.raises(BudgetSpent):
-        charged(desk, asked | {"threshold": 4}, micro(4.5), "ann", compute)
+        charge(session, asked | {"threshold": 4}, micro(4.5), "ann", compute)
     assert calls == [1]
-    assert books.audit(desk.ledger, desk.index.meta.id).passed
+    assert books.audit(session.ledger, session.index.meta.id).passed
 
 
 # -- refusals ----
@@ -308,41 +325,41 @@ def test_questions_that_are_none(options: dict[str, Any], message: str) -> None:
         question(SORE, **options)
 
 
-def test_an_unknown_term_offers_the_nearest(desk: Desk) -> None:
+def test_an_unknown_term_offers_the_nearest(session: IndexSession) -> None:
     with pytest.raises(BadInput, match=r"no term 'fevr'.*'fever'"):
-        one(desk, "fevr")
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(5)
+        one(session, "fevr")
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
 
 
-def test_laplace_for_replication(desk: Desk) -> None:
-    found = one(desk, mechanism="laplace").to_json()
+def test_laplace_for_replication(session: IndexSession) -> None:
+    found = one(session, mechanism="laplace").to_json()
     assert isinstance(found["answer"], float)
     low, high = found["interval"]
     assert high - low == pytest.approx(2 * 5.9915, abs=1e-3)
-    assert one(desk).values != (found["answer"],)  # another mechanism is another question
-    assert one(desk, mechanism="laplace").to_json()["stored"]
+    assert one(session).values != (found["answer"],)  # another mechanism is another question
+    assert one(session, mechanism="laplace").to_json()["stored"]
 
 
 # -- nothing of a patient is kept ----
 
 
 def test_no_identifier_and_no_count_in_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index")
+    session = session_of(five_notes(), tmp_path / "index")
     monkeypatch.setattr(mechanism, "draw", lambda noise, size: [7000] * size)
-    one(desk)
-    one(desk, by="gender")
-    desk.ledger.engine.dispose()
+    one(session)
+    one(session, by="gender")
+    session.ledger.engine.dispose()
     kept = b"".join(path.read_bytes() for path in sorted((tmp_path / "index").glob("ledger.db*")))
     assert b"canary" not in kept
     assert b"7005" in kept
-    with books.opening.reading(desk.ledger) as connection:
+    with books.opening.reading(session.ledger) as connection:
         rows = [dict(row) for row in connection.exec_driver_sql("SELECT * FROM answers").mappings()]
     assert all(set(json.loads(row["payload"])) == {"values"} for row in rows)
     assert all(value > 6000 for row in rows for value in json.loads(row["payload"])["values"])
 
 
-def test_the_vocabulary_of_the_tests_has_a_term_in_no_note(desk: Desk) -> None:
-    assert desk.index.count(answering.planned(desk, question("cough")).query) == 0
+def test_the_vocabulary_of_the_tests_has_a_term_in_no_note(session: IndexSession) -> None:
+    assert session.index.count(answering.plan_query(session, question("cough")).query) == 0
     assert "cough" in TERMS.terms
 
 
@@ -353,7 +370,7 @@ def test_the_librarys_one_call(tmp_path: Path, silent: None) -> None:
     import leeward as lw
 
     folder = tmp_path / "index"
-    desk_of(five_notes(), folder)
+    session_of(five_notes(), folder)
     found = lw.query(folder, SORE, epsilon=0.5, user="ann", when="2009-04..2009-06", zip="1230*")
     assert repr(found) == (
         "<Answer fever & sore throat; when=2009-04..2009-06; zip=1230*: 5, 95 % within ± 6; epsilon 0.5 a patient; "
@@ -368,8 +385,8 @@ def test_the_librarys_one_call(tmp_path: Path, silent: None) -> None:
 
 
 def test_a_vocabulary_of_the_data_is_told(tmp_path: Path) -> None:
-    assert one(desk_of(five_notes(), tmp_path / "index")).to_json()["vocabulary_public"]
-    assert not one(desk_of(five_notes(), tmp_path / "other", terms=None)).to_json()["vocabulary_public"]
+    assert one(session_of(five_notes(), tmp_path / "index")).to_json()["vocabulary_public"]
+    assert not one(session_of(five_notes(), tmp_path / "other", terms=None)).to_json()["vocabulary_public"]
 
 
 def test_a_system_that_knows_no_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -377,7 +394,17 @@ def test_a_system_that_knows_no_user(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     import leeward as lw
 
-    desk_of(five_notes(), tmp_path / "index")
+    session_of(five_notes(), tmp_path / "index")
     monkeypatch.setattr(getpass, "getuser", lambda: {}["nobody"])
     with pytest.raises(BadInput, match="--user"):
         lw.query(tmp_path / "index", SORE, epsilon=0.5)
+
+
+def test_an_exact_term_without_a_vocabulary_is_the_term(tmp_path: Path) -> None:
+    """`=fever` names `fever` alone, and where no list of terms is known `fever` is that already."""
+    session = session_of(five_notes(), tmp_path / "open", terms=None)
+    exact, plain = (plan_query(session, question(text)) for text in ("=fever", "fever"))
+    assert exact.key == plain.key, "one question, one price"
+    assert session.index.count(exact.query) == session.index.count(question("==fever").query) == 5
+    with pytest.raises(BadInput, match="term"):
+        plan_query(session, question("=="))

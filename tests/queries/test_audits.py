@@ -20,12 +20,12 @@ from typing import Any
 import polars as pl
 import pytest
 from scipy import stats
-from tests.queries.made import DOMAINS, FIVE_NOTES, TERMS, desk_of, five_notes, question, table
+from tests.queries.made import DOMAINS, FIVE_NOTES, TERMS, five_notes, question, session_of, table
 
 from leeward.errors import LeewardError
 from leeward.queries import ledger as books
 from leeward.queries.answer import charged_query as answering
-from leeward.queries.answer.charged_query import Desk, Question, answered
+from leeward.queries.answer.charged_query import IndexSession, Question, answer_all
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Query
 from leeward.queries.language.vocabulary import Terms
@@ -77,8 +77,8 @@ def audited(folder: Path, **options: Any) -> float:
     """
     values = []
     for name, rows in (("with", OTHERS + PATIENT), ("without", OTHERS)):
-        desk = desk_of(table(rows), folder / name, epsilon=RUNS * EPSILON + 1, rows=NOTES)
-        found = answered(desk, [question("fever", EPSILON, **options)] * RUNS, "auditor")
+        session = session_of(table(rows), folder / name, epsilon=RUNS * EPSILON + 1, rows=NOTES)
+        found = answer_all(session, [question("fever", EPSILON, **options)] * RUNS, "auditor")
         assert sum(each.cost for each in found) == RUNS * micro(EPSILON)
         values.append([float(min(value or 0 for value in each.values)) for each in found])
     least = (
@@ -142,16 +142,16 @@ EQUIVALENT: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-def distinct(desk: Desk, questions: Sequence[Question]) -> int:
+def distinct(session: IndexSession, questions: Sequence[Question]) -> int:
     """How many different answers somebody gets who asks all of them, one after the other."""
-    return len({answered(desk, [each], f"user {i % 3}")[0].values for i, each in enumerate(questions)})
+    return len({answer_all(session, [each], f"user {i % 3}")[0].values for i, each in enumerate(questions)})
 
 
 def test_repeats_and_other_words_gain_nothing(tmp_path: Path) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index")
+    session = session_of(five_notes(), tmp_path / "index")
     asked = [question(text, 0.01, **conditions) for text, conditions in EQUIVALENT * 5]
-    assert distinct(desk, asked) == 1
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    assert distinct(session, asked) == 1
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_repeats_and_other_words_gain_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_equivalent_conditions_gain_nothing(tmp_path: Path, ways: list[dict[str, str]]) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index")
-    assert distinct(desk, [question("fever", 0.01, **way) for way in ways * 2]) == 1
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    session = session_of(five_notes(), tmp_path / "index")
+    assert distinct(session, [question("fever", 0.01, **way) for way in ways * 2]) == 1
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
 
 
 def test_another_answer_is_another_charge(tmp_path: Path) -> None:
     """Questions that only happen to have the same count are paid each: never more answers than charges."""
-    desk = desk_of(five_notes(), tmp_path / "index")
+    session = session_of(five_notes(), tmp_path / "index")
     asked = [question(text, 0.01) for text in ("fever", "sore throat", "fever & sore throat")]
     asked += [
         question("fever", 0.01, age="0..99"),
         question("fever", 0.02),
         question("fever", 0.01, unit="note"),
     ]
-    costs = [answered(desk, [each], "ann")[0].cost for each in asked]
+    costs = [answer_all(session, [each], "ann")[0].cost for each in asked]
     assert costs == [micro(price) for price in (0.01, 0.01, 0.01, 0.01, 0.02, 0.04)]
 
 
@@ -195,23 +195,23 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("bug", PLANTED)
 def test_the_repeats_catch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: str) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index")
+    session = session_of(five_notes(), tmp_path / "index")
     monkeypatch.setattr(*PLANTED[bug])
     asked = [question(text, 0.01, **conditions) for text, conditions in EQUIVALENT * 2]
-    assert distinct(desk, asked) > 1
+    assert distinct(session, asked) > 1
 
 
 def test_one_question_of_many_clients_at_once_has_one_answer(tmp_path: Path) -> None:
-    desk = desk_of(five_notes(), tmp_path / "index")
+    session = session_of(five_notes(), tmp_path / "index")
 
     def client(number: int) -> tuple[Any, ...]:
         text, conditions = EQUIVALENT[number % len(EQUIVALENT)]
-        return answered(desk, [question(text, 0.01, **conditions)], f"user {number}")[0].values
+        return answer_all(session, [question(text, 0.01, **conditions)], f"user {number}")[0].values
 
     with ThreadPoolExecutor(30) as threads:
         assert len(set(threads.map(client, range(60)))) == 1
-    assert books.left(desk.ledger, desk.index.meta.id, "ann").user == micro(5) - micro(0.01)
-    assert books.audit(desk.ledger, desk.index.meta.id).passed
+    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    assert books.audit(session.ledger, session.index.meta.id).passed
 
 
 # -- refusals do not depend on the data ----
@@ -237,15 +237,15 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def reactions(desk: Desk) -> list[str]:
+def reactions(session: IndexSession) -> list[str]:
     """What somebody sees who looks only at whether and how a question is refused."""
     seen = []
     for text, options in ASKED:
         try:
-            (found,) = answered(desk, [question(text, **{"epsilon": 0.1, **options})], "ann")
+            (found,) = answer_all(session, [question(text, **{"epsilon": 0.1, **options})], "ann")
             seen.append(f"{len(found.values)} values")
         except LeewardError as refusal:
-            seen.append(f"{type(refusal).__name__}: {refusal}".replace(str(desk.index.path), "INDEX"))
+            seen.append(f"{type(refusal).__name__}: {refusal}".replace(str(session.index.path), "INDEX"))
     return seen
 
 
@@ -258,7 +258,7 @@ NEIGHBOURS = {
 
 
 def test_refusals_do_not_depend_on_the_data(tmp_path: Path) -> None:
-    found = {name: reactions(desk_of(notes, tmp_path / name)) for name, notes in NEIGHBOURS.items()}
+    found = {name: reactions(session_of(notes, tmp_path / name)) for name, notes in NEIGHBOURS.items()}
     first = found["all"]
     assert all(each == first for each in found.values())
     assert sum(": " in reaction for reaction in first) == 8
@@ -270,12 +270,12 @@ def test_refusals_catch_a_vocabulary_from_the_data(tmp_path: Path) -> None:
     held = {
         name: Terms(tuple({t for row in notes["terms"] for t in row})) for name, notes in NEIGHBOURS.items()
     }
-    found = [reactions(desk_of(n, tmp_path / name, terms=held[name])) for name, n in NEIGHBOURS.items()]
+    found = [reactions(session_of(n, tmp_path / name, terms=held[name])) for name, n in NEIGHBOURS.items()]
     assert found[0] != found[1]
 
 
 def test_refusals_do_not_depend_on_the_data_without_a_vocabulary_either(tmp_path: Path) -> None:
-    found = [reactions(desk_of(notes, tmp_path / name, terms=None)) for name, notes in NEIGHBOURS.items()]
+    found = [reactions(session_of(notes, tmp_path / name, terms=None)) for name, notes in NEIGHBOURS.items()]
     assert all(each == found[0] for each in found)
 
 
@@ -283,29 +283,29 @@ def test_refusals_catch_the_papers_gate(tmp_path: Path, monkeypatch: pytest.Monk
     """Planted: answer only what passes an exact minimum support."""
     true = answering.planned
 
-    def gated(desk: Desk, asked: Question) -> answering.Plan:
-        plan = true(desk, asked)
-        if desk.index.count(plan.query) < 2:
+    def gated(session: IndexSession, asked: Question) -> answering.Plan:
+        plan = true(session, asked)
+        if session.index.count(plan.query) < 2:
             raise LeewardError("below the minimum support")
         return plan
 
     monkeypatch.setattr(answering, "planned", gated)
-    found = [reactions(desk_of(notes, tmp_path / name)) for name, notes in NEIGHBOURS.items()]
+    found = [reactions(session_of(notes, tmp_path / name)) for name, notes in NEIGHBOURS.items()]
     assert any(each != found[0] for each in found[1:])
 
 
 # -- kill −9 ----
 
 
-def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], Desk]:
-    """What of the answers that were shown is not in the ledger as it was shown; and the desk, opened again."""
-    desk = desk_of(five_notes(), folder / "index", epsilon=1000, terms=TERMS)
+def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], IndexSession]:
+    """What of the answers that were shown is not in the ledger as it was shown; and the session, opened again."""
+    session = session_of(five_notes(), folder / "index", epsilon=1000, terms=TERMS)
     shown = folder / "shown.jsonl"
     program = str(Path(__file__).with_name("killed.py"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "src")])}
-    desk.ledger.engine.dispose()
+    session.ledger.engine.dispose()
     subprocess.run(
-        [sys.executable, program, str(desk.index.path), str(kills), str(shown), *planted],
+        [sys.executable, program, str(session.index.path), str(kills), str(shown), *planted],
         check=True,
         env=environment,
     )
@@ -314,22 +314,22 @@ def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], 
     assert len(lines) > 10
     for line in lines:
         key, values = json.loads(line)
-        payload = books.found(desk.ledger, desk.index.meta.id, key)
+        payload = books.found(session.ledger, session.index.meta.id, key)
         if payload is None:
             faults.append("shown, not stored")
         elif json.loads(payload)["values"] != values:
             faults.append("shown, and another answer stored")
-    return faults, desk
+    return faults, session
 
 
 def test_killed_anywhere_nothing_is_shown_that_was_not_charged(tmp_path: Path) -> None:
-    faults, desk = shown_and_kept(tmp_path, 40)
+    faults, session = shown_and_kept(tmp_path, 40)
     assert faults == []
-    found = books.audit(desk.ledger, desk.index.meta.id)
+    found = books.audit(session.ledger, session.index.meta.id)
     assert found.passed, found
     waiting = [check.detail for check in found.checks if check.name == "answers"]
     assert "; 0 paid and not answered" not in waiting[0]  # some died between charge and answer
-    assert answered(desk, [question("fever", 0.001)], "ann")  # and the ledger goes on
+    assert answer_all(session, [question("fever", 0.001)], "ann")  # and the ledger goes on
 
 
 def test_the_kills_catch_an_answer_shown_before_it_is_stored(tmp_path: Path) -> None:

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from leeward.errors import BadInput
 from leeward.queries.answer import catalogue
-from leeward.queries.answer.catalogue import Catalogue, Items, bounded_counts, chosen, items_of, released
+from leeward.queries.answer.catalogue import (
+    Catalogue,
+    Items,
+    bounded_counts,
+    chosen,
+    items_of,
+    release_catalogue,
+)
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.index.itemsets import frequent_itemsets
@@ -56,7 +63,7 @@ def test_without_noise_it_is_the_exact_catalogue(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanism, "draw", no_noise)
-        found = released(index, asked)
+        found = release_catalogue(index, asked)
     exact = frequent_itemsets(index, least, qids=("sex", "when"), max_size=size).to_dict()
     wanted = {
         tuple(
@@ -71,7 +78,7 @@ def test_noise_of_a_large_epsilon_vanishes(tmp_path: Path) -> None:
     rows = [{"patient": p, "visit_month": "2009-04", "sex": "f", "terms": ["a", "b"]} for p in range(40)]
     rows += [{"patient": p, "visit_month": "2009-05", "sex": "m", "terms": ["a"]} for p in range(40, 60)]
     index = indexed(rows, tmp_path / "index")
-    found = released(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=10, qids=("sex",)))
+    found = release_catalogue(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=10, qids=("sex",)))
     assert dict(zip(map(tuple, found["itemsets"]), found["counts"], strict=True)) == {
         ("Asthma",): 60,
         ("Bronchitis",): 40,
@@ -165,7 +172,7 @@ def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Pat
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(mechanism, "draw", no_noise)
             patch.setattr(catalogue, "bounded_counts", counted)
-            released(index, asked)
+            release_catalogue(index, asked)
         seen.append(candidates)
     assert seen[0] == seen[1]
     assert (len(seen[0][0]), len(seen[0])) == (6, 3)
@@ -177,7 +184,7 @@ def test_noise_is_drawn_before_data_are_read(tmp_path: Path, monkeypatch: pytest
     draw, count = mechanism.draw, bounded_counts
     monkeypatch.setattr(mechanism, "draw", lambda *a: (events.append("draw"), draw(*a))[1])
     monkeypatch.setattr(catalogue, "bounded_counts", lambda *a: (events.append("read"), count(*a))[1])
-    released(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=1))
+    release_catalogue(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=1))
     assert events[:2] == ["draw", "read"] and events[::2] == ["draw"] * len(events[::2])
 
 
@@ -198,7 +205,7 @@ def test_itemsets_that_nobody_has_are_rarely_listed(tmp_path: Path) -> None:
     table = pl.DataFrame({"patient": [1], "terms": [["t000"]]})
     index = index_table(table, tmp_path / "index", terms=vocabulary).index
     asked = Catalogue(epsilon=10**6, max_size=1, contributions=5)
-    listed = sum(len(released(index, asked)["itemsets"]) > 0 for _ in range(60))
+    listed = sum(len(release_catalogue(index, asked)["itemsets"]) > 0 for _ in range(60))
     assert listed <= 12, "expected at most 5 % of 60; 12 or fewer but once in 100,000"
 
 

@@ -61,6 +61,11 @@ from leeward.cli.options import commas, json_option, out_option, print_json, pri
     metavar="N",
     help="For tests and studies only: order of rows and sample follow from it.",
 )
+@click.option(
+    "--any-language",
+    is_flag=True,
+    help="Annotate notes that are not in English too; the annotators read English only.",
+)
 @json_option
 def annotate(
     notes: str,
@@ -75,6 +80,7 @@ def annotate(
     engine: str,
     threads: int | None,
     seed: int | None,
+    any_language: bool,
     as_json: bool,
 ) -> None:
     """Turn clinical NOTES into a table of quasi-identifiers and health terms, without identities.
@@ -93,7 +99,7 @@ def annotate(
     \b
     OUT/custody/table.parquet  one row a note: for `leeward index`, not for recipients
     OUT/custody/review.html    notes with what was found coloured, for your spot check
-    OUT/share/text.parquet     with --text only: the texts, and what was replaced where
+    OUT/share/text.parquet     with --text only: the texts, and (but for surrogates) what was replaced where
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """
@@ -113,7 +119,16 @@ def annotate(
         threads=threads,
         processes=True,
         seed=seed,
+        any_language=any_language,
     )
+    foreign = result["other_languages"]
+    if foreign:
+        listed = ", ".join(f"{count:,} in {language}" for language, count in foreign.items())
+        click.echo(
+            f"leeward: WARNING: notes in a language that the annotators do not read: {listed}. Most of what identifies "
+            "patients in them was not found.",
+            err=True,
+        )
     if as_json:
         print_json(result)
         return
@@ -135,7 +150,7 @@ def annotate(
 
 @click.command()
 @click.argument("path", metavar="OUT")
-@click.option("--key", required=True, metavar="FILE", help="The key that encrypted.")
+@click.option("--key", required=True, metavar="FILE", help="The key file used for encryption.")
 @click.option(
     "-o", "--out", required=True, metavar="FILE", help="A .parquet or .csv file; must not exist yet."
 )

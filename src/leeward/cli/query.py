@@ -9,7 +9,7 @@ import click
 from leeward.cli.options import json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from leeward.queries.answer.charged_query import Answer, Desk, Plan, Question
+    from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, Question
 
 COUNTED = {"patients": "patient", "notes": "note"}
 
@@ -53,28 +53,28 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
     """
     from leeward.queries.answer.api import login_name
-    from leeward.queries.answer.charged_query import answered_plans, open_desk, planned, priced
-    from leeward.queries.answer.dry_run import tried
+    from leeward.queries.answer.charged_query import answer_plans, open_session, plan_query, price_of
+    from leeward.queries.answer.dry_run import dry_run_answers
     from leeward.queries.ledger import named
 
     path, questions = _asked(words, batch, flags)
     user = named(user if user is not None else login_name())
-    desk = open_desk(path, url)
-    plans = [planned(desk, question) for question in questions]
+    session = open_session(path, url)
+    plans = [plan_query(session, question) for question in questions]
     if not plans[0].vocabulary_public:
         click.echo(
             "leeward: this index has no list of terms: any text is answered, one that nobody has as 0 plus noise.",
             err=True,
         )
-    price, left = priced(desk, plans, user)
+    price, left = price_of(session, plans, user)
     click.echo(f"leeward: {_price(plans, price, left, user, dry_run)}", err=True)
-    answers = tried(desk, plans, user) if dry_run else answered_plans(desk, plans, user)
+    answers = dry_run_answers(session, plans, user) if dry_run else answer_plans(session, plans, user)
     if as_json:
         found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
         print_json(found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]})
         return
     for answer in answers:
-        print_lines(*_lines(answer, desk))
+        print_lines(*_lines(answer, session))
     if dry_run:
         print_lines("dry run: these counts are of made-up patients; nothing was charged.")
 
@@ -195,15 +195,15 @@ def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -
     return f"this {would} {shown(price):g}{because}; {user} has {shown(left):g} left."
 
 
-def _lines(answer: Answer, desk: Desk) -> list[str]:
+def _lines(answer: Answer, session: IndexSession) -> list[str]:
     """An answer for a person: values, interval, what protects whom, what is left."""
     from leeward.queries.privacy.accounting import shown
 
     plan = answer.plan
-    unit = {"patient": "patient", "note": desk.index.meta.row}
+    unit = {"patient": "patient", "note": session.index.meta.row}
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
     called = [
-        f"{name} ({label})" for name in plan.query.terms if (label := desk.index.terms.shown(name)) != name
+        f"{name} ({label})" for name in plan.query.terms if (label := session.index.terms.shown(name)) != name
     ]
     lines = [plan.query.canonical(), *([f"  {', '.join(called)}"] if called else [])]
     for name, value in zip(names, answer.values, strict=True):

@@ -54,7 +54,7 @@ class Work:
     members
         Names out of `MEMBERS`.
     lexicon
-        `leeward`, or a file or folder that `Lexicon.load` reads.
+        `leeward`, or a file or folder that `lexicon.load` reads.
     text
         What becomes of the identities in the text; None: no text is given.
     secret
@@ -166,6 +166,6 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
 @cache
 def _dictionary(lexicon: str) -> Annotator:
     from leeward.notes.annotators.dictionary import Dictionary
-    from leeward.notes.lexicon import Lexicon
+    from leeward.notes.lexicon.loaders import load as load_lexicon
 
-    return Dictionary(Lexicon.load(lexicon))
+    return Dictionary(load_lexicon(lexicon))

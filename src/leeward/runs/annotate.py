@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,14 +33,24 @@ SAID = {
 
 SHARED = """# Clinical notes without the identities that were found in them
 
-`text.parquet` has a note a row (`note`, `patient`, `text`), `replacements.parquet` what was replaced where: characters
-`start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`.
+`text.parquet` has a note a row (`note`, `patient`, `text`).{listed}
 
 Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 89, sex and race are as they were.
 
 Nothing is guaranteed: programs found the identities, and programs miss some. Whoever gets these texts must not try to
 find out who the patients are.
 """
+
+LISTED = """ `replacements.parquet` has what was replaced where: characters
+`start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`."""
+
+FOREIGN = """
+{count:,} of the {total:,} notes are not in English, the only language that the programs read: identities in them were
+missed more often.
+"""
+
+FOREIGN_SHARE = 0.1
+"""Above this share of notes in other languages nothing is annotated unless it is asked for."""
 
 REVIEWED = 100
 """Notes on the review page, unless asked otherwise."""
@@ -61,6 +71,7 @@ def annotate(
     threads: int | None = None,
     processes: bool = False,
     seed: int | None = None,
+    any_language: bool = False,
 ) -> dict[str, Any]:
     """Turn clinical notes into a table of quasi-identifiers and health terms, and texts without identities.
 
@@ -82,6 +93,9 @@ def annotate(
     lexicon, members : which health terms, and which annotators (all that are there).
     review : notes on the review page.
     engine, threads, seed : as in `protect`.
+    any_language : bool
+        Annotate notes in other languages than English too, which the annotators do not read. Without it they are
+        refused where texts are written, or where they are more than a tenth of the notes.
     processes : bool
         Many notes are annotated in `threads` processes; for callers whose main module may be imported again.
 
@@ -97,7 +111,7 @@ def annotate(
     """
     from leeward.engine import LocalEngine, at_most, make
     from leeward.notes.identities.keys import fresh, read_or_make
-    from leeward.notes.lexicon import Lexicon
+    from leeward.notes.lexicon.loaders import load as load_lexicon
     from leeward.notes.pipeline import Work, reader_of, shipped_members
     from leeward.notes.reading import read
     from leeward.release import draft
@@ -109,8 +123,9 @@ def annotate(
     with at_most(threads), watched(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
+        foreign = check_languages(frame["text"].to_list(), mode, any_language)
         chosen = members or shipped_members()
-        words = Lexicon.load(lexicon)
+        words = load_lexicon(lexicon)
         reader_of(chosen, lexicon)  # a wrong member or model is said before work begins
         secret = read_or_make(key, pending.out) if key is not None else _secret(seed, fresh)
         work = Work(chosen, lexicon, mode, secret)  # type: ignore[arg-type]  # click or the caller gave one of the modes
@@ -120,9 +135,26 @@ def annotate(
             runner = replace(runner, processes=many, told=_told(frame.height, say))
         rows = _rows(frame, work, runner)
         say("Writing")
-        figures = _write(pending, frame, rows, work, Randomness.of(seed), review, words, mode)
+        figures = _write(pending, frame, rows, work, Randomness.of(seed), review, words, mode, foreign)
         pending.put_json("custody/summary.json", figures)
     return {"out": str(out), **figures}
+
+
+def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) -> dict[str, int]:
+    """How many notes are in which language that the annotators do not read; BadInput where that cannot be let pass."""
+    from leeward.notes.language import foreign_notes
+
+    found = foreign_notes(texts)
+    count = sum(map(len, found.values()))
+    if count == 0 or any_language or (mode is None and count <= FOREIGN_SHARE * len(texts)):
+        return {language: len(rows) for language, rows in found.items()}
+    what = ", ".join(f"{len(rows):,} in {language}" for language, rows in found.items())
+    first = ", ".join(str(row) for row in sorted(row for rows in found.values() for row in rows)[:5])
+    raise BadInput(
+        f"{count:,} of {len(texts):,} notes are not in English ({what}; first: row {first}). The annotators read "
+        "English only and would leave names, dates and places of other languages in the texts. Leave these notes out; "
+        "--any-language annotates them all the same, for a table or for texts that a person reads through afterwards."
+    )
 
 
 def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
@@ -198,6 +230,7 @@ def _write(
     review: int,
     words: Any,
     mode: str | None,
+    foreign: Mapping[str, int],
 ) -> dict[str, Any]:
     """Write table, texts and review page; returns the figures."""
     import polars as pl
@@ -213,7 +246,7 @@ def _write(
     )
     numbers = table.select("note", "row", "patient").join(source, on="row", how="left", maintain_order="left")
     numbers.write_parquet(pending.custody / "numbers.parquet", compression="zstd")
-    _write_texts(pending, rows, mode)
+    _write_texts(pending, rows, mode, sum(foreign.values()))
     counts = (
         rows["found"]
         .explode(empty_as_null=True)
@@ -228,6 +261,7 @@ def _write(
         "members": list(work.members),
         "lexicon": {"name": words.name, "concepts": len(words), "digest": words.digest},
         "text": mode,
+        "other_languages": dict(foreign),
         "spans": {
             k: sum(n for c, n in by_category.items() if c.startswith(k)) for k in ("EID", "QID", "HMI")
         },
@@ -244,15 +278,23 @@ def _write(
     return figures
 
 
-def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None) -> None:
-    """`share/` holds texts where they were asked for, and is not there otherwise."""
+def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None, foreign: int) -> None:
+    """`share/` holds texts where they were asked for, and is not there otherwise.
+
+    The list of what was replaced goes with texts whose brackets and tokens show it anyway. Of surrogates it stays in
+    custody: any name that it does not list would be a real one that the annotators missed.
+    """
     import polars as pl
 
     shutil.rmtree(pending.share)
     if mode is None:
         return
     pending.share.mkdir()
-    pending.put("share/README.md", SHARED.format(mode=SAID[mode]))
+    hidden = mode == "surrogates"
+    readme = SHARED.format(mode=SAID[mode], listed="" if hidden else LISTED)
+    if foreign:
+        readme += FOREIGN.format(count=foreign, total=rows.height)
+    pending.put("share/README.md", readme)
     rows.select("note", "patient", "text").write_parquet(pending.share / "text.parquet", compression="zstd")
     lists = ["starts", "ends", "kinds", "categories"]
     names = dict(zip(lists, ("start", "end", "kind", "category"), strict=True))
@@ -262,7 +304,8 @@ def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None) -> None:
         .explode(*lists, empty_as_null=False)
         .rename(names)
     )
-    replaced.write_parquet(pending.share / "replacements.parquet", compression="zstd")
+    folder = pending.custody if hidden else pending.share
+    replaced.write_parquet(folder / "replacements.parquet", compression="zstd")
 
 
 def _review(

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from leeward.errors import BadInput, VerificationFailed
 from leeward.queries.answer.api import login_name
-from leeward.queries.answer.catalogue import Catalogue, Items, items_of, released
-from leeward.queries.answer.charged_query import Desk, charged, open_desk
+from leeward.queries.answer.catalogue import Catalogue, Items, items_of, release_catalogue
+from leeward.queries.answer.charged_query import IndexSession, charge, open_session
 from leeward.queries.ledger import found as stored
 from leeward.queries.ledger import left, named
 from leeward.queries.ledger.chain import digest, text_of
@@ -70,36 +70,36 @@ def itemsets(
         threshold=threshold,
         qids=tuple(qid),
     )
-    desk = open_desk(index, ledger)
-    items = items_of(desk.index, asked.qids)
-    require_patients(desk)
-    question = asked.question(desk.index)
+    session = open_session(index, ledger)
+    items = items_of(session.index, asked.qids)
+    require_patients(session)
+    question = asked.question(session.index)
     if tell is not None:
-        tell(_price(desk, asked, question, user))
-    found = charged(desk, question, asked.epsilon, user, lambda: released(desk.index, asked))
-    remaining = shown(left(desk.ledger, desk.index.meta.id, user).user)
+        tell(_price(session, asked, question, user))
+    found = charge(session, question, asked.epsilon, user, lambda: release_catalogue(session.index, asked))
+    remaining = shown(left(session.ledger, session.index.meta.id, user).user)
     if out is not None:
-        write(str(out), desk, asked, items, found, remaining, tuple(formats))
+        write(str(out), session, asked, items, found, remaining, tuple(formats))
     return figures(found, None if out is None else str(out), shown(asked.epsilon), remaining)
 
 
-def _price(desk: Desk, asked: Catalogue, question: dict[str, Any], user: str) -> str:
-    before = left(desk.ledger, desk.index.meta.id, user).user
+def _price(session: IndexSession, asked: Catalogue, question: dict[str, Any], user: str) -> str:
+    before = left(session.ledger, session.index.meta.id, user).user
     price = f"costs {shown(asked.epsilon):g}"
-    if stored(desk.ledger, desk.index.meta.id, digest(text_of(question))) is not None:
+    if stored(session.ledger, session.index.meta.id, digest(text_of(question))) is not None:
         price = "was paid before and costs nothing"
     return f"this {price}; {user} has {shown(before):g} left."
 
 
-def require_patients(desk: Desk) -> None:
+def require_patients(session: IndexSession) -> None:
     """The catalogue protects patients; a budget of notes cannot pay for it."""
-    if desk.terms.unit != "patient":
+    if session.terms.unit != "patient":
         raise BadInput("the catalogue protects patients; the budget of this index is for single notes.")
 
 
 def write(
     out: str,
-    desk: Desk,
+    session: IndexSession,
     asked: Catalogue,
     items: Items,
     found: dict[str, Any],
@@ -107,16 +107,16 @@ def write(
     formats: tuple[str, ...],
 ) -> None:
     """The release folder, verified and reported, or nothing."""
-    made = anonymized(desk, asked, items, found)
+    made = anonymized(session, asked, items, found)
     method = {
         "name": "notes",
-        **{key: value for key, value in asked.question(desk.index).items() if key != "release"},
+        **{key: value for key, value in asked.question(session.index).items() if key != "release"},
     }
     with draft(out) as pending:
         pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))
-        charge = {"epsilon": shown(asked.epsilon), "data_set": desk.index.meta.id, "unit": "patient"}
+        charge = {"epsilon": shown(asked.epsilon), "data_set": session.index.meta.id, "unit": "patient"}
         pending.put_json("custody/charge.json", charge)
-        name = desk.index.path.name
+        name = session.index.path.name
         pending.put(
             "custody/spec.yaml", to_yaml(Spec(source=SourceSpec(format="memory", name=name), method=method))
         )
@@ -133,9 +133,9 @@ def write(
         reported(pending.folder)
 
 
-def anonymized(desk: Desk, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:
+def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:
     """The catalogue as a release of the method `notes`."""
-    index, meta = desk.index, desk.index.meta
+    index, meta = session.index, session.index.meta
     table = pa.table(
         {
             "items": pa.array(found["itemsets"], pa.list_(pa.string())),

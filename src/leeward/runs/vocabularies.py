@@ -90,10 +90,10 @@ def listed_terms(path: Path) -> Terms:
 
 def lexicon_terms() -> Terms:
     """The project's lexicon: concepts by id, their names and synonyms for asking."""
-    from leeward.notes.lexicon import Lexicon
+    from leeward.notes.lexicon.loaders import load as load_lexicon
     from leeward.queries.language.vocabulary import Terms
 
-    lexicon = Lexicon.load()
+    lexicon = load_lexicon()
     labels = {concept.id: concept.name for concept in lexicon.concepts}
     aliases: dict[str, str] = {}
     for concept in lexicon.concepts:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -10,6 +13,7 @@ from leeward.notes.corpora.files import files_of, span_in, text_of
 from leeward.notes.corpora.labels import Mapping
 from leeward.notes.spans import AnnotatedNote, Span
 
+NUMBER = re.compile(r"\d+")
 DENIALS = frozenset(
     ("negation", "negated", "uncertain", "uncertainty", "family", "hypothetical", "historical", "notasserted")
 )
@@ -28,12 +32,40 @@ def _note(path: Path, mapping: Mapping) -> AnnotatedNote:
     # brat counts characters of the file as it is, so ends of lines must stay.
     text = text_of(text_path)
     rows = text_of(path).split("\n")
+    if text_path.read_bytes().startswith(codecs.BOM_UTF8):
+        rows = _without_mark(rows, text)
     denied = {row.split()[2] for row in rows if _denies(row)}
     spans: list[Span] = []
     for number, row in enumerate(rows, 1):
         if row.startswith("T"):
             spans += _spans(row.rstrip("\r"), text, f"{path}, row {number}", mapping, denied)
     return AnnotatedNote(path.stem, text, tuple(sorted(spans)))
+
+
+def _without_mark(rows: list[str], text: str) -> list[str]:
+    """The rows with offsets of `text`, where the offsets count a byte order mark in front of it, and as they are where
+    they do not: the spans' own words decide."""
+
+    def shifted(row: str, by: int) -> str:
+        parts = row.split("\t")
+        if not row.startswith("T") or len(parts) < 2:
+            return row
+        label, _, offsets = parts[1].partition(" ")
+        moved = NUMBER.sub(lambda number: str(max(0, int(number.group()) + by)), offsets)
+        return "\t".join((parts[0], f"{label} {moved}", *parts[2:]))
+
+    def fitting(candidates: list[str]) -> int:
+        return sum(map(partial(_fits, text), candidates))
+
+    moved = [shifted(row, -1) for row in rows]
+    return moved if fitting(moved) > fitting(rows) else rows
+
+
+def _fits(text: str, row: str) -> bool:
+    """Whether a row's own words are at its offsets, where it has one fragment."""
+    parts = row.rstrip("\r").split("\t")
+    numbers = NUMBER.findall(parts[1].partition(" ")[2]) if row.startswith("T") and len(parts) > 2 else ()
+    return len(numbers) == 2 and parts[2].split() == text[int(numbers[0]) : int(numbers[1])].split()
 
 
 def _denies(row: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from leeward.errors import BadInput
+from leeward.notes.lexicon.words import keys, text_key
 
 KINDS = ("symptom", "disease", "test", "drug", "procedure", "finding")
 """What a concept can be; `finding` is what foreign vocabularies hold besides (a state, a fact of the history)."""
@@ -93,13 +94,6 @@ class Lexicon:
             if not concept.terms or not concept.name:
                 raise BadInput(f"lexicon {self.name!r}: the concept {concept.id!r} has no name.")
 
-    @classmethod
-    def load(cls, source: str = "leeward") -> Lexicon:
-        """The project's lexicon (`leeward`), or one from a file or folder; see `lexicon.loaders.load`."""
-        from leeward.notes.lexicon.loaders import load
-
-        return load(source)
-
     @cached_property
     def by_id(self) -> dict[str, Concept]:
         """Concept by id."""
@@ -120,8 +114,6 @@ class Lexicon:
         Case, accents, hyphens and a plural `s` make no difference. A name comes before a synonym, a plain term
         before an ambiguous one.
         """
-        from leeward.notes.lexicon.words import keys, text_key
-
         if not self._by_key:
             ranked: dict[tuple[str, ...], tuple[int, Concept]] = {}
             for concept in self.concepts:

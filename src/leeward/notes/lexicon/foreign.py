@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Concept, Lexicon, Term
 from leeward.notes.lexicon.names import Names
+from leeward.notes.lexicon.own import own_lexicon
 from leeward.notes.lexicon.words import Key, text_key
 
 
@@ -63,7 +64,7 @@ def _everyday_words() -> frozenset[str]:
     names = Names.common()
     own = {
         key[0]
-        for concept in Lexicon.load().concepts
+        for concept in own_lexicon().concepts
         for term in concept.terms
         if not term.ambiguous and not term.exact and len(key := text_key(term.text)) == 1
     }

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from leeward.errors import BadInput
+from leeward.notes.lexicon.tables import read_columns
 from leeward.notes.lexicon.words import fold
 
 
@@ -35,8 +36,6 @@ class Names:
         """The common names and those of a CSV file with the columns `first` and `last`, either may be empty:
         the people of a hospital, say. Raises BadInput naming file and row.
         """
-        from leeward.notes.lexicon.tables import read_columns
-
         table = read_columns(Path(path), ("first", "last"))
         common = cls.common()
         own = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, Question, answered, open_desk
+from leeward.queries.answer.charged_query import Answer, Question, answer_all, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 from leeward.queries.ledger import Audit
@@ -67,7 +67,7 @@ def query(
         most=most,
         mechanism=mechanism,
     )
-    (found,) = answered(open_desk(index, ledger), [asked], user if user is not None else login_name())
+    (found,) = answer_all(open_session(index, ledger), [asked], user if user is not None else login_name())
     return found
 
 
@@ -100,13 +100,13 @@ def budget(
     if move_to is not None:
         books.move(books.open_ledger(ledger or index), books.make_ledger(move_to), Index.open(index).meta.id)
         ledger = move_to
-    desk = open_desk(index, ledger)
-    data_set, terms = desk.index.meta.id, desk.terms
+    session = open_session(index, ledger)
+    data_set, terms = session.index.meta.id, session.terms
     for user, epsilon in (allot or {}).items():
-        books.allot(desk.ledger, data_set, user, micro(epsilon, "allot"))
-    left = books.left(desk.ledger, data_set, None)
+        books.allot(session.ledger, data_set, user, micro(epsilon, "allot"))
+    left = books.left(session.ledger, data_set, None)
     return {
-        "ledger": desk.ledger.place,
+        "ledger": session.ledger.place,
         "unit": terms.unit,
         "accounting": terms.accounting,
         "delta": terms.delta,
@@ -116,7 +116,7 @@ def budget(
         "threshold": terms.threshold,
         "allotments": [
             {"user": each.user, "most": shown(each.most), "left": shown(each.left)}
-            for each in books.allotments(desk.ledger, data_set)
+            for each in books.allotments(session.ledger, data_set)
         ],
     }
 
@@ -127,8 +127,8 @@ def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None
     `expect` is a head that an earlier audit printed; it has to be in the log. A failed check is no error: see
     `.passed`.
     """
-    desk = open_desk(index, ledger)
-    return books.audit(desk.ledger, desk.index.meta.id, expect)
+    session = open_session(index, ledger)
+    return books.audit(session.ledger, session.index.meta.id, expect)
 
 
 def login_name() -> str:

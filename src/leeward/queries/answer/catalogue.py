@@ -145,7 +145,9 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
     )
 
 
-def released(index: Index, parameters: Catalogue, randomness: Randomness | None = None) -> dict[str, Any]:
+def release_catalogue(
+    index: Index, parameters: Catalogue, randomness: Randomness | None = None
+) -> dict[str, Any]:
     """The catalogue: `itemsets` (lists of texts), `counts` (noisy), `levels`. Reads data: charge for it before.
 
     The order says nothing: by size, falling noisy count, then text. `randomness` draws which candidates a patient is

@@ -70,7 +70,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Desk:
+class IndexSession:
     """An index with the ledger that pays for its answers, and the terms on which it answers. Threads may share it."""
 
     index: Index
@@ -183,22 +183,22 @@ class Answer:
         }
 
 
-def open_desk(path: str | Path, ledger_url: str | None = None) -> Desk:
+def open_session(path: str | Path, ledger_url: str | None = None) -> IndexSession:
     """Open an index and the ledger that pays for it: the one in its folder, or the one at a URL.
 
     BadInput for what is no index or of another version; LedgerUnreachable without a ledger that knows its data set.
     """
     index = Index.open(path)
     ledger = books.open_ledger(path if ledger_url is None else ledger_url)
-    return Desk(index, ledger, books.terms_of(ledger, index.meta.id))
+    return IndexSession(index, ledger, books.terms_of(ledger, index.meta.id))
 
 
-def planned(desk: Desk, asked: Question) -> Plan:
+def plan_query(session: IndexSession, asked: Question) -> Plan:
     """A question checked against what is public about the index, with its price. Reads no data.
 
     BadInput for an unknown term, a condition that a quasi-identifier does not take, a histogram without public bins.
     """
-    index, meta = desk.index, desk.index.meta
+    index, meta = session.index, session.index.meta
     query = index.resolve(asked.query)
     counted = asked.counted or asked.unit
     limit = meta.max_rows_per_patient
@@ -228,7 +228,7 @@ def planned(desk: Desk, asked: Question) -> Plan:
             bounded=limit is not None,
         ),
     )
-    factor = limit if limit is not None and (asked.unit, desk.terms.unit) == ("note", "patient") else 1
+    factor = limit if limit is not None and (asked.unit, session.terms.unit) == ("note", "patient") else 1
     question = text_of(
         {
             "query": query.canonical(),
@@ -258,56 +258,62 @@ def planned(desk: Desk, asked: Question) -> Plan:
     )
 
 
-def answered(desk: Desk, asked: Sequence[Question], user: str) -> list[Answer]:
+def answer_all(session: IndexSession, asked: Sequence[Question], user: str) -> list[Answer]:
     """The answers to questions, all charged at once or, where the budget does not pay for all, none.
 
     An identical question has one price and one answer, for whoever asks it and however often. BudgetSpent,
     LedgerUnreachable and BadInput leave nothing answered.
     """
     books.named(user)
-    return answered_plans(desk, [planned(desk, each) for each in asked], user)
+    return answer_plans(session, [plan_query(session, each) for each in asked], user)
 
 
-def answered_plans(desk: Desk, plans: Sequence[Plan], user: str) -> list[Answer]:
+def answer_plans(session: IndexSession, plans: Sequence[Plan], user: str) -> list[Answer]:
     """As `answered`, for questions that were planned already, so that their price could be shown before."""
-    data_set = desk.index.meta.id
-    stored = {plan.key: books.found(desk.ledger, data_set, plan.key) for plan in plans}
+    data_set = session.index.meta.id
+    stored = {plan.key: books.found(session.ledger, data_set, plan.key) for plan in plans}
     costs = dict.fromkeys(stored, 0)
     open_plans = [plan for plan in plans if stored[plan.key] is None]
     if open_plans:
         charges = [Charge(key=p.key, question=p.question, epsilon=p.price) for p in open_plans]
-        paid = books.reserve(desk.ledger, data_set, user, charges)
+        paid = books.reserve(session.ledger, data_set, user, charges)
         stored |= {each.key: each.payload for each in paid if each.payload is not None}
         for each in paid:
             costs[each.key] += each.cost
         missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
         payloads = {
             plan.key: text_of({"values": values})
-            for plan, values in zip(missing, noisy_values(desk.index, missing), strict=True)
+            for plan, values in zip(missing, noisy_values(session.index, missing), strict=True)
         }
-        stored |= books.store(desk.ledger, data_set, payloads)
-    left = books.left(desk.ledger, data_set, user).user
+        stored |= books.store(session.ledger, data_set, payloads)
+    left = books.left(session.ledger, data_set, user).user
     return [
         Answer.shown(
             plan,
             json.loads(stored[plan.key] or "")["values"],
             cost=costs.pop(plan.key, 0),
             remaining=left,
-            terms=desk.terms,
+            terms=session.terms,
         )
         for plan in plans
     ]
 
 
-def priced(desk: Desk, plans: Sequence[Plan], user: str) -> tuple[int, int]:
+def price_of(session: IndexSession, plans: Sequence[Plan], user: str) -> tuple[int, int]:
     """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
-    data_set = desk.index.meta.id
-    price = {plan.key: plan.price for plan in plans if books.found(desk.ledger, data_set, plan.key) is None}
-    return sum(price.values()), books.left(desk.ledger, data_set, user).user
+    data_set = session.index.meta.id
+    price = {
+        plan.key: plan.price for plan in plans if books.found(session.ledger, data_set, plan.key) is None
+    }
+    return sum(price.values()), books.left(session.ledger, data_set, user).user
 
 
-def charged(
-    desk: Desk, question: Mapping[str, Any], epsilon: int, user: str, compute: Callable[[], dict[str, Any]]
+def charge(
+    session: IndexSession,
+    question: Mapping[str, Any],
+    epsilon: int,
+    user: str,
+    compute: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     """A release of another shape (the catalogue of itemsets) through the same books: paid, then computed, then stored.
 
@@ -315,13 +321,13 @@ def charged(
     draw its noise from `mechanism`. The same question gets the stored result at no cost.
     """
     text = text_of(question)
-    key, data_set = digest(text), desk.index.meta.id
-    payload = books.found(desk.ledger, data_set, key)
+    key, data_set = digest(text), session.index.meta.id
+    payload = books.found(session.ledger, data_set, key)
     if payload is None:
         charge = Charge(key=key, question=text, epsilon=epsilon)
-        payload = books.reserve(desk.ledger, data_set, user, [charge])[0].payload
+        payload = books.reserve(session.ledger, data_set, user, [charge])[0].payload
     if payload is None:
-        payload = books.store(desk.ledger, data_set, {key: text_of(compute())})[key]
+        payload = books.store(session.ledger, data_set, {key: text_of(compute())})[key]
     found: dict[str, Any] = json.loads(payload)
     return found
 

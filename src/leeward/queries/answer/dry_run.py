@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, Desk, Plan, noisy_values
-from leeward.queries.answer.synthetic_index import make_twin
+from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, noisy_values
+from leeward.queries.answer.synthetic_index import make_synthetic_index
 
 
-def tried(desk: Desk, plans: Sequence[Plan], user: str) -> list[Answer]:
-    """As `answered_plans`, over the twin and without the books. `cost` is what the question would take."""
-    left = books.left(desk.ledger, desk.index.meta.id, user).user
+def dry_run_answers(session: IndexSession, plans: Sequence[Plan], user: str) -> list[Answer]:
+    """As `answer_plans`, over the twin and without the books. `cost` is what the question would take."""
+    left = books.left(session.ledger, session.index.meta.id, user).user
     with tempfile.TemporaryDirectory() as folder:
-        index = make_twin(desk.index, [plan.query for plan in plans], Path(folder) / "twin")
+        index = make_synthetic_index(session.index, [plan.query for plan in plans], Path(folder) / "twin")
         values = noisy_values(index, plans)
     costs: dict[str, int] = {}
     for plan in plans:
-        asked_before = books.found(desk.ledger, desk.index.meta.id, plan.key) is not None
+        asked_before = books.found(session.ledger, session.index.meta.id, plan.key) is not None
         costs.setdefault(plan.key, 0 if asked_before else plan.price)
     return [
-        Answer.shown(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=desk.terms)
+        Answer.shown(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=session.terms)
         for plan, noisy in zip(plans, values, strict=True)
     ]

@@ -29,7 +29,7 @@ OTHER_TERMS: Final = 3
 SEED: Final = 20090413
 
 
-def make_twin(index: Index, queries: Sequence[Query], folder: Path) -> Index:
+def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -> Index:
     """Write the twin of an index into `folder` (which must not exist) and open it."""
     meta = index.meta
     notes = 1 if meta.max_rows_per_patient == 1 else NOTES

@@ -12,7 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from leeward.queries.language.query import folded
+from leeward.errors import BadInput
+from leeward.queries.language.query import EXACT, folded
 from leeward.queries.language.vocabulary import ALIASES, SCHEMA
 
 FORM: Final = "any text"
@@ -28,11 +29,14 @@ class AnyText:
 
     def term_of(self, value: str) -> str | None:
         """The folded text; None for an empty one."""
-        return folded(value) or None
+        return plain(value) or None
 
     def resolve(self, asked: str) -> str:
-        """The folded text."""
-        return folded(asked)
+        """The folded text. `=term` is `term`: without a list nothing is below a term, so it means itself anyway."""
+        term = plain(asked)
+        if not term:
+            raise BadInput("a term needs at least one letter or digit.")
+        return term
 
     def covers(self, outer: str, inner: str) -> bool:
         """Nothing is known of one term from another."""
@@ -57,3 +61,8 @@ class AnyText:
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
         """No names; the form goes along as metadata."""
         return SCHEMA.empty_table().replace_schema_metadata({"form": FORM}), ALIASES.empty_table()
+
+
+def plain(text: str) -> str:
+    """Folded text without marks of an exact term in front, in data and questions alike."""
+    return folded(text).lstrip(EXACT).strip()

@@ -13,6 +13,7 @@ Sums are of Python integers, which never round: a thousand answers at 0.001 cost
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +34,14 @@ PICO: Final = 10**12
 
 LARGEST_EPSILON: Final = 1000
 """Beyond it ε promises nothing; mostly a slip of the decimal point."""
+
+
+@functools.cache
+def opendp_ready() -> None:
+    """Switch on the part of OpenDP where the mechanisms for counts are (its proofs are reviewed; `contrib`)."""
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
 
 
 def micro(epsilon: str | int | float | Decimal, name: str = "epsilon") -> int:
@@ -137,8 +146,6 @@ def _count_noise(scale: float) -> Any:
     from opendp.measurements import make_geometric
     from opendp.metrics import absolute_distance
 
-    from leeward.queries.privacy.mechanism import opendp_ready
-
     opendp_ready()
     return make_geometric(atom_domain(T=int), absolute_distance(T=int), scale=scale)
 
@@ -149,8 +156,6 @@ def _epsilon_of_rho(rho: int, delta: float) -> float:
     from opendp.domains import atom_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import absolute_distance
-
-    from leeward.queries.privacy.mechanism import opendp_ready
 
     opendp_ready()
     wanted = Fraction(rho, PICO)

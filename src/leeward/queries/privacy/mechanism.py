@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 from leeward.errors import BadInput
-from leeward.queries.privacy.accounting import MICRO, epsilon_of
+from leeward.queries.privacy.accounting import MICRO, epsilon_of, opendp_ready
 
 Kind = Literal["geometric", "laplace"]
 Unit = Literal["patient", "note"]
@@ -29,14 +29,6 @@ UNITS: Final = ("patient", "note")
 STEPS: Final[dict[str, int]] = {"geometric": 1, "laplace": 2**20}
 """Steps of the noise in a whole number; divisions by a power of two are exact."""
 CONFIDENCE: Final = 0.95
-
-
-@functools.cache
-def opendp_ready() -> None:
-    """Switch on the part of OpenDP where the mechanisms for counts are (its proofs are reviewed; `contrib`)."""
-    from opendp.mod import enable_features
-
-    enable_features("contrib")
 
 
 @dataclass(frozen=True)

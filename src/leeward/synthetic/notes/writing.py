@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from leeward.errors import BadInput
 from leeward.notes.corpora.jsonl import row_of
 from leeward.notes.lexicon import Lexicon
+from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.spans import AnnotatedNote
 from leeward.randomness import Randomness
 from leeward.synthetic.notes import templates
@@ -78,7 +79,7 @@ class SyntheticNote:
 
 def synthetic_notes(plan: NotePlan, lexicon: Lexicon | None = None) -> Iterator[SyntheticNote]:
     """The notes of a plan, in order. Each depends on the seed, its patient and its number alone."""
-    terms = Terms.of(lexicon or Lexicon.load("leeward"))
+    terms = Terms.of(lexicon or load_lexicon("leeward"))
     randomness = Randomness.of(plan.seed)
     people = pool(plan.split)
     number = 0

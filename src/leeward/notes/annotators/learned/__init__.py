@@ -49,6 +49,6 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
 def own_dictionary() -> Annotator:
     """The dictionary of the project's lexicon."""
     from leeward.notes.annotators.dictionary import Dictionary
-    from leeward.notes.lexicon import Lexicon
+    from leeward.notes.lexicon.loaders import load as load_lexicon
 
-    return Dictionary(Lexicon.load("leeward"))
+    return Dictionary(load_lexicon("leeward"))
