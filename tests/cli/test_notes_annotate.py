@@ -212,7 +212,7 @@ def test_progress_and_figures_say_nothing_of_the_text(
 
 SPANISH = (
     "Paciente de 54 años que acude por dolor torácico desde hace dos días. No refiere fiebre ni tos. Vive con su "
-    "esposa en Sevilla. Se realiza electrocardiograma sin alteraciones y fue dado de alta con tratamiento para el dolor."
+    "esposa en Sevilla. Se realiza electrocardiograma sin alteraciones y fue dado de alta con tratamiento."
 )
 GERMAN = (
     "Der Patient wurde mit Verdacht auf eine Lungenembolie aufgenommen. In der Bildgebung zeigte sich kein Thrombus. "
