@@ -19,10 +19,12 @@ from typing import Any
 
 from common import leeward, measured, median_seconds, table, write_section
 from leeward.cohort import read
-from leeward.methods.disassociation import Disassociation, core
-from leeward.methods.disassociation.layout import layout_of
-from leeward.methods.disassociation.method import facts_of, partition_of, policy_over, rules_of
-from leeward.methods.disassociation.publish import published
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.method import policy_over
+from leeward.methods.disassociation.pipeline import Disassociated, disassociate
+from leeward.methods.disassociation.publish import facts_of, publish
+from leeward.methods.disassociation.rules import rules_of
+from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.synthetic import write_codes
 
@@ -39,17 +41,16 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
     method = Disassociation(k=5, m=2, policy="hierarchy:1", partitioning=partitioning)
     rules = rules_of(method, sets, policy_over(method, sets, "icd9"), cohort.name)
     del cohort
-    pool = core.Pool(threads)
-    kept: list[core.Disassociated] = []
+    workers = Workers(threads)
+    kept: list[Disassociated] = []
 
     def work() -> None:
         kept.clear()
-        partition = partition_of(sets, rules, pool)
-        kept.append(core.disassociate(sets.offsets, sets.values, partition, rules, pool))
+        kept.append(disassociate(sets, rules, workers))
 
     seconds = median_seconds(work, repeat, warm_up=len(sets) <= LARGE)
     done = kept.pop()
-    facts = facts_of(published(done, layout_of(done, len(sets.codes)), sets.codes, Randomness.of(1)))
+    facts = facts_of(publish(done, sets.codes, Randomness.of(1)))
     gc.collect()
     return seconds, facts
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from tests.oracles import disassociation as oracle
 
 from leeward.cohort.cohort import Cohort
-from leeward.methods.disassociation import core
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.pipeline import Disassociated, disassociate
+from leeward.methods.disassociation.rules import Rules
+from leeward.methods.disassociation.workers import Workers
 
 RUNNING_EXAMPLE = """
 296.00 296.01 296.02 834.0 944.01
@@ -58,13 +61,19 @@ def flat(rows: oracle.Records) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return offsets, np.array([c for r in rows for c in sorted(r)], np.int32)
 
 
-def rules_of(p: oracle.Parameters, n_codes: int, **more: Any) -> core.Rules:
+def sets_of(rows: oracle.Records, n_codes: int) -> CodeSets:
+    """The records as the lens gives them; codes are named by their numbers."""
+    offsets, values = flat(rows)
+    return CodeSets(offsets, values, tuple(map(str, range(n_codes))), pl.Series(range(len(rows))))
+
+
+def rules_of(p: oracle.Parameters, n_codes: int, **more: Any) -> Rules:
     constraint = np.full(n_codes, -1, np.int32)
     for code, u in p.constraint.items():
         constraint[code] = u
     sensitive = np.zeros(n_codes, np.bool_)
     sensitive[list(p.sensitive)] = True
-    return core.Rules(
+    return Rules(
         k=p.k,
         m=p.m,
         constraint_of=constraint,
@@ -76,14 +85,11 @@ def rules_of(p: oracle.Parameters, n_codes: int, **more: Any) -> core.Rules:
     )
 
 
-def fast(rows: oracle.Records, n_codes: int, p: oracle.Parameters, threads: int = 1) -> core.Disassociated:
-    rules, pool = rules_of(p, n_codes), core.Pool(threads)
-    offsets, values = flat(rows)
-    partition = core.horizontal_partition(offsets, values, rules, pool)
-    return core.disassociate(offsets, values, partition, rules, pool)
+def fast(rows: oracle.Records, n_codes: int, p: oracle.Parameters, threads: int = 1) -> Disassociated:
+    return disassociate(sets_of(rows, n_codes), rules_of(p, n_codes), Workers(threads))
 
 
-def shared_of(d: core.Disassociated) -> dict[int, dict[int, list[int]]]:
+def shared_of(d: Disassociated) -> dict[int, dict[int, list[int]]]:
     """node → chunk → codes of the shared chunks."""
     found: dict[int, dict[int, list[int]]] = {}
     for node, code, chunk in zip(
@@ -93,7 +99,7 @@ def shared_of(d: core.Disassociated) -> dict[int, dict[int, list[int]]]:
     return found
 
 
-def leaf_shapes(d: core.Disassociated) -> list[tuple[Any, ...]]:
+def leaf_shapes(d: Disassociated) -> list[tuple[Any, ...]]:
     """(records, record chunks, item codes) of each leaf."""
     shared, out = shared_of(d), []
     for leaf in range(len(d.leaf_n_codes)):
@@ -115,7 +121,7 @@ def leaf_shapes(d: core.Disassociated) -> list[tuple[Any, ...]]:
     return out
 
 
-def tree_shapes(d: core.Disassociated) -> set[Any]:
+def tree_shapes(d: Disassociated) -> set[Any]:
     """The top clusters as nested sets of (children, shared chunks)."""
     shared, children = shared_of(d), {}
     for node, parent in enumerate(d.shared.parent):

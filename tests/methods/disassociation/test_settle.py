@@ -12,13 +12,14 @@ from tests.methods.disassociation.shapes import data_sets, flat, rules_of
 from tests.oracles import disassociation as oracle
 from tests.oracles import settle as plain
 
-from leeward.methods.disassociation import core
 from leeward.methods.disassociation import settle as kernels
+from leeward.methods.disassociation.partition import Partition, horizontal_partition, improve_partition
+from leeward.methods.disassociation.workers import Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
 
 
-def leaves_of(partition: core.Partition) -> list[list[int]]:
+def leaves_of(partition: Partition) -> list[list[int]]:
     bounds = partition.leaf_offsets
     return [partition.order[a:b].tolist() for a, b in itertools.pairwise(bounds)]
 
@@ -26,9 +27,9 @@ def leaves_of(partition: core.Partition) -> list[list[int]]:
 @given(data_sets(most=50))
 def test_settle_equals_the_oracle(drawn: Drawn) -> None:
     rows, n_codes, p = drawn
-    rules, pool = rules_of(p, n_codes, settle=True), core.Pool(2)
-    first = core.horizontal_partition(*flat(rows), rules, pool)
-    after = core.settled(*flat(rows), first, rules, pool)
+    rules, workers = rules_of(p, n_codes, settle=True), Workers(2)
+    first = horizontal_partition(*flat(rows), rules, workers)
+    after = improve_partition(*flat(rows), first, rules, workers)
     expected = plain.settle(
         rows,
         leaves_of(first),
@@ -45,9 +46,9 @@ def test_settle_equals_the_oracle(drawn: Drawn) -> None:
 @given(data_sets(most=60), st.booleans())
 def test_clusters_keep_k_records_and_every_record_stays(drawn: Drawn, recut: bool) -> None:
     rows, n_codes, p = drawn
-    rules, pool = rules_of(p, n_codes, settle=True, recut=recut), core.Pool(1)
-    first = core.horizontal_partition(*flat(rows), rules, pool)
-    after = leaves_of(core.settled(*flat(rows), first, rules, pool))
+    rules, workers = rules_of(p, n_codes, settle=True, recut=recut), Workers(1)
+    first = horizontal_partition(*flat(rows), rules, workers)
+    after = leaves_of(improve_partition(*flat(rows), first, rules, workers))
     assert sorted(r for leaf in after for r in leaf) == list(range(len(rows)))
     assert min(len(leaf) for leaf in after) >= p.k
     if not recut:
@@ -60,16 +61,16 @@ def test_recut_sends_a_stranded_record_to_a_cluster_that_keeps_its_code() -> Non
     rows = [frozenset({0})] * 3 + [frozenset({1})] + [frozenset({1})] * 3
     p = oracle.Parameters(k=3, m=2, max_cluster=6)
     rules = rules_of(p, 2, recut=True)
-    start = core.Partition(np.arange(7, dtype=np.int32), np.array([0, 4, 7]))
-    after = core.settled(*flat(rows), start, rules, core.Pool(1))
+    start = Partition(np.arange(7, dtype=np.int32), np.array([0, 4, 7]))
+    after = improve_partition(*flat(rows), start, rules, Workers(1))
     assert leaves_of(after) == [[0, 1, 2], [3, 4, 5, 6]]
 
 
 def test_recut_dissolves_a_cluster_of_k_strangers() -> None:
     rows = [frozenset({0})] * 3 + [frozenset({1})] * 3 + [frozenset({0}), frozenset({1}), frozenset({0, 1})]
     p = oracle.Parameters(k=3, m=2, max_cluster=6)
-    start = core.Partition(np.arange(9, dtype=np.int32), np.array([0, 3, 6, 9]))
-    after = leaves_of(core.settled(*flat(rows), start, rules_of(p, 2, recut=True), core.Pool(1)))
+    start = Partition(np.arange(9, dtype=np.int32), np.array([0, 3, 6, 9]))
+    after = leaves_of(improve_partition(*flat(rows), start, rules_of(p, 2, recut=True), Workers(1)))
     assert len(after) == 2
     assert {6} <= set(after[0])
     assert {7} <= set(after[1])
@@ -87,9 +88,9 @@ def test_threads_change_nothing(threads: int) -> None:
     rules = rules_of(p, 41, settle=True, recut=True)
 
     def run(threads: int) -> list[list[int]]:
-        pool = core.Pool(threads)
+        workers = Workers(threads)
         return leaves_of(
-            core.settled(*flat(rows), core.horizontal_partition(*flat(rows), rules, pool), rules, pool)
+            improve_partition(*flat(rows), horizontal_partition(*flat(rows), rules, workers), rules, workers)
         )
 
     assert run(threads) == run(1)

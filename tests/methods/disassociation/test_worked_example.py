@@ -10,18 +10,20 @@ from tests.methods.disassociation.shapes import (
     POLICY,
     cohort_of,
     fast,
-    flat,
     leaf_shapes,
     rules_of,
     running_example,
+    sets_of,
     shared_of,
 )
 from tests.oracles import disassociation as oracle
 
-from leeward.methods.disassociation import Disassociation, core
+from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures.covers import covers
 from leeward.methods.disassociation.measures.estimates import estimate
 from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.workers import Workers
 from leeward.runs import protect as workflow
 
 RECORDS = running_example()
@@ -51,9 +53,8 @@ def test_the_running_example_of_the_paper() -> None:
 
 
 def test_item_chunks_before_refining() -> None:
-    rules, pool = rules_of(PARAMETERS, len(CODES), refine=False), core.Pool(1)
-    partition = core.horizontal_partition(*flat(ROWS), rules, pool)
-    p1, p2 = leaf_shapes(core.disassociate(*flat(ROWS), partition, rules, pool))
+    rules = rules_of(PARAMETERS, len(CODES), refine=False)
+    p1, p2 = leaf_shapes(disassociate(sets_of(ROWS, len(CODES)), rules, Workers(1)))
     assert names(p1[2]) == {"401.0", "834.0", "944.01"}
     assert names(p2[2]) == {"404.00", "480.1", "834.0", "944.01"}
 
@@ -70,9 +71,8 @@ def test_covers_of_the_running_example() -> None:
 
 
 def test_safe_mode_of_the_running_example() -> None:
-    rules, pool = rules_of(PARAMETERS, len(CODES), safe=True), core.Pool(1)
-    partition = core.horizontal_partition(*flat(ROWS), rules, pool)
-    p1, p2 = leaf_shapes(core.disassociate(*flat(ROWS), partition, rules, pool))
+    rules = rules_of(PARAMETERS, len(CODES), safe=True)
+    p1, p2 = leaf_shapes(disassociate(sets_of(ROWS, len(CODES)), rules, Workers(1)))
     assert sorted(sorted(names(c)) for c in p1[1]) == [
         ["296.00"],
         ["296.01", "296.02"],

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.methods.disassociation.core import Partition
+from leeward.methods.disassociation.partition import Partition, regroup
 
 REACH = 64
 """How many leaves to each side, in HorPart's order of likeness, a leaf may be merged with."""
@@ -38,9 +38,7 @@ def diversify(
 ) -> Diverse:
     """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress what remains."""
     leaf_of, merged = _merge(offsets, values, partition.order, partition.leaf_offsets, sensitive, ell, REACH)
-    by_leaf = np.argsort(leaf_of, kind="stable")
-    sizes = np.bincount(leaf_of, minlength=len(partition.leaf_offsets) - 1)
-    healed = Partition(partition.order[by_leaf], np.concatenate([[0], np.cumsum(sizes[sizes > 0])]))
+    healed = regroup(partition, leaf_of)
     record, code = _excess(offsets, values, healed.order, healed.leaf_offsets, sensitive, ell)
     return Diverse(healed, record, code, merged)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.methods.disassociation.core import Disassociated
+from leeward.methods.disassociation.pipeline import Disassociated
 
 
 @dataclass(frozen=True)

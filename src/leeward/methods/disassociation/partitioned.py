@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.disassociation import core
-from leeward.methods.disassociation.layout import layout_of
-from leeward.methods.disassociation.parameters import Disassociation
-from leeward.methods.disassociation.publish import CHUNKS, NODES, chunk_table, node_table, published
+from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.publish import CHUNKS, NODES, chunk_table, facts_of, node_table, publish
+from leeward.methods.disassociation.rules import Rules
+from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
@@ -46,9 +46,8 @@ PIECE = pa.schema(
 
 
 def protect_partitions(
-    parameters: Disassociation,
     sets: CodeSets,
-    rules: core.Rules,
+    rules: Rules,
     partitions: int,
     engine: Engine | None,
     randomness: Randomness,
@@ -71,7 +70,7 @@ def protect_partitions(
     return join_pieces(pieces, randomness)
 
 
-def code_ranks(supports: np.ndarray[Any, Any], rules: core.Rules) -> np.ndarray[Any, Any]:
+def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, Any]:
     """Rank of each code: constrained before unconstrained, not sensitive before sensitive, by support, by code."""
     order = np.lexsort((np.arange(len(supports)), -supports, rules.constraint_of < 0, rules.sensitive))
     rank = np.empty(len(supports), np.int64)
@@ -79,7 +78,7 @@ def code_ranks(supports: np.ndarray[Any, Any], rules: core.Rules) -> np.ndarray[
     return rank
 
 
-def leading_codes(engine: Engine, frame: nw.LazyFrame[Any], rules: core.Rules) -> pl.DataFrame:
+def leading_codes(engine: Engine, frame: nw.LazyFrame[Any], rules: Rules) -> pl.DataFrame:
     """Records by leading code: `rank`, `code`, `records` (relational, on the engine)."""
     supports = engine.collect(frame.group_by("code").agg(nw.len().alias("support")))
     counted = np.zeros(len(rules.constraint_of), np.int64)
@@ -95,7 +94,7 @@ def _leading(engine: Engine, frame: nw.LazyFrame[Any], ranks: pl.DataFrame) -> n
     return ranked.group_by("record").agg(nw.col("rank").min())
 
 
-def assign_codes(leading: pl.DataFrame, partitions: int, rules: core.Rules) -> pl.DataFrame:
+def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.DataFrame:
     """`rank` → `partition`: runs of leading codes of about equal size, each with at least k records.
 
     The clean-up: a run that would stay below k joins the one before.
@@ -115,7 +114,7 @@ def assign_codes(leading: pl.DataFrame, partitions: int, rules: core.Rules) -> p
 
 
 def with_partition(
-    engine: Engine, frame: nw.LazyFrame[Any], rules: core.Rules, partition_of_rank: pl.DataFrame
+    engine: Engine, frame: nw.LazyFrame[Any], rules: Rules, partition_of_rank: pl.DataFrame
 ) -> nw.LazyFrame[Any]:
     """Occurrences with their record's partition."""
     supports = engine.collect(frame.group_by("code").agg(nw.len().alias("support")))
@@ -127,13 +126,11 @@ def with_partition(
 
 
 def partition_kernel(
-    rules: core.Rules, codes: tuple[str, ...], randomness: Randomness
+    rules: Rules, codes: tuple[str, ...], randomness: Randomness
 ) -> Callable[[pa.Table], pa.Table]:
     """The kernel: one partition's occurrences in, its rows of both tables out."""
 
     def kernel(occurrences: pa.Table) -> pa.Table:
-        from leeward.methods.disassociation.method import disassociated, facts_of
-
         partition = occurrences["partition"][0].as_py()
         record = occurrences["record"].to_numpy()
         starts = np.concatenate([[True], record[1:] != record[:-1]])
@@ -141,8 +138,7 @@ def partition_kernel(
         values = occurrences["code"].to_numpy().astype(np.int32)
         sets = CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]]))
         streams = Randomness(randomness.number("partition", partition), randomness.seeded)
-        done = disassociated(sets, rules, None, core.Pool(1))
-        result = published(done, layout_of(done, len(codes)), codes, streams)
+        result = publish(disassociate(sets, rules, Workers(1)), codes, streams)
         nodes = node_table(result)
         chunks = pa.Table.from_batches(chunk_table(result, streams).batches(), CHUNKS)
         facts = facts_of(result)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.methods.disassociation.core import Disassociated
-from leeward.methods.disassociation.layout import Layout
+from leeward.arrays import Int32s, Int64s
+from leeward.methods.disassociation.layout import Layout, layout_of
+from leeward.methods.disassociation.pipeline import Disassociated
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
@@ -50,14 +51,15 @@ class Published:
     data: Disassociated
     layout: Layout
     codes: tuple[str, ...]
-    number: NDArray[np.int64]
-    old: NDArray[np.int64]
-    occurrence_node: NDArray[np.int32]
-    occurrence_chunk: NDArray[np.int32]
+    number: Int64s
+    old: Int64s
+    occurrence_node: Int32s
+    occurrence_chunk: Int32s
 
 
-def published(d: Disassociated, layout: Layout, codes: tuple[str, ...], randomness: Randomness) -> Published:
+def publish(d: Disassociated, codes: tuple[str, ...], randomness: Randomness) -> Published:
     """Number the nodes in shuffled order and note where every occurrence is published."""
+    layout = layout_of(d, len(codes))
     old = randomness.stream("nodes").permutation(len(d.shared.parent)).astype(np.int64)
     number = np.empty_like(old)
     number[old] = np.arange(len(old))
@@ -80,10 +82,24 @@ def arrow(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
-def nullable(values: NDArray[np.int64]) -> pa.Array:
+def nullable(values: Int64s) -> pa.Array:
     """The same with nulls where values are negative."""
     plain = arrow(values)
     return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
+
+
+def facts_of(p: Published) -> dict[str, Any]:
+    """What the method reports to the custodian; every figure is a plain sum, so partitions add up."""
+    d = p.data
+    in_item = np.add.reduceat(p.occurrence_chunk < 0, d.offsets[:-1])
+    return {
+        "clusters": len(d.leaf_n_codes),
+        "joint_clusters": len(d.shared.parent) - len(d.leaf_n_codes),
+        "occurrences": len(d.values),
+        "item_occurrences": int(in_item.sum()),
+        "item_only_records": int((in_item == np.diff(d.offsets)).sum()),
+        "empty_item_chunk_condition_fired": d.condition_fired,
+    }
 
 
 def node_table(p: Published) -> pa.Table:
@@ -108,16 +124,18 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(rows)]])
 
     def batches() -> Iterator[pa.RecordBatch]:
+        d = p.data
+        contents = _Contents(d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes)
+        at = p.layout
+        places = _Places(at.chunk, at.n_chunks, at.records, at.below_at, at.below)
         code_names = pa.array(p.codes, pa.string())
         kind_names = pa.array(KINDS, pa.string())
         for block, (lo, hi) in enumerate(itertools.pairwise(bounds)):
             slots = int((rows[lo:hi] - 1).sum())
             keys = randomness.stream("chunks", block).integers(0, 2**63, slots, dtype=np.int64)
             node, chunk, kind, subrecord, code_at, code = _emit(
-                lo, hi, p.old, len(p.data.leaf_n_codes), p.data.offsets, p.data.values, p.data.leaf_offsets,
-                p.data.leaf_codes, p.data.leaf_n_codes, p.layout.chunk, p.layout.n_chunks, p.layout.records,
-                p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk, keys,
-            )  # fmt: skip
+                lo, hi, p.old, contents, places, p.occurrence_node, p.occurrence_chunk, keys
+            )
             yield pa.record_batch(
                 [
                     arrow(node),
@@ -132,17 +150,37 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
     return ReleaseTable("chunks.parquet", CHUNKS, batches)
 
 
+class _Contents(NamedTuple):
+    """The records in the order of the leaves, and each leaf's distinct codes (see `Disassociated`)."""
+
+    offsets: Int64s
+    values: Int32s
+    leaf_offsets: Int64s
+    leaf_codes: Int32s
+    leaf_n_codes: Int32s
+
+
+class _Places(NamedTuple):
+    """Where codes are published (see `Layout`)."""
+
+    chunk: Int32s
+    n_chunks: Int32s
+    records: Int64s
+    below_at: Int64s
+    below: Int32s
+
+
 @njit(cache=True, nogil=True)
 def _occurrences(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_codes: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
-    code_node: NDArray[np.int32],
-    code_chunk: NDArray[np.int32],
+    offsets: Int64s,
+    values: Int32s,
+    leaf_offsets: Int64s,
+    leaf_codes: Int32s,
+    leaf_n_codes: Int32s,
+    code_node: Int32s,
+    code_chunk: Int32s,
     n_codes: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[Int32s, Int32s]:
     node = np.empty(len(values), np.int32)
     chunk = np.empty(len(values), np.int32)
     place = np.zeros(n_codes, np.int64)
@@ -161,30 +199,24 @@ def _occurrences(
 def _emit(
     lo: int,
     hi: int,
-    old: NDArray[np.int64],
-    leaves: int,
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_codes: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
-    code_chunk: NDArray[np.int32],
-    n_chunks: NDArray[np.int32],
-    records: NDArray[np.int64],
-    below_at: NDArray[np.int64],
-    below: NDArray[np.int32],
-    occurrence_node: NDArray[np.int32],
-    occurrence_chunk: NDArray[np.int32],
-    keys: NDArray[np.int64],
+    old: Int64s,
+    contents: _Contents,
+    places: _Places,
+    occurrence_node: Int32s,
+    occurrence_chunk: Int32s,
+    keys: Int64s,
 ) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
+    Int64s,
+    Int64s,
     NDArray[np.int8],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int32],
+    Int64s,
+    Int32s,
+    Int32s,
 ]:
     """Rows of the nodes numbered `lo…hi-1`, in the order of node, chunk, subrecord."""
+    offsets, values, leaf_offsets, leaf_codes, leaf_n_codes = contents
+    code_chunk, n_chunks, records, below_at, below = places
+    leaves = len(leaf_n_codes)
     rows = 0
     cells = 0
     for new in range(lo, hi):

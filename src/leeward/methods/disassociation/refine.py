@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from leeward.methods.disassociation.joins import merge_pairs, take_from_left, test_pairs
+from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.methods.disassociation.joins import Leaves, Sides, merge_pairs, take_from_left, test_pairs
 from leeward.methods.disassociation.ranking import sort_by_ranks
+from leeward.methods.disassociation.rules import Rules
 
 Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
 """Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
@@ -29,14 +30,14 @@ class Entries:
     at : int64[clusters, 2], where each cluster's entries begin and end
     """
 
-    at: NDArray[np.int64]
-    code: NDArray[np.int32]
-    row: NDArray[np.int32] | None = None
+    at: Int64s
+    code: Int32s
+    row: Int32s | None = None
     used: int = 0
 
-    def room_for(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def room_for(self, sizes: Int64s) -> Int64s:
         """Make room for new clusters of at most these sizes: their bounds, empty as yet."""
-        begins = self.used + np.concatenate([[0], np.cumsum(sizes)])
+        begins = self.used + offsets_of(sizes)
         self.used = int(begins[-1])
         if self.used > len(self.code):
             self.code = _enlarged(self.code, 2 * self.used)
@@ -44,7 +45,7 @@ class Entries:
                 self.row = _enlarged(self.row, 2 * self.used)
         return np.stack([begins[:-1], begins[:-1]], axis=1)
 
-    def sizes(self, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sizes(self, clusters: Int64s) -> Int64s:
         return self.at[clusters, 1] - self.at[clusters, 0]
 
 
@@ -62,31 +63,21 @@ class Clusters:
     items: Entries
     published: Entries
     virtual: Entries
-    records: NDArray[np.int64]
-    node: NDArray[np.int64]
-    refused: NDArray[np.int64]
+    records: Int64s
+    node: Int64s
+    refused: Int64s
 
-
-@dataclass(frozen=True)
-class Setting:
-    """What stays the same over the passes.
-
-    leaf_of_row : int32, the leaf of each record position; leaf_records : int64[leaves]
-    fit_alone : bool[leaves], whether a leaf may have an empty item chunk
-    """
-
-    leaf_of_row: NDArray[np.int32]
-    leaf_records: NDArray[np.int64]
-    fit_alone: NDArray[np.bool_]
-    k: int
-    m: int
-    constraint_of: NDArray[np.int32]
-    n_constraints: int
-    sensitive: NDArray[np.bool_]
-    max_joint: int
-    max_passes: int
-    nested: bool
-    safe: bool
+    def sides(self) -> Sides:
+        """What the kernels of joins take. A new tuple after `room_for`, which may move the arrays."""
+        assert self.items.row is not None
+        return Sides(
+            self.items.at,
+            self.items.code,
+            self.items.row,
+            self.published.at,
+            self.published.code,
+            self.records,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,24 +89,24 @@ class SharedChunks:
     item_left : int32, the number of codes left in each leaf's item chunk
     """
 
-    parent: NDArray[np.int64]
-    shared_node: NDArray[np.int64]
-    shared_code: NDArray[np.int32]
-    shared_chunk: NDArray[np.int32]
-    item_left: NDArray[np.int32]
+    parent: Int64s
+    shared_node: Int64s
+    shared_code: Int32s
+    shared_chunk: Int32s
+    item_left: Int32s
     passes: int
 
 
 @njit(cache=True, nogil=True)
 def leaf_items(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_codes: NDArray[np.int32],
-    leaf_chunk: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
+    offsets: Int64s,
+    values: Int32s,
+    leaf_offsets: Int64s,
+    leaf_codes: Int32s,
+    leaf_chunk: Int32s,
+    leaf_n_codes: Int32s,
     n_codes: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+) -> tuple[Int64s, Int32s, Int32s, Int64s, Int32s]:
     """Each leaf's item pairs (code, record position), sorted, and its published codes, with room for as many more."""
     leaves = len(leaf_n_codes)
     item_at = np.zeros(leaves + 1, np.int64)
@@ -174,9 +165,7 @@ def leaf_items(
 
 
 @njit(cache=True, nogil=True)
-def distinct_codes(
-    item_at: NDArray[np.int64], item_code: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def distinct_codes(item_at: Int64s, item_code: Int32s) -> tuple[Int64s, Int32s]:
     """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
     at = np.zeros(len(item_at), np.int64)
     code = np.empty(2 * item_at[-1], np.int32)
@@ -191,12 +180,12 @@ def distinct_codes(
 
 
 def leaf_clusters(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_codes: NDArray[np.int32],
-    leaf_chunk: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
+    offsets: Int64s,
+    values: Int32s,
+    leaf_offsets: Int64s,
+    leaf_codes: Int32s,
+    leaf_chunk: Int32s,
+    leaf_n_codes: Int32s,
     n_codes: int,
 ) -> Clusters:
     """Every leaf as a cluster, before the first pass."""
@@ -215,11 +204,11 @@ def leaf_clusters(
     )
 
 
-def _bounds(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _bounds(offsets: Int64s) -> Int64s:
     return np.stack([offsets[:-1], offsets[1:]], axis=1)
 
 
-def _enlarged(values: NDArray[np.int32], room: int) -> NDArray[np.int32]:
+def _enlarged(values: Int32s, room: int) -> Int32s:
     more = np.empty(room, np.int32)
     more[: len(values)] = values
     return more
@@ -227,27 +216,27 @@ def _enlarged(values: NDArray[np.int32], room: int) -> NDArray[np.int32]:
 
 def refine(
     clusters: Clusters,
-    setting: Setting,
+    leaves: Leaves,
+    rules: Rules,
     *,
-    item_left: NDArray[np.int32],
-    holders: NDArray[np.int64],
+    holders: Int64s,
     blocks: Blocks,
 ) -> SharedChunks:
     """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
 
-    `item_left` (codes in each leaf's item chunk) and `holders` (leaves whose item chunk has each code) are updated.
+    `leaves.item_left` and `holders` (leaves whose item chunk has each code) are updated.
     """
-    n_codes = len(setting.constraint_of)
+    n_codes = rules.n_codes
     n_nodes = len(clusters.node)
     parent = [np.full(n_nodes, -1, np.int64)]
-    found: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]] = []
+    found: list[tuple[Int64s, Int32s, Int32s]] = []
     passes = 0
-    while passes < setting.max_passes:
+    while passes < rules.max_passes:
         passes += 1
         rank = np.empty(n_codes, np.int32)
         rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
         order = sort_by_ranks(clusters.virtual.at, clusters.virtual.code, rank, blocks)
-        taken, pair, code, chunk = _scan(clusters, order, setting, item_left, blocks)
+        taken, pair, code, chunk = _scan(clusters, order, leaves, rules, blocks)
         if not len(taken):
             break
         new_node = n_nodes + np.arange(len(taken))
@@ -256,42 +245,36 @@ def refine(
             _set_parents(parent, clusters.node[side], new_node)
         parent.append(np.full(len(taken), -1, np.int64))
         n_nodes += len(taken)
-        star_at = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=len(taken)))])
-        clusters = _joined(
-            clusters, order, taken, new_node, star_at, code, setting, item_left, holders, blocks
-        )
+        star_at = offsets_of(np.bincount(pair, minlength=len(taken)))
+        clusters = _join(clusters, order, taken, new_node, star_at, code, leaves, holders, blocks)
     empty = np.empty(0, np.int32)
     return SharedChunks(
         np.concatenate(parent),
         np.concatenate([np.empty(0, np.int64), *(f[0] for f in found)]),
         np.concatenate([empty, *(f[1] for f in found)]),
         np.concatenate([empty, *(f[2] for f in found)]),
-        item_left,
+        leaves.item_left,
         passes,
     )
 
 
 def _scan(
     clusters: Clusters,
-    order: NDArray[np.int64],
-    setting: Setting,
-    item_left: NDArray[np.int32],
+    order: Int64s,
+    leaves: Leaves,
+    rules: Rules,
     blocks: Blocks,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[Int64s, Int64s, Int32s, Int32s]:
     """The pairs of a pass (positions of their left sides) and the codes that they share: pair, code, chunk."""
     left, right = order[:-1], order[1:]
     todo = np.flatnonzero(clusters.refused[left] != clusters.node[right])
     accepted = np.zeros(len(todo), np.bool_)
     lefts, rights = np.ascontiguousarray(left[todo]), np.ascontiguousarray(right[todo])
-    items, published, s = clusters.items, clusters.published, setting
+    sides = clusters.sides()
 
     def test(lo: int, hi: int) -> object:
         # a block has scratch of its own, so threads never meet
-        return test_pairs(
-            lefts, rights, accepted, lo, hi, items.at, items.code, items.row, published.at, published.code,
-            clusters.records, s.leaf_of_row, s.leaf_records, item_left, s.fit_alone, s.k, s.m, s.constraint_of,
-            s.n_constraints, s.sensitive, s.max_joint, s.nested, s.safe,
-        )  # fmt: skip
+        return test_pairs(lefts, rights, accepted, lo, hi, sides, leaves, rules)
 
     tested = blocks(len(todo), test)
     pair, code, chunk = (
@@ -311,16 +294,15 @@ def _scan(
     return taken, number[position[keep]], code[keep].astype(np.int32), chunk[keep].astype(np.int32)
 
 
-def _joined(
+def _join(
     clusters: Clusters,
-    order: NDArray[np.int64],
-    taken: NDArray[np.int64],
-    new_node: NDArray[np.int64],
-    star_at: NDArray[np.int64],
-    star_code: NDArray[np.int32],
-    setting: Setting,
-    item_left: NDArray[np.int32],
-    holders: NDArray[np.int64],
+    order: Int64s,
+    taken: Int64s,
+    new_node: Int64s,
+    star_at: Int64s,
+    star_code: Int32s,
+    leaves: Leaves,
+    holders: Int64s,
     blocks: Blocks,
 ) -> Clusters:
     """The clusters after a pass, in the order of its scan."""
@@ -330,11 +312,13 @@ def _joined(
     published_at = published.room_for(published.sizes(left) + published.sizes(right) + np.diff(star_at))
     virtual_at = virtual.room_for(virtual.sizes(left) + virtual.sizes(right))
 
+    sides = clusters.sides()
+
     def merge(lo: int, hi: int) -> object:
         lost = np.zeros(len(holders), np.int64)
         merge_pairs(
-            left, right, lo, hi, star_at, star_code, items.at, items.code, items.row, published.at, published.code,
-            virtual.at, virtual.code, item_at, published_at, virtual_at, setting.leaf_of_row, item_left, lost,
+            left, right, lo, hi, star_at, star_code, sides, virtual.code, item_at, published_at, virtual_at, leaves,
+            lost,
         )  # fmt: skip
         return lost
 
@@ -358,9 +342,7 @@ def _joined(
     return Clusters(items, published, virtual, records, node, refused)
 
 
-def _set_parents(
-    parent: list[NDArray[np.int64]], nodes: NDArray[np.int64], joined: NDArray[np.int64]
-) -> None:
+def _set_parents(parent: list[Int64s], nodes: Int64s, joined: Int64s) -> None:
     """Write parents into the list of arrays, one a pass, that together number the nodes."""
     first = 0
     for part in parent:

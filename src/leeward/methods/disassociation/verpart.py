@@ -6,21 +6,42 @@ count of an intersection. Conventions: docs/methods/disassociation.md#vertical-p
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, uint64
-from numpy.typing import NDArray
 
 from leeward.analysis.bits import popcount
+from leeward.arrays import Bools, Int32s, Int64s, UInt64s
+from leeward.methods.disassociation.rules import Rules
 
 ITEM = -1
 """Chunk number of a code that stands in the item chunk."""
 
 
+class Groups(NamedTuple):
+    """Zeroed scratch of `place_codes`, one entry a constraint: support and number of its first code, codes left."""
+
+    support: Int32s
+    first: Int32s
+    left: Int32s
+
+
+@njit(cache=True, nogil=True)
+def empty_groups(n_constraints: int) -> Groups:
+    """Scratch for so many constraints."""
+    return Groups(
+        np.zeros(n_constraints + 1, np.int32),
+        np.zeros(n_constraints + 1, np.int32),
+        np.zeros(n_constraints + 1, np.int32),
+    )
+
+
 @njit(cache=True, nogil=True)
 def extends_km(
-    masks: NDArray[np.uint64],
+    masks: UInt64s,
     words: int,
-    current: NDArray[np.int32],
+    current: Int32s,
     n_current: int,
     t: int,
     support: int,
@@ -74,9 +95,9 @@ def extends_km(
 
 @njit(cache=True, nogil=True)
 def extends_k(
-    masks: NDArray[np.uint64],
+    masks: UInt64s,
     words: int,
-    current: NDArray[np.int32],
+    current: Int32s,
     n_current: int,
     t: int,
     rows: int,
@@ -113,26 +134,24 @@ def extends_k(
 
 @njit(cache=True, nogil=True)
 def place_codes(
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
+    codes: Int32s,
+    support: Int32s,
     n: int,
-    masks: NDArray[np.uint64],
+    masks: UInt64s,
     words: int,
     rows: int,
     k: int,
     m: int,
-    constraint_of: NDArray[np.int32],
-    barred: NDArray[np.bool_],
-    strict: NDArray[np.bool_],
-    group_support: NDArray[np.int32],
-    group_first: NDArray[np.int32],
-    group_left: NDArray[np.int32],
-    chunk: NDArray[np.int32],
+    constraint_of: Int32s,
+    barred: Bools,
+    strict: Bools,
+    groups: Groups,
+    chunk: Int32s,
 ) -> int:
     """VerPart over local codes 0…n-1 (`codes` ascending); writes each one's chunk number and returns their number.
 
     `barred` codes (sensitive) and codes below k go to the item chunk; a chunk that holds a `strict` code must be
-    k-anonymous. The `group_*` arrays are zeroed scratch, one entry a constraint.
+    k-anonymous.
     """
     remaining = np.empty(n, np.int32)
     left = 0
@@ -143,15 +162,15 @@ def place_codes(
             left += 1
             u = constraint_of[codes[i]]
             if u >= 0:
-                if group_left[u] == 0 or support[i] > group_support[u]:
-                    group_support[u] = support[i]
-                    group_first[u] = codes[i]
-                group_left[u] += 1
+                if groups.left[u] == 0 or support[i] > groups.support[u]:
+                    groups.support[u] = support[i]
+                    groups.first[u] = codes[i]
+                groups.left[u] += 1
     # groups by the support of their first code; inside a group by support; ties by code
     for x in range(1, left):
         i = remaining[x]
         y = x - 1
-        while y >= 0 and _before(i, remaining[y], codes, support, constraint_of, group_support, group_first):
+        while y >= 0 and _before(i, remaining[y], codes, support, constraint_of, groups):
             remaining[y + 1] = remaining[y]
             y -= 1
         remaining[y + 1] = i
@@ -175,12 +194,12 @@ def place_codes(
         for x in range(size):  # what would be left of each constraint, were all of `current` taken
             u = constraint_of[codes[current[x]]]
             if u >= 0:
-                group_left[u] -= 1
+                groups.left[u] -= 1
         kept = 0
         for x in range(size):
             i = current[x]
             u = constraint_of[codes[i]]
-            if u >= 0 and u != first and group_left[u] > 0:
+            if u >= 0 and u != first and groups.left[u] > 0:
                 continue  # another constraint, only partly placed: it gets a later chunk of its own
             chunk[i] = n_chunks
             taken[i] = True
@@ -190,7 +209,7 @@ def place_codes(
         for x in range(left):
             u = constraint_of[codes[remaining[x]]]
             if u >= 0:
-                group_left[u] = 0
+                groups.left[u] = 0
         kept = 0
         for x in range(left):
             i = remaining[x]
@@ -199,7 +218,7 @@ def place_codes(
                 kept += 1
                 u = constraint_of[codes[i]]
                 if u >= 0:
-                    group_left[u] += 1
+                    groups.left[u] += 1
         left = kept
     return n_chunks
 
@@ -208,21 +227,20 @@ def place_codes(
 def _before(
     i: int,
     j: int,
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
-    constraint_of: NDArray[np.int32],
-    group_support: NDArray[np.int32],
-    group_first: NDArray[np.int32],
+    codes: Int32s,
+    support: Int32s,
+    constraint_of: Int32s,
+    groups: Groups,
 ) -> bool:
     u, v = constraint_of[codes[i]], constraint_of[codes[j]]
-    s_u = group_support[u] if u >= 0 else support[i]
-    s_v = group_support[v] if v >= 0 else support[j]
+    s_u = groups.support[u] if u >= 0 else support[i]
+    s_v = groups.support[v] if v >= 0 else support[j]
     if s_u != s_v:
         return s_u > s_v
     if (u >= 0) != (v >= 0):
         return u >= 0
-    f_u = group_first[u] if u >= 0 else codes[i]
-    f_v = group_first[v] if v >= 0 else codes[j]
+    f_u = groups.first[u] if u >= 0 else codes[i]
+    f_v = groups.first[v] if v >= 0 else codes[j]
     if f_u != f_v:
         return f_u < f_v
     if support[i] != support[j]:
@@ -232,12 +250,12 @@ def _before(
 
 @njit(cache=True, nogil=True)
 def split_covers(
-    support: NDArray[np.int32],
+    support: Int32s,
     n: int,
-    masks: NDArray[np.uint64],
+    masks: UInt64s,
     words: int,
     n_chunks: int,
-    chunk: NDArray[np.int32],
+    chunk: Int32s,
 ) -> int:
     """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own.
 
@@ -270,9 +288,7 @@ def split_covers(
 
 
 @njit(cache=True, nogil=True)
-def nonempty_subrecords(
-    n: int, masks: NDArray[np.uint64], words: int, n_chunks: int, chunk: NDArray[np.int32]
-) -> int:
+def nonempty_subrecords(n: int, masks: UInt64s, words: int, n_chunks: int, chunk: Int32s) -> int:
     """Number of non-empty subrecords over all record chunks."""
     total = 0
     for c in range(n_chunks):
@@ -287,22 +303,17 @@ def nonempty_subrecords(
 
 @njit(cache=True, nogil=True)
 def place_leaves(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
+    offsets: Int64s,
+    values: Int32s,
+    leaf_offsets: Int64s,
     first: int,
     last: int,
-    k: int,
-    m: int,
-    constraint_of: NDArray[np.int32],
-    n_constraints: int,
-    sensitive: NDArray[np.bool_],
-    safe: bool,
-    leaf_codes: NDArray[np.int32],
-    leaf_chunk: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
-    leaf_n_chunks: NDArray[np.int32],
-    fit_alone: NDArray[np.bool_],
+    rules: Rules,
+    leaf_codes: Int32s,
+    leaf_chunk: Int32s,
+    leaf_n_codes: Int32s,
+    leaf_n_chunks: Int32s,
+    fit_alone: Bools,
 ) -> int:
     """VerPart and the empty-item-chunk condition for leaves `first…last-1`; returns how often the condition fired.
 
@@ -310,12 +321,11 @@ def place_leaves(
     `fit_alone[l]` tells whether its record chunks satisfy the condition on
     an empty item chunk (docs/methods/disassociation.md#empty-item-chunks).
     """
-    n_codes = len(constraint_of)
+    k, m = rules.k, rules.m
+    n_codes = len(rules.constraint_of)
     local = np.full(n_codes, -1, np.int32)
     touched = np.empty(n_codes, np.int32)
-    group_support = np.zeros(n_constraints + 1, np.int32)
-    group_first = np.zeros(n_constraints + 1, np.int32)
-    group_left = np.zeros(n_constraints + 1, np.int32)
+    groups = empty_groups(rules.n_constraints)
     cells = 4096
     store = np.zeros(cells, np.uint64)
     fired = 0
@@ -348,15 +358,15 @@ def place_leaves(
         barred = np.zeros(n, np.bool_)
         strict = np.zeros(n, np.bool_)
         for i in range(n):
-            barred[i] = sensitive[codes[i]]
+            barred[i] = rules.sensitive[codes[i]]
             local[codes[i]] = -1
         out = offsets[begin]
         chunk = leaf_chunk[out : out + n]
         n_chunks = place_codes(
-            codes, support, n, masks, words, rows, k, m, constraint_of, barred, strict,
-            group_support, group_first, group_left, chunk,
+            codes, support, n, masks, words, rows, k, m, rules.constraint_of, barred, strict,
+            groups, chunk,
         )  # fmt: skip
-        if safe:
+        if rules.safe:
             n_chunks = split_covers(support, n, masks, words, n_chunks, chunk)
         no_item = True
         for i in range(n):
@@ -376,9 +386,7 @@ def place_leaves(
 
 
 @njit(cache=True, nogil=True)
-def _spare_one(
-    codes: NDArray[np.int32], support: NDArray[np.int32], n: int, n_chunks: int, chunk: NDArray[np.int32]
-) -> int:
+def _spare_one(codes: Int32s, support: Int32s, n: int, n_chunks: int, chunk: Int32s) -> int:
     """Move the code of lowest support (tie: the largest) to the item chunk; drop its chunk if it was alone."""
     spare = 0
     for i in range(1, n):

@@ -1,0 +1,62 @@
+"""The release in plain words: guarantee, attacker, what is left open, and how a recipient reads the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leeward.release.content import Guarantee
+
+if TYPE_CHECKING:
+    from leeward.methods.disassociation.parameters import Disassociation
+
+
+README = """\
+`data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
+(`joint`; `parent` names the joint cluster above), each with its number of `records`.
+
+`data/chunks.parquet` holds what is published of each node. A *record chunk* (`kind` = `record`) has one row a patient
+of the cluster: the codes of that patient that fall in this chunk, an empty list where there is none. Rows of different
+chunks are shuffled apart, so nothing tells which subrecords belong to one patient. A *shared chunk* (`shared`) is the
+same over all patients of a joint cluster. The *item chunk* (`item`, one row a cluster) lists codes that at least one
+patient of the cluster has, without counts.
+
+To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives the least, the expected and the
+greatest number. By hand: inside a cluster of N patients the codes of one chunk are counted exactly; for codes in
+different chunks multiply their shares of the N patients; an item-chunk code counts once or a little more. Then add up
+the clusters. `reconstructions/`, where present, are data sets that could have given these files: analyse several and
+report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
+"""
+
+
+def guarantee_of(parameters: Disassociation) -> Guarantee:
+    """Guarantee 1, its attacker and what it leaves open (docs/methods/disassociation.md#what-it-does-not-protect)."""
+    open_ends = [
+        (
+            "It promises that some data set that could have given these files has k candidate records, not that all "
+            "do: an attacker who knows how the method works can exclude some of them."
+        ),
+        "Within a chunk one code may always come with another, so that knowing the first reveals the second (the "
+        "cover problem)." + (" Switched off here: no chunk has such a pair." if parameters.safe else ""),
+        f"Knowledge of more than {parameters.m} codes of a patient, or of codes that a patient does not have.",
+        (
+            "Attackers who pool what they know, who know several patients' records, or who hold an earlier release "
+            "of the same patients."
+        ),
+        "What a patient suffers from, when all candidate records agree on it.",
+    ]
+    if parameters.sensitive:
+        open_ends.append(
+            "Sensitive codes are assumed unknown to the attacker; utility constraints that name them are not kept."
+        )
+    return Guarantee(
+        name="k^m-anonymity by disassociation (Guarantee 1)",
+        k=parameters.k,
+        m=parameters.m,
+        attacker=f"knows up to {parameters.m} diagnosis codes of a patient and that the patient is in the data",
+        not_protected=tuple(open_ends),
+    )
+
+
+def readme_of(parameters: Disassociation) -> str:
+    """How a recipient reads the files; it does not depend on the data."""
+    return README

@@ -1,0 +1,137 @@
+"""Horizontal partitioning: records that share codes, in clusters of at least k (docs/methods/disassociation.md).
+
+HorPart, the small parts' pool, and the steps beyond the paper: settling and recutting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.horpart import gather, split_all, split_chain
+from leeward.methods.disassociation.rules import Rules
+from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
+from leeward.methods.disassociation.workers import Workers
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A horizontal partitioning: `order` permutes the records, leaf l is `order[leaf_offsets[l]:leaf_offsets[l+1]]`."""
+
+    order: Int32s
+    leaf_offsets: Int64s
+
+
+def partition_records(sets: CodeSets, rules: Rules, workers: Workers) -> Partition:
+    """HorPart, then settling and recutting where the rules ask for them."""
+    first = horizontal_partition(sets.offsets, sets.values, rules, workers)
+    return improve_partition(sets.offsets, sets.values, first, rules, workers)
+
+
+def gather_records(offsets: Int64s, values: Int32s, order: Int32s, workers: Workers) -> tuple[Int64s, Int32s]:
+    """The code sets of `order`, in that order."""
+    new_offsets = offsets_of(np.diff(offsets)[order])
+    new_values = np.empty(new_offsets[-1], np.int32)
+    workers.blocks(len(order), lambda lo, hi: gather(offsets, values, order, new_offsets, new_values, lo, hi))
+    return new_offsets, new_values
+
+
+def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+    """HorPart and the small leaves' pool (docs/methods/disassociation.md#horizontal-partitioning)."""
+    n = len(offsets) - 1
+    order = np.arange(n, dtype=np.int32)
+    n_codes = rules.n_codes
+    begins, ends, codes = split_chain(
+        offsets, values, order, 0, n, rules.sensitive, rules.constraint_of, -1, rules.max_cluster,
+        np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int64),
+    )  # fmt: skip
+    near_offsets, near_values = gather_records(offsets, values, order, workers)
+    near = np.arange(n, dtype=np.int32)
+    leaf_begins = np.zeros(n, np.bool_)
+
+    def run(i: int) -> Callable[[], object]:
+        if codes[i] < 0:  # what no frequent code holds is a leaf already
+            return lambda: leaf_begins.__setitem__(begins[i], True)
+        return lambda: split_all(
+            near_offsets, near_values, near, begins[i], ends[i], codes[i], rules.sensitive.copy(),
+            rules.constraint_of, rules.max_cluster, leaf_begins,
+        )  # fmt: skip
+
+    workers.tasks([run(i) for i in np.argsort(begins - ends, kind="stable")])
+    return pool_small(Partition(order[near], np.append(np.flatnonzero(leaf_begins), n)), rules.k)
+
+
+def pool_small(partition: Partition, k: int) -> Partition:
+    """Leaves below k are pooled in creation order and cut into blocks of k, after the proper leaves."""
+    sizes = np.diff(partition.leaf_offsets)
+    small = sizes < k
+    if not small.any():
+        return partition
+    small_record = np.repeat(small, sizes)
+    if small.all():
+        return Partition(partition.order, np.array([0, len(partition.order)], np.int64))
+    pooled = partition.order[small_record]
+    proper = partition.order[~small_record]
+    bounds = offsets_of(sizes[~small])
+    if len(pooled) >= k:
+        cuts = len(proper) + k * np.arange(1, len(pooled) // k + 1)
+        cuts[-1] = len(partition.order)
+        return Partition(np.concatenate([proper, pooled]), np.concatenate([bounds, cuts]))
+    at = bounds[int(np.argmin(sizes[~small])) + 1]
+    order = np.concatenate([proper[:at], pooled, proper[at:]])
+    return Partition(order, bounds + np.where(bounds >= at, len(pooled), 0))
+
+
+def improve_partition(
+    offsets: Int64s, values: Int32s, partition: Partition, rules: Rules, workers: Workers
+) -> Partition:
+    """Let records choose a better cluster (`settle`), and re-cut clusters of stranded records (`recut`)."""
+    cap = 2 * rules.max_cluster
+    n_codes = rules.n_codes
+    if rules.settle:
+        near = gather_records(offsets, values, partition.order, workers)
+        leaves = len(partition.leaf_offsets) - 1
+        leaf_of = np.empty(len(partition.order), np.int32)
+        starts = range(0, leaves, BLOCK)
+
+        def run(first: int) -> Callable[[], object]:
+            return lambda: settle_block(
+                *near, partition.leaf_offsets, first, min(first + BLOCK, leaves), rules.k, cap, n_codes,
+                rules.sensitive, leaf_of,
+            )  # fmt: skip
+
+        workers.tasks([run(first) for first in starts])
+        partition = regroup(partition, leaf_of)
+    if rules.recut:
+        near = gather_records(offsets, values, partition.order, workers)
+        leaf_of = rows_to_leaves(partition.leaf_offsets)
+        supports = count_supports(*near, partition.leaf_offsets, n_codes)
+        bounds, stranding = partition.leaf_offsets, np.zeros(len(partition.leaf_offsets) - 1, np.bool_)
+
+        def look(lo: int, hi: int) -> object:
+            return find_stranded(*near, bounds, *supports, rules.k, rules.sensitive, lo, hi, stranding)
+
+        workers.blocks(len(stranding), look)
+        recut(*near, partition.leaf_offsets, *supports, rules.k, cap, rules.sensitive, stranding, leaf_of)
+        partition = regroup(partition, leaf_of)
+    return partition
+
+
+def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
+    """The partition after records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
+    by_leaf = np.argsort(leaf_of, kind="stable")
+    sizes = np.bincount(leaf_of, minlength=len(partition.leaf_offsets) - 1)
+    return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
+
+
+@njit(cache=True, nogil=True)
+def rows_to_leaves(leaf_offsets: Int64s) -> Int32s:
+    leaf_of_row = np.empty(leaf_offsets[-1], np.int32)
+    for leaf in range(len(leaf_offsets) - 1):
+        leaf_of_row[leaf_offsets[leaf] : leaf_offsets[leaf + 1]] = leaf
+    return leaf_of_row
