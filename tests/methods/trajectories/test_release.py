@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import re
+from collections import Counter
 
 import polars as pl
 import pytest
@@ -171,6 +172,41 @@ def test_losses_are_those_of_the_definition(tmp_path, hierarchy):
     expected, queries = oracle.average_relative_error(records, published, icd, ages, -(-len(records) // 20))
     again = workflow.measure(result.path, source, [{"avgre": {"min_support": 0.05}}])["avgre"]
     assert again["queries"] == queries and again["avgre"] == pytest.approx(float(expected))
+
+
+def test_usable_pairs_are_those_of_the_definition(tmp_path, hierarchy):
+    """Counted pair by pair from the files; nobody can have more than the cells that k patients share."""
+    source = cohort(120)
+    result = released(tmp_path, source, k=3, hierarchy=hierarchy)
+    found = result.measures["usable"]
+    shown = result.release.table("trajectories.parquet").collect()
+    lens = source.trajectories()
+    total = len(lens.codes)
+    chapters = {"C1", "C2"}
+
+    def years(age):
+        low, _, high = age.partition("-")
+        return int(high or low) - int(low) + 1
+
+    pairs = [(code, years(age)) for code, age in zip(shown["code"], shown["age"], strict=True)]
+    fine = [code not in chapters | {"Any"} and width <= 8 for code, width in pairs]
+    assert found["usable"] == pytest.approx(sum(fine) / total)
+    assert found["chapter"] == pytest.approx(sum(c != "Any" and w <= 16 for c, w in pairs) / total)
+    assert found["root"] == pytest.approx(sum(code == "Any" for code, _ in pairs) / total)
+    assert found["lost"] == pytest.approx(1 - len(pairs) / total)
+    with_one = {record for record, usable in zip(shown["record"], fine, strict=True) if usable}
+    assert found["none"] == pytest.approx(1 - len(with_one) / len(lens))
+    parent = dict(row.split(",")[:2] for row in HIERARCHY.splitlines()[1:])
+    holders = {}
+    for r in range(len(lens)):
+        held = Counter(
+            (code if parent[code] in chapters else parent[code], age // 8) for code, age in lens.record(r)
+        )
+        for cell, count in held.items():
+            for j in range(count):
+                holders.setdefault((cell, j), []).append(r)
+    assert found["at_most"] == pytest.approx(sum(len(h) for h in holders.values() if len(h) >= 3) / total)
+    assert found["usable"] <= found["at_most"] <= 1
 
 
 def test_same_seed_same_bytes_whatever_the_threads(tmp_path, hierarchy):

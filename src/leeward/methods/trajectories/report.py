@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
@@ -13,11 +14,15 @@ Figures = Mapping[str, Any]
 
 TITLES = {"code": "Codes", "age": "Ages"}
 
+FEW_USABLE = 0.1
+"""Below this share of usable pairs the first tile warns."""
+
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
     found = [
         glance(release, measures),
+        pairs(measures),
         levels(measures),
         counts(measures),
         groups(measures),
@@ -30,36 +35,71 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 def glance(release: Release, measures: Figures) -> Section:
     """The figures that a privacy board and a researcher ask for first."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
-    lost = measures.get("loss")
-    if lost:
+    if "usable" in measures:
+        found = Usable.from_json(measures["usable"])
         tiles += [
-            Tile(percent(lost["kept_pairs"]), "of (code, age) pairs kept", "exact or generalized"),
-            Tile(percent(lost["ilm"]), "of the codes' information lost (ILM)", "0 % exact, 100 % suppressed"),
-            Tile(percent(lost["alm"]), "of the ages' information lost (ALM)", "0 % exact, 100 % suppressed"),
+            Tile(
+                percent(found.usable),
+                "of (code, age) pairs usable",
+                f"3-digit code or finer, age within 8 years; at most {percent(found.at_most)} is possible at this k",
+                tone="warn" if found.usable < FEW_USABLE else "good",
+            ),
+        ]
+    if "loss" in measures:
+        lost = Loss.from_json(measures["loss"])
+        tiles += [
+            Tile(percent(lost.kept_pairs), "of pairs published at all", "exact or generalized"),
+            Tile(percent(lost.ilm), "of the codes' information lost (ILM)", "0 % exact, 100 % suppressed"),
+            Tile(percent(lost.alm), "of the ages' information lost (ALM)", "0 % exact, 100 % suppressed"),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
+def pairs(measures: Figures) -> Section | None:
+    """What the published pairs say: usable, chapter, root and lost pairs."""
+    if "usable" not in measures:
+        return None
+    found = Usable.from_json(measures["usable"])
+    rows = (
+        ("usable: 3-digit code or finer, age within 8 years", percent(found.usable)),
+        ("chapter: chapter or finer, age within 16 years (usable pairs among them)", percent(found.chapter)),
+        ("root: any code at some age", percent(found.root)),
+        ("lost: not published", percent(found.lost)),
+        ("patients without any usable pair", percent(found.none)),
+        ("3-digit categories among usable pairs", number(found.categories)),
+    )
+    return Section(
+        "What published pairs say",
+        (
+            (
+                "A pair is usable for most studies when its code is at 3-digit level or finer and its age within 8 "
+                f"years. At most {percent(found.at_most)} of this cohort's pairs could be published so at this k."
+            ),
+            Table("Shares of the original pairs", ("", "share"), rows),
+        ),
+    )
+
+
 def levels(measures: Figures) -> Section | None:
     """How finely codes and ages are released (Figs. 13 and 14 of the thesis)."""
-    lost = measures.get("loss")
-    if not lost:
+    if "loss" not in measures:
         return None
+    lost = Loss.from_json(measures["loss"])
     parts: list[Any] = [
         (
-            "How finely values are released: each original value stands at the level of the value published for it. "
-            "Suppressed values stand at the last level."
+            "How finely values are released: each original value counts at the level of the value published for it. "
+            "Suppressed values count at the last level."
         )
     ]
     for name, title in TITLES.items():
-        rows = lost["levels"][name]
-        bars = [{"level": row["level"], "share": row["share"], "what": title} for row in rows]
-        finest = next((row for row in rows if row["share"]), rows[0])
+        rows = lost.levels[name]
+        bars = [{"level": row.level, "share": row.share, "what": title} for row in rows]
+        finest = next((row for row in rows if row.share), rows[0])
         parts.append(
             Chart(
                 f"{title} by level of their hierarchy",
-                f"Bars from the finest level to the coarsest. {percent(finest['share'])} stand at {finest['level']}, "
-                f"{percent(rows[-1]['share'])} at {rows[-1]['level']}.",
+                f"Bars from the finest level to the coarsest. {percent(finest.share)} are at {finest.level}, "
+                f"{percent(rows[-1].share)} at {rows[-1].level}.",
                 charts.grouped_bars(
                     bars,
                     x="level",
@@ -76,9 +116,9 @@ def levels(measures: Figures) -> Section | None:
             "The same in numbers",
             ("level", "share"),
             tuple(
-                (f"{title}: {row['level']}", percent(row["share"]))
+                (f"{title}: {row.level}", percent(row.share))
                 for name, title in TITLES.items()
-                for row in lost["levels"][name]
+                for row in lost.levels[name]
             ),
         )
     )
@@ -87,11 +127,11 @@ def levels(measures: Figures) -> Section | None:
 
 def counts(measures: Figures) -> Section | None:
     """The average relative error of counts (Fig. 12)."""
-    found = measures.get("avgre")
-    if not found:
+    if "avgre" not in measures:
         return None
-    support = percent(found["min_support"])
-    if found["avgre"] is None:
+    found = Answers.from_json(measures["avgre"])
+    support = percent(found.min_support)
+    if found.avgre is None or found.median is None:
         text = f"No combination of (code, age) pairs occurs in {support} of the patients, so no counts were compared."
         return Section("What it cost: counts", (text,))
     return Section(
@@ -99,17 +139,17 @@ def counts(measures: Figures) -> Section | None:
         (
             (
                 "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf "
-                f"below it with equal chance. All {number(found['queries'])} combinations that at least {support} of "
+                f"below it with equal chance. All {number(found.queries)} combinations that at least {support} of "
                 "the patients have were asked for."
             ),
             Tiles(
                 (
                     Tile(
-                        number(found["avgre"]),
+                        number(found.avgre),
                         "average relative error (AvgRE)",
                         "0: exact; 1: as far off as 0",
                     ),
-                    Tile(number(found["median"]), "median relative error"),
+                    Tile(number(found.median), "median relative error"),
                 )
             ),
         ),

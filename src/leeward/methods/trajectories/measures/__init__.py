@@ -1,6 +1,7 @@
 """What released trajectories keep (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
 
-Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `avgre` (Fig. 12).
+Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `usable` (the share of
+pairs fine enough to be used), `avgre` (Fig. 12).
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.arrays import Bools
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
+from leeward.methods.trajectories import levels
+from leeward.methods.trajectories.measures.figures import Answers, LevelShare, Loss, Usable
 from leeward.release import Release
 from leeward.vocabulary import built_in
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"loss": {}}, {"avgre": {}})
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"loss": {}}, {"usable": {}}, {"avgre": {}})
 
 MIN_SUPPORT = 0.01
 """The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
@@ -63,11 +67,14 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "loss":
             _options(name, options, ())
-            figures[name] = loss(both)
+            figures[name] = loss(both).to_json()
+        elif name == "usable":
+            _options(name, options, ())
+            figures[name] = usable(both, int(release.guarantee["k"])).to_json()
         elif name == "avgre":
-            figures[name] = avgre(both, **_options(name, options, ("min_support",)))
+            figures[name] = avgre(both, **_options(name, options, ("min_support",))).to_json()
         else:
-            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, avgre.")
+            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, usable, avgre.")
     return figures
 
 
@@ -103,7 +110,7 @@ def both_of(release: Release, cohort: Cohort) -> Both:
     return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
 
 
-def loss(both: Both) -> dict[str, Any]:
+def loss(both: Both) -> Loss:
     """ILM and ALM (Definition 8), the share of pairs kept, and the share of values at each level.
 
     Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|)
@@ -113,23 +120,63 @@ def loss(both: Both) -> dict[str, Any]:
     n, total = len(lengths), float(lengths.sum())
     copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
     owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
-    figures: dict[str, Any] = {}
-    levels: dict[str, list[dict[str, Any]]] = {}
+    lost: dict[str, float] = {}
+    by_level: dict[str, tuple[LevelShare, ...]] = {}
     for name, tree, nodes in (("code", both.codes, both.code_nodes), ("age", both.ages, both.age_nodes)):
         saved = np.bincount(owner, weights=1 - tree.losses[nodes], minlength=len(copies))
-        figures["ilm" if name == "code" else "alm"] = 1 - float((saved[both.kind] / lengths).sum()) / n
+        lost[name] = 1 - float((saved[both.kind] / lengths).sum()) / n
         counts = np.bincount(tree.level[nodes], weights=copies[owner], minlength=len(tree.level_names))
         counts[tree.level[0]] += total - counts.sum()
-        levels[name] = [
-            {"level": label, "share": float(count / total)}
+        by_level[name] = tuple(
+            LevelShare(label, float(count / total))
             for label, count in zip(tree.level_names, counts, strict=True)
-        ]
+        )
     published = float(copies @ np.diff(both.offsets))
-    figures |= {"total": figures["ilm"] + figures["alm"], "kept_pairs": published / total, "levels": levels}
-    return figures
+    return Loss(lost["code"], lost["age"], lost["code"] + lost["age"], published / total, by_level)
 
 
-def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
+def usable(both: Both, k: int) -> Usable:
+    """How much of the source is published so finely that it can be used (docs/methods/trajectories.md#measures)."""
+    total = float(both.lens.lengths().sum())
+    copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
+    owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
+    times = copies[owner].astype(np.float64)
+    years = np.array([_span(label)[1] - _span(label)[0] + 1 for label in both.ages.labels], np.int64)
+    fine = [levels.usable_codes(both.codes), levels.narrow(both.ages, years, levels.USABLE_YEARS)]
+    broad = [levels.chapter_codes(both.codes), levels.narrow(both.ages, years, levels.CHAPTER_YEARS)]
+    is_usable = fine[0][both.code_nodes] & fine[1][both.age_nodes]
+    is_chapter = broad[0][both.code_nodes] & broad[1][both.age_nodes]
+    having = np.bincount(owner, weights=is_usable, minlength=len(copies)) > 0
+    category = levels.highest(both.codes, fine[0])[both.code_nodes]
+    return Usable(
+        usable=float(times @ is_usable) / total,
+        chapter=float(times @ is_chapter) / total,
+        root=float(times @ (both.code_nodes == 0)) / total,
+        lost=1 - float(times.sum()) / total,
+        none=float(copies[~having].sum()) / len(both.kind),
+        categories=len(np.unique(category[is_usable])),
+        at_most=_shared_cells(both, fine, k) / total,
+    )
+
+
+def _shared_cells(both: Both, fine: Sequence[Bools], k: int) -> int:
+    """Source pairs that at least k patients could share as a usable one: the j-th of a patient's pairs in a cell counts
+    if k patients have j pairs there."""
+    lens = both.lens
+    code = levels.highest(both.codes, fine[0])[both.codes.nodes_of(lens.labels)[lens.codes]]
+    leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
+    age = levels.highest(both.ages, fine[1])[leaf]
+    pairs = pl.DataFrame(
+        {
+            "patient": np.repeat(np.arange(len(lens)), lens.lengths()),
+            "cell": code * np.int64(len(both.ages)) + age,
+        }
+    )
+    items = pairs.with_columns(nth=pl.int_range(pl.len()).over("patient", "cell"))
+    return int(items.filter(pl.len().over("cell", "nth") >= k).height)
+
+
+def avgre(both: Both, min_support: float = MIN_SUPPORT) -> Answers:
     """The average relative error of COUNT queries for all sets of pairs in at least `min_support` trajectories.
 
     `avgre` is None when no set of pairs is that frequent.
@@ -145,7 +192,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     width = len(both.ages)
     queries = _frequent(lens, codes.astype(np.int64) * width + leaf_numbers, ceil(min_support * len(lens)))
     if not queries:
-        return {"avgre": None, "queries": 0, "min_support": min_support}
+        return Answers(None, 0, min_support)
     q_offsets = np.concatenate([[0], np.cumsum([len(q) for q, _ in queries])]).astype(np.int64)
     flat = np.array([item for q, _ in queries for item in q], np.int64)
     estimated = np.empty(len(queries))
@@ -163,13 +210,13 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     )
     true = np.array([count for _, count in queries], np.float64)
     errors = np.abs(true - estimated) / true
-    return {
-        "avgre": float(errors.mean()),
-        "median": float(np.median(errors)),
-        "queries": len(queries),
-        "largest": max(len(q) for q, _ in queries),
-        "min_support": min_support,
-    }
+    return Answers(
+        float(errors.mean()),
+        len(queries),
+        min_support,
+        float(np.median(errors)),
+        max(len(q) for q, _ in queries),
+    )
 
 
 def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tuple[int, ...], int]]:
