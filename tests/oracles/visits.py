@@ -1,4 +1,4 @@
-"""Visits, the plain slow way (Heatherly et al. 2013, Methods; ALGORITHMS §5), to be read beside the paper.
+"""Visits, the plain slow way (Heatherly et al. 2013, Methods; docs/methods/visits.md), to be read beside the paper.
 
 Data are `{patient: [visit, …]}`, a visit being a frozenset of codes. A released label is its members joined by `|`.
 """
@@ -18,7 +18,7 @@ def frequency(data: Data, members: Visit) -> int:
 
 
 def merged(data: Data, k: int, group: Callable[[str], str], rescue: bool = False) -> list[Visit]:
-    """The active (generalized) codes after bin merging (§5.1), before suppression."""
+    """The active (generalized) codes after bin merging (#bin-merging), before suppression."""
     active = [
         frozenset([code]) for code in sorted({c for visits in data.values() for v in visits for c in v})
     ]
@@ -85,7 +85,7 @@ def without(data: Data, wanted: Visit, code: str) -> dict[str, list[Visit]]:
 
 
 def enforced(data: Data, k: int, key: str = "absolute") -> dict[str, list[Visit]]:
-    """§5.2: delete until every visit set is held exactly by at least k patients; all recounted every time."""
+    """Level `visit`: delete until every visit set is held exactly by at least k patients; all recounted every time."""
     while bad := violating(data, k):
         s = min(bad, key=lambda v: (-len(v), sorted(v)))
         c = min(s, key=lambda code: cost(data, k, s, code, key))

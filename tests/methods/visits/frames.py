@@ -1,4 +1,4 @@
-"""Cohorts out of plain dictionaries, the worked example of ALGORITHMS §5.2, and the way back from a release."""
+"""Cohorts out of plain dictionaries, the example of docs/methods/visits.md#worked-example, and the way back."""
 
 from __future__ import annotations
 

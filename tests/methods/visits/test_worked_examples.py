@@ -1,4 +1,4 @@
-"""The test and the counterexample of ALGORITHMS §5.2, for the plain oracle and for the method alike."""
+"""The test and the counterexample of docs/methods/visits.md, for the plain oracle and for the method alike."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Phenome-wide association studies, before and after anonymization (Heatherly et al. 2013).
 
+Conventions: docs/methods/visits.md#phewas.
+
 For each phecode and each predictor (a SNP as 0, 1 or 2 copies of an allele, or any number): the allelic χ² test of the
 2 × 2 table (Fisher's exact test where an expected count is below 5), and logistic regression with covariates.
 """

@@ -1,8 +1,8 @@
 """Phenotypes of a phenome-wide study: who is a case of which phecode, and who is neither case nor control.
 
 A case has codes of the phecode in at least `min_codes` visits. A control has none of it, nor of its exclusion range.
-Everybody else is left out. A generalized code counts for a phecode only if all its members map there;
-a node of a hierarchy counts for none.
+Everybody else is left out. A generalized code counts for a phecode only if all its members map there; a node of a
+hierarchy counts for none (docs/methods/visits.md#phewas).
 """
 
 from __future__ import annotations

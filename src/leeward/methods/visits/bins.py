@@ -1,4 +1,7 @@
-"""Bin merging: rare codes become generalized ones inside their group (Heatherly et al. 2013; ALGORITHMS §5.1)."""
+"""Bin merging: rare codes become generalized ones inside their group (Heatherly et al. 2013).
+
+Conventions: docs/methods/visits.md#bin-merging.
+"""
 
 from __future__ import annotations
 

@@ -14,20 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.engine import pool
-from leeward.methods.visits.enforce import Distinct, Ints, Longs, VisitSets
 from leeward.methods.visits.kernels import containment as kernels
+from leeward.methods.visits.sets import Distinct, VisitSets, unions
 
 PATIENTS_A_HOLDER = 1024
 """A label that more than one patient in so many holds has its holders as bits too."""
 
 SETS_AT_ONCE = 1 << 14
-
-
-def unions(visits: VisitSets, labels: int) -> VisitSets:
-    """One set a patient: all codes of the patient's visits."""
-    starts, values = kernels.unite(visits.patient_offsets, visits.offsets, visits.values)
-    return VisitSets(np.arange(len(starts), dtype=np.int64), starts, values)
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
@@ -94,15 +89,14 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
     return _shown(source, everyone, labels)
 
 
-def _with(everyone: VisitSets, patient: Ints, code: Ints) -> VisitSets:
+def _with(everyone: VisitSets, patient: Int32s, code: Int32s) -> VisitSets:
     """The unions with one further code for some patients (ascending)."""
     values = np.concatenate([everyone.values, code])
     owner = np.concatenate(
         [np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets)), patient]
     )
     order = np.lexsort((values, owner))
-    offsets = np.zeros(len(everyone) + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=len(everyone)), out=offsets[1:])
+    offsets = offsets_of(np.bincount(owner, minlength=len(everyone)))
     return VisitSets(everyone.patient_offsets, offsets, values[order])
 
 
@@ -113,17 +107,15 @@ def _shown(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
     mine = source.patient_of_visit()[visit] * width + source.values
     theirs = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets)) * width + everyone.values
     kept = np.isin(mine, theirs)
-    offsets = np.zeros(len(source) + 1, np.int64)
-    np.cumsum(np.bincount(visit[kept], minlength=len(source)), out=offsets[1:])
+    offsets = offsets_of(np.bincount(visit[kept], minlength=len(source)))
     return VisitSets(source.patient_offsets, offsets, source.values[kept])
 
 
-def _any_of(marked: NDArray[np.bool_], values: Ints, starts: Longs, lengths: Longs) -> NDArray[np.bool_]:
+def _any_of(marked: NDArray[np.bool_], values: Int32s, starts: Int64s, lengths: Int64s) -> NDArray[np.bool_]:
     """Whether each set has a marked label."""
-    bounds = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(lengths, out=bounds[1:])
+    bounds = offsets_of(lengths)
     within = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
-    counted = np.concatenate([[0], np.cumsum(marked[values[within]])])
+    counted = offsets_of(marked[values[within]])
     found: NDArray[np.bool_] = counted[bounds[1:]] > counted[bounds[:-1]]
     return found
 
@@ -132,18 +124,17 @@ def _any_of(marked: NDArray[np.bool_], values: Ints, starts: Longs, lengths: Lon
 class Postings:
     """Who holds each label, what each patient holds, and a row of bits for each label that many hold (row_of; -1)."""
 
-    starts: Longs
-    holders: Ints
+    starts: Int64s
+    holders: Int32s
     everyone: VisitSets
-    row_of: Ints
+    row_of: Int32s
     bits: NDArray[np.uint64]
 
     @staticmethod
     def of(everyone: VisitSets, labels: int) -> Postings:
         order = np.argsort(everyone.values, kind="stable")
         holders = np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets))[order]
-        starts = np.zeros(labels + 1, np.int64)
-        np.cumsum(np.bincount(everyone.values, minlength=labels), out=starts[1:])
+        starts = offsets_of(np.bincount(everyone.values, minlength=labels))
         chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone)).astype(np.int32)
         row_of = np.full(labels, -1, np.int32)
         row_of[chosen] = np.arange(len(chosen))
@@ -151,20 +142,20 @@ class Postings:
         kernels.fill_bits(chosen, starts, holders, bits)
         return Postings(starts, holders, everyone, row_of, bits)
 
-    def held(self) -> Longs:
+    def held(self) -> Int64s:
         """Patients with each label."""
         return np.diff(self.starts)
 
-    def count(self, content: Ints, starts: Longs, lengths: Longs, limit: int, threads: int) -> Longs:
+    def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:
         """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
         return self._each(kernels.count_containing, content, starts, lengths, threads, limit)
 
-    def choose(self, content: Ints, starts: Longs, lengths: Longs, threads: int) -> Longs:
+    def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
         """The place of the code that each set loses."""
         return self._each(kernels.choose, content, starts, lengths, threads)
 
     def may_return(
-        self, patient: Ints, code: Ints, source: VisitSets, others: int, threads: int
+        self, patient: Int32s, code: Int32s, source: VisitSets, others: int, threads: int
     ) -> NDArray[np.bool_]:
         """Whether each code could be shown again of its patient, with `others` besides who share each visit's part."""
         found = np.empty(len(patient), np.bool_)
@@ -193,8 +184,8 @@ class Postings:
         )
 
     def _each(
-        self, kernel: Any, content: Ints, starts: Longs, lengths: Longs, threads: int, *further: int
-    ) -> Longs:
+        self, kernel: Any, content: Int32s, starts: Int64s, lengths: Int64s, threads: int, *further: int
+    ) -> Int64s:
         """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing."""
         found = np.empty(len(starts), np.int64)
 

@@ -1,4 +1,4 @@
-"""Enforcement: every visit set is held exactly by at least k patients (G3; ALGORITHMS §5.2).
+"""Enforcement: every visit set is held exactly by at least k patients (docs/methods/visits.md#visit).
 
 Sets are changed from the largest to the smallest. A changed set is always smaller (or climbed), and no other set loses
 holders, so each size is one pass over the sets that too few hold, and only those are ever touched.
@@ -13,59 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.methods.visits.kernels import enforce as kernels
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class VisitSets:
-    """Visits after merging: `values` number labels in ascending order, visits may be empty."""
-
-    patient_offsets: Longs
-    offsets: Longs
-    values: Ints
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def patient_of_visit(self) -> Ints:
-        return np.repeat(
-            np.arange(len(self.patient_offsets) - 1, dtype=np.int32), np.diff(self.patient_offsets)
-        )
-
-    def emptied(self) -> int:
-        """Visits without any code."""
-        return int(np.count_nonzero(np.diff(self.offsets) == 0))
-
-
-@dataclass(frozen=True)
-class Distinct:
-    """The distinct non-empty sets of some visits."""
-
-    set_of: Ints
-    first: Longs
-    hashes: NDArray[np.uint64]
-    holders: Ints
-
-    @staticmethod
-    def of(visits: VisitSets, labels: int) -> Distinct:
-        table = np.full(_room(len(visits)), kernels.FREE, np.int32)
-        hashed = kernels.hash_codes(labels)
-        set_of, first, hashes = kernels.number_sets(visits.offsets, visits.values, hashed, table)
-        return Distinct(
-            set_of, first, hashes, kernels.count_holders(set_of, visits.patient_offsets, len(first))
-        )
-
-
-def violations(visits: VisitSets, labels: int, k: int) -> int:
-    """How many distinct visit sets fewer than k patients hold."""
-    return int(np.count_nonzero(Distinct.of(visits, labels).holders < k))
+from leeward.methods.visits.sets import Distinct, VisitSets, room
 
 
 def enforce_visits(
-    visits: VisitSets, labels: int, k: int, *, relative: bool = False, up: Ints | None = None
+    visits: VisitSets, labels: int, k: int, *, relative: bool = False, up: Int32s | None = None
 ) -> tuple[VisitSets, int]:
     """Change visits until every set has k holders; returns the visits and the number of steps.
 
@@ -86,43 +40,37 @@ def enforce_visits(
 class _State:
     """Arrays of the enforcement, one entry a set, grown before each step."""
 
-    up: Ints
+    up: Int32s
     hashed: NDArray[np.uint64]
-    set_of: Ints
+    set_of: Int32s
     sets: int
     used: int
-    table: Ints
-    content: Ints
-    starts: Longs
-    lengths: Ints
+    table: Int32s
+    content: Int32s
+    starts: Int64s
+    lengths: Int32s
     hashes: NDArray[np.uint64]
-    count: Ints
-    became: Ints
-    head: Ints
-    after: Ints
-    patient: Ints
-    times: Ints
-    held_starts: Longs
-    held_codes: Ints
-    held_times: Ints
-    frequency: Longs
+    count: Int32s
+    became: Int32s
+    head: Int32s
+    after: Int32s
+    patient: Int32s
+    times: Int32s
+    held: kernels.Codes
     k: int
 
     @staticmethod
-    def of(visits: VisitSets, labels: int, k: int, up: Ints) -> _State:
+    def of(visits: VisitSets, labels: int, k: int, up: Int32s) -> _State:
         distinct = Distinct.of(visits, labels)
         sets = len(distinct.first)
         lengths = np.diff(visits.offsets)[distinct.first].astype(np.int32)
-        starts = np.zeros(sets + 1, np.int64)
-        np.cumsum(lengths, out=starts[1:])
+        starts = offsets_of(lengths)
         take = np.repeat(visits.offsets[distinct.first] - starts[:-1], lengths) + np.arange(starts[-1])
         head, after, patient, times = kernels.list_holders(
             distinct.set_of, visits.patient_offsets, distinct.holders, k
         )
-        held_starts, held_codes, held_times = kernels.count_codes(
-            visits.patient_offsets, visits.offsets, visits.values, up
-        )
-        table = np.full(_room(sets), kernels.FREE, np.int32)
+        held = kernels.count_codes(visits.patient_offsets, visits.offsets, visits.values, up)
+        table = np.full(room(sets), kernels.FREE, np.int32)
         kernels.fill_table(table, distinct.hashes, 0, sets)
         return _State(
             up,
@@ -141,19 +89,16 @@ class _State:
             after,
             patient,
             times,
-            held_starts,
-            held_codes,
-            held_times,
-            kernels.count_patients(held_codes, held_times, labels),
+            kernels.Codes(held[0], held[1], held[2], kernels.count_patients(held[1], held[2], labels)),
             k,
         )
 
-    def buckets(self) -> Iterator[Ints]:
+    def buckets(self) -> Iterator[Int32s]:
         """The sets to look at, step by step: most codes first, then most codes that can climb, then by their codes.
 
         A step makes sets of later buckets only, so each bucket is complete when its turn comes.
         """
-        waiting: dict[tuple[int, int], list[Ints]] = {}
+        waiting: dict[tuple[int, int], list[Int32s]] = {}
         seen = 0
         while True:
             for key, ids in self._by_bucket(seen):
@@ -164,13 +109,13 @@ class _State:
             key = max(waiting)
             yield self._in_order(np.concatenate(waiting.pop(key)), key[0])
 
-    def _by_bucket(self, first: int) -> list[tuple[tuple[int, int], Ints]]:
+    def _by_bucket(self, first: int) -> list[tuple[tuple[int, int], Int32s]]:
         """The unsafe sets from number `first` on, by (codes, codes that climb)."""
         ids = np.flatnonzero(self.count[first : self.sets] < self.k).astype(np.int32) + np.int32(first)
         if not len(ids):
             return []
         lengths = self.lengths[ids].astype(np.int64)
-        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        bounds = offsets_of(lengths)
         within = np.repeat(self.starts[ids] - bounds[:-1], lengths) + np.arange(bounds[-1])
         climbs = np.add.reduceat((self.up[self.content[within]] >= 0).astype(np.int64), bounds[:-1])
         keys = lengths * (int(lengths.max()) + 1) + climbs
@@ -179,12 +124,12 @@ class _State:
         parts = np.split(order, cuts)
         return [((int(lengths[part[0]]), int(climbs[part[0]])), ids[part]) for part in parts]
 
-    def _in_order(self, ids: Ints, length: int) -> Ints:
+    def _in_order(self, ids: Int32s, length: int) -> Int32s:
         """Sets of one length by their codes."""
         columns = self.content[self.starts[ids][:, None] + np.arange(length)]
         return ids[np.lexsort(columns.T[::-1])]
 
-    def step(self, chosen: Ints, k: int, relative: bool) -> int:
+    def step(self, chosen: Int32s, k: int, relative: bool) -> int:
         """Change the chosen sets; returns how many still had too few holders."""
         self._make_room(len(chosen), int(self.lengths[chosen].sum()))
         self.sets, self.used, steps = kernels.enforce_bucket(
@@ -194,20 +139,9 @@ class _State:
             self.up,
             self.hashed,
             self.table,
-            self.content,
-            self.starts,
-            self.lengths,
-            self.hashes,
-            self.count,
-            self.became,
-            self.head,
-            self.after,
-            self.patient,
-            self.times,
-            self.held_starts,
-            self.held_codes,
-            self.held_times,
-            self.frequency,
+            kernels.Sets(self.content, self.starts, self.lengths, self.hashes, self.count, self.became),
+            kernels.Lists(self.head, self.after, self.patient, self.times),
+            self.held,
             self.sets,
             self.used,
         )
@@ -221,7 +155,7 @@ class _State:
         if self.used + content > len(self.content):
             self.content = _grown(self.content, self.used + content)
         if 2 * (self.sets + sets) > len(self.table):
-            self.table = np.full(_room(2 * (self.sets + sets)), kernels.FREE, np.int32)
+            self.table = np.full(room(2 * (self.sets + sets)), kernels.FREE, np.int32)
             kernels.fill_table(self.table, self.hashes, 0, self.sets)
 
 
@@ -229,8 +163,3 @@ def _grown(array: NDArray[Any], needed: int) -> NDArray[Any]:
     larger = np.zeros(max(needed, 2 * len(array)), array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def _room(entries: int) -> int:
-    """Places of a look-up table for so many entries: a power of two, at most half full."""
-    return 1 << max(4, (2 * entries).bit_length())

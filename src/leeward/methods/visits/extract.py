@@ -1,32 +1,28 @@
-"""Cohorts drawn from a master: the master's records, renumbered and shuffled, never anonymized anew (ALGORITHMS §5.3).
+"""Cohorts drawn from a master: the master's records, renumbered and shuffled, never anonymized anew.
 
-Because every cohort shows a patient as the master does, two cohorts tell no more about a patient than one.
+Every cohort shows the codes of a patient as the master does, so two cohorts tell no more codes of a patient than one
+(docs/methods/visits.md#cohorts).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.methods.visits.guarantee import OPEN_PAYLOAD, readme_of
+from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.tables import VISITS
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leeward.methods.visits.enforce import VisitSets
-
-    Longs = NDArray[np.int64]
 
 BATCH_ROWS = 1 << 18
 
@@ -101,7 +97,7 @@ class Figures:
 
 def extract(
     master: Master,
-    records: Longs,
+    records: Int64s,
     payload: pl.DataFrame | None,
     notices: tuple[str, ...],
     randomness: Randomness,
@@ -167,7 +163,7 @@ def _open_doors(figures: Figures, of_master: Sequence[str], payload: bool) -> tu
     return tuple(found)
 
 
-def _visits(master: VisitLists, order: Longs, randomness: Randomness) -> VisitLists:
+def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitLists:
     """The visits of the chosen records under their new numbers, in a new order inside each."""
     number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
     number[order] = np.arange(len(order))
@@ -202,7 +198,7 @@ def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
     return hierarchy.filter(pl.col("node").is_in(shown | above | {"*"}))
 
 
-def _payload(release: Release, records: Longs, further: pl.DataFrame | None) -> pl.DataFrame | None:
+def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) -> pl.DataFrame | None:
     """The master's payload and the further columns, in the order of `records`."""
     own = release.table("records.parquet").collect().sort("record")[records].drop("record")
     if further is None:
@@ -217,8 +213,6 @@ def _payload(release: Release, records: Longs, further: pl.DataFrame | None) -> 
 
 def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) -> Figures:
     """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering)."""
-    from leeward.methods.visits.enforce import Distinct, VisitSets
-
     # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
     everywhere = Distinct.of(_sets(master, population), len(master.labels))
     both = VisitSets(
@@ -242,8 +236,6 @@ def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) 
 
 def _sets(visits: VisitLists, records: int) -> VisitSets:
     """The visits as the enforcement counts them."""
-    from leeward.methods.visits.enforce import VisitSets
-
     patient_offsets = np.searchsorted(visits.record, np.arange(records + 1))
     return VisitSets(patient_offsets.astype(np.int64), visits.offsets, visits.values)
 

@@ -43,7 +43,7 @@ def groups_of(policy: Policy | str | None, cohort: Cohort, visits: Visits) -> Lo
 
 
 def phecodes_of(policy: str, cohort: Cohort, codes: Sequence[str]) -> list[str]:
-    """The phecode that stands for each code; the code itself where the map has none (§5.1)."""
+    """The phecode of each code, or the code itself where the map has none (docs/methods/visits.md#bin-merging)."""
     from leeward.vocabulary import phecode, registry
 
     _, _, path = policy.partition(":")

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from leeward.methods.visits import tables
+from leeward.methods.visits.kernels.counting import count_kept
+from leeward.methods.visits.outcome import Outcome
+from leeward.methods.visits.parameters import Visits
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee
-
-if TYPE_CHECKING:
-    from leeward.cohort.lenses.visits import Visits as Lens
-    from leeward.methods.visits.bins import Merging
-    from leeward.methods.visits.enforce import Ints, VisitSets
-    from leeward.methods.visits.parameters import Visits
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run made, in the lens's order.
-
-    labels : every label that visits may hold. of_code : the label of each code, -1 where it is suppressed.
-    up : the node each label climbs to. mapped, enforced : visits after merging, and after enforcement.
-    """
-
-    lens: Lens
-    merging: Merging
-    labels: tuple[str, ...]
-    of_code: Ints
-    up: Ints | None
-    mapped: VisitSets
-    enforced: VisitSets
-    steps: int
-
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -156,8 +133,6 @@ def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
 
 def pairs(outcome: Outcome) -> dict[str, int]:
     """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
-    from leeward.methods.visits.kernels.counting import count_kept
-
     lens = outcome.lens
     up = np.full(len(outcome.labels), -1, np.int32) if outcome.up is None else outcome.up
     kinds = [

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from leeward.arrays import Int32s
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.visits import Visits as Lens
+from leeward.engine import Engine, make
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
+from leeward.methods.visits.bins import Merging, merge
+from leeward.methods.visits.climbing import climbing
+from leeward.methods.visits.containment import enforce_containment
+from leeward.methods.visits.enforce import enforce_visits
+from leeward.methods.visits.groups import groups_of
+from leeward.methods.visits.guarantee import release_of
+from leeward.methods.visits.outcome import Outcome
+from leeward.methods.visits.parameters import Visits
+from leeward.methods.visits.relational import code_frequencies, holders_of, relabelled, visit_arrays
+from leeward.methods.visits.sets import VisitSets, violations
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
-
-if TYPE_CHECKING:
-    from leeward.cohort.lenses.visits import Visits as Lens
-    from leeward.engine import Engine
-    from leeward.methods.visits.bins import Merging
-    from leeward.methods.visits.enforce import Ints, VisitSets
-    from leeward.methods.visits.parameters import Visits
 
 
 def protect(
@@ -29,9 +35,6 @@ def protect(
     population: Cohort | None = None,
 ) -> Anonymized:
     """See `Visits.protect`."""
-    from leeward.engine import make
-    from leeward.methods.visits import guarantee as wording
-
     if population is not None:
         raise BadInput(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "
@@ -52,9 +55,9 @@ def protect(
     mapped = _mapped(parameters, engine, entries, lens, of_code, len(labels))
     enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads)
     _recheck(parameters, enforced, len(labels))
-    return wording.release_of(
+    return release_of(
         parameters,
-        wording.Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps),
+        Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps),
         payload,
         cohort.vocabulary,
         randomness or Randomness.of(None),
@@ -62,10 +65,6 @@ def protect(
 
 
 def _merged(parameters: Visits, cohort: Cohort, lens: Lens, engine: Engine, entries: Any) -> Merging:
-    from leeward.methods.visits.bins import merge
-    from leeward.methods.visits.groups import groups_of
-    from leeward.methods.visits.relational import code_frequencies, holders_of
-
     groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
     frequencies = code_frequencies(engine, entries, len(lens.codes))
     rare = holders_of(engine, entries, np.flatnonzero(frequencies < parameters.k).tolist())
@@ -76,10 +75,8 @@ def _merged(parameters: Visits, cohort: Cohort, lens: Lens, engine: Engine, entr
 
 def _labels(
     parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None
-) -> tuple[tuple[str, ...], Ints, Ints | None]:
+) -> tuple[tuple[str, ...], Int32s, Int32s | None]:
     """All labels, the label of each code (-1: suppressed), and where labels climb."""
-    from leeward.methods.visits.climbing import climbing
-
     labels, up = merging.labels, None
     label_of: tuple[str | None, ...] = merging.label_of
     if parameters.enforce == "generalize":
@@ -92,11 +89,8 @@ def _labels(
 
 
 def _mapped(
-    parameters: Visits, engine: Engine, entries: Any, lens: Lens, of_code: Ints, labels: int
+    parameters: Visits, engine: Engine, entries: Any, lens: Lens, of_code: Int32s, labels: int
 ) -> VisitSets:
-    from leeward.methods.visits.enforce import VisitSets
-    from leeward.methods.visits.relational import relabelled, visit_arrays
-
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
     arrays = visit_arrays(relabelled(engine, entries, of_code), lens.n_visits, max(labels, 1))
@@ -104,23 +98,17 @@ def _mapped(
 
 
 def _enforced(
-    parameters: Visits, mapped: VisitSets, labels: int, up: Ints | None, threads: int
+    parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int
 ) -> tuple[VisitSets, int]:
     if parameters.level == "code":
         return mapped, 0
     if parameters.level == "containment":
-        from leeward.methods.visits.containment import enforce_containment
-
         return enforce_containment(mapped, labels, parameters.k, threads)
-    from leeward.methods.visits.enforce import enforce_visits
-
     return enforce_visits(mapped, labels, parameters.k, relative=parameters.key == "relative", up=up)
 
 
 def _recheck(parameters: Visits, visits: VisitSets, labels: int) -> None:
     """Belt and braces before anything is written; the verifier checks the files by itself."""
-    from leeward.methods.visits.enforce import violations
-
     if parameters.level == "visit" and violations(visits, labels, parameters.k):
         raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
 

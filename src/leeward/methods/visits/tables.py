@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from leeward.methods.visits.enforce import VisitSets
+from leeward.arrays import Int64s, offsets_of
+from leeward.methods.visits.kernels.containment import unite
+from leeward.methods.visits.outcome import Outcome
+from leeward.methods.visits.parameters import Visits
+from leeward.methods.visits.sets import VisitSets, unions
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
-if TYPE_CHECKING:
-    from leeward.methods.visits.guarantee import Outcome
-    from leeward.methods.visits.parameters import Visits
-
-Longs = NDArray[np.int64]
 VISITS = pa.schema([("record", pa.int64()), ("visit", pa.int64()), ("codes", pa.list_(pa.string()))])
 BATCH_VISITS = 1 << 18
 
@@ -33,10 +30,10 @@ class Released:
     """
 
     visits: VisitSets
-    patient_of_record: Longs
-    visit_order: Longs
-    record: Longs
-    number: Longs
+    patient_of_record: Int64s
+    visit_order: Int64s
+    record: Int64s
+    number: Int64s
 
     def visits_table(self, labels: tuple[str, ...]) -> ReleaseTable:
         """`visits.parquet`, made batch by batch."""
@@ -49,8 +46,7 @@ class Released:
             chosen = slice(first, first + BATCH_VISITS)
             visits = self.visit_order[chosen]
             sizes = np.diff(offsets)[visits]
-            bounds = np.zeros(len(visits) + 1, np.int64)
-            np.cumsum(sizes, out=bounds[1:])
+            bounds = offsets_of(sizes)
             within = np.repeat(offsets[visits] - bounds[:-1], sizes) + np.arange(bounds[-1])
             codes = pa.ListArray.from_arrays(
                 pa.array(bounds.astype(np.int32)), names.take(pa.array(values[within]))
@@ -84,8 +80,6 @@ def arranged(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Re
     """Shuffle the records, and the visits inside each."""
     visits = outcome.enforced
     if merge_visits and len(visits) > len(outcome.lens):
-        from leeward.methods.visits.containment import unions
-
         visits = unions(visits, len(outcome.labels))
     patient_of_record = randomness.stream("visits", "records").permutation(len(outcome.lens))
     record_of_patient = np.empty(len(outcome.lens), np.int64)
@@ -146,10 +140,8 @@ def _top(outcome: Outcome, label: int) -> str:
     return outcome.labels[label if above < 0 else above]
 
 
-def _distinct_codes(outcome: Outcome) -> Longs:
+def _distinct_codes(outcome: Outcome) -> Int64s:
     """Distinct original codes of each patient."""
-    from leeward.methods.visits.kernels.containment import unite
-
     lens = outcome.lens
     return np.diff(unite(lens.patient_offsets, lens.offsets, lens.values)[0])
 

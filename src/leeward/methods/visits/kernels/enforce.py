@@ -6,7 +6,7 @@ look-up compares the codes themselves, so hashes decide nothing but speed.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,46 @@ Hashes: TypeAlias = NDArray[np.uint64]
 FREE = -1
 DEAD = -1
 """Holders of a set whose visits have all become another set."""
+
+
+class Sets(NamedTuple):
+    """Distinct sets, one entry a set, with room for further ones.
+
+    content, starts, lengths : the codes of set s, ascending, are content[starts[s]:starts[s] + lengths[s]].
+    hashes : of its codes. people : patients who hold it (DEAD: gone), at most k where it is safe.
+    became : the set that a dead one turned into (-2: empty).
+    """
+
+    content: Ints
+    starts: Longs
+    lengths: Ints
+    hashes: Hashes
+    people: Ints
+    became: Ints
+
+
+class Lists(NamedTuple):
+    """The holders of the sets that too few hold, as linked lists: `patient[e]` has the set in `times[e]` visits.
+
+    head : the first entry of each set, -1 for none. after : the entry that follows.
+    """
+
+    head: Ints
+    after: Ints
+    patient: Ints
+    times: Ints
+
+
+class Codes(NamedTuple):
+    """The codes of each patient: `times[e]` visits with `codes[e]`, starts[p] <= e < starts[p + 1], codes ascending.
+
+    frequency : patients with each code.
+    """
+
+    starts: Longs
+    codes: Ints
+    times: Ints
+    frequency: Longs
 
 
 @njit(cache=True, nogil=True)
@@ -226,10 +266,9 @@ def _changed(content: Ints, start: int, length: int, place: int, node: int, out:
 
 
 @njit(cache=True, nogil=True)
-def _find(
-    table: Ints, hashes: Hashes, starts: Longs, lengths: Ints, content: Ints, h: Any, wanted: Ints, size: int
-) -> int:
+def _find(table: Ints, known: Sets, h: Any, wanted: Ints, size: int) -> int:
     """The number of a set, or -1."""
+    content, starts, lengths, hashes = known.content, known.starts, known.lengths, known.hashes
     mask = np.uint64(table.shape[0] - 1)
     place = _slot(h, mask)
     while True:
@@ -248,8 +287,9 @@ def _find(
 
 
 @njit(cache=True, nogil=True)
-def _joined(head: Ints, after: Ints, patient: Ints, s: int, t: int) -> int:
+def _joined(lists: Lists, s: int, t: int) -> int:
     """Distinct patients who hold s or t."""
+    head, after, patient = lists.head, lists.after, lists.patient
     found = 0
     e = head[t]
     while e >= 0:
@@ -274,20 +314,9 @@ def enforce_bucket(
     up: Ints,
     of_code: Hashes,
     table: Ints,
-    content: Ints,
-    starts: Longs,
-    lengths: Ints,
-    hashes: Hashes,
-    count: Ints,
-    became: Ints,
-    head: Ints,
-    after: Ints,
-    patient: Ints,
-    times: Ints,
-    held_starts: Longs,
-    held_codes: Ints,
-    held_times: Ints,
-    frequency: Longs,
+    known_sets: Sets,
+    lists: Lists,
+    held_by: Codes,
     sets: int,
     used: int,
 ) -> tuple[int, int, int]:
@@ -298,10 +327,12 @@ def enforce_bucket(
     fewest patients lose altogether (`relative`: as a share of its patients); then the lowest frequency; then the
     smallest code.
 
-    Arrays of sets have room for len(chosen) further ones, `content` for their codes. `count` is at most k where a set
-    is safe, DEAD when it is gone; `became` is the set that a dead one turned into (-2: empty).
+    Arrays of sets have room for len(chosen) further ones, `content` for their codes.
     Returns (sets, entries of `content` used, steps).
     """
+    content, starts, lengths, hashes, count, became = known_sets
+    head, after, patient, times = lists
+    held_starts, held_codes, held_times, frequency = held_by
     trial = np.empty(0, np.int32)
     best_set = np.empty(0, np.int32)
     steps = 0
@@ -328,10 +359,10 @@ def enforce_bucket(
             known = -1
             change = -1
             if size > 0:
-                known = _find(table, hashes, starts, lengths, content, h, trial, size)
+                known = _find(table, known_sets, h, trial, size)
                 if known < 0:
                     change = 0
-                elif count[known] < k and _joined(head, after, patient, s, known) >= k:
+                elif count[known] < k and _joined(lists, s, known) >= k:
                     change = -2
             if change > best_change:
                 continue
@@ -385,17 +416,18 @@ def enforce_bucket(
         else:
             became[s] = t
             if count[t] < k:
-                together = _joined(head, after, patient, s, t)
+                together = _joined(lists, s, t)
                 if together < k:
-                    _merge_lists(head, after, patient, times, s, t)
+                    _merge_lists(lists, s, t)
                 count[t] = together
         count[s] = DEAD
     return sets, used, steps
 
 
 @njit(cache=True, nogil=True)
-def _merge_lists(head: Ints, after: Ints, patient: Ints, times: Ints, s: int, t: int) -> None:
+def _merge_lists(lists: Lists, s: int, t: int) -> None:
     """Put the holders of s into the list of t."""
+    head, after, patient, times = lists
     e = head[s]
     while e >= 0:
         following = after[e]
