@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from leeward.analysis.bits import popcount
 from leeward.arrays import AnyArray
+from leeward.compiled import njit
 
 
 @njit(cache=True, nogil=True)

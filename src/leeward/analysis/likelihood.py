@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Floats
+from leeward.compiled import njit
 
 GRADIENT = 1e-7
 """At a maximum no component of the gradient (of standardized columns) is larger, …"""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from leeward.arrays import AnyArray
+from leeward.compiled import njit
 
 
 @njit(cache=True, nogil=True)

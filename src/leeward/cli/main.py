@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("leeward.cli.query:query", "Count patients in an index, with noise that a budget pays for."),
     "budget": ("leeward.cli.budget:budget", "What may be spent on an index, by whom, and what was."),
     "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, its accounts, its answers."),
+    "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
     "notes": ("leeward.cli.notes:notes", "Clinical notes to a table; identities found and taken out."),
 }
 """Each command: where it is, and its line in `leeward --help`. A new command adds a row."""

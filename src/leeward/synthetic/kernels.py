@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from leeward.arrays import Int32s, Int64s, UInt64s
+from leeward.compiled import njit
 
 Bits: TypeAlias = Any
 """A uint64; typed loosely, because plain Python and Numba disagree on what shifting one gives."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s, UInt64s
+from leeward.compiled import njit
 from leeward.synthetic.kernels import _draw, _mix
 
 MOST_CONDITIONS = 4

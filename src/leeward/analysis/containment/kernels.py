@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from leeward.analysis.bits import popcount
 from leeward.arrays import Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
+from leeward.compiled import njit
 
 WORDS_AT_ONCE = 512
 """Bit words intersected before they are counted: 4 kB, so that they stay in the first cache."""

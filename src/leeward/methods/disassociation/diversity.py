@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from leeward.compiled import njit
 from leeward.methods.disassociation.partition import Partition, regroup
 
 REACH = 64

@@ -8,8 +8,9 @@ docs/methods/disassociation.md#horizontal-partitioning (the part without the cod
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 NONE = np.int32(-1)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from leeward.arrays import Bools, Int32s, Int64s
+from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.verpart import Groups, empty_groups, place_codes, split_covers
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import gather, split_all, split_chain
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block

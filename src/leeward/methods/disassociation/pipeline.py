@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.compiled import njit
 from leeward.methods.disassociation.joins import Leaves
 from leeward.methods.disassociation.partition import (
     Partition,

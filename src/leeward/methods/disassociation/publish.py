@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s
+from leeward.compiled import njit
 from leeward.methods.disassociation.layout import Layout, layout_of
 from leeward.methods.disassociation.pipeline import Disassociated
 from leeward.randomness import Randomness

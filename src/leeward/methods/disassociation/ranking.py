@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 RANK_BITS = 21
 """Three ranks fill a word; at most 2^21 - 1 distinct codes."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from leeward.compiled import njit
 from leeward.methods.disassociation.publish import Published
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.compiled import njit
 from leeward.methods.disassociation.joins import Leaves, Sides, merge_pairs, take_from_left, test_pairs
 from leeward.methods.disassociation.ranking import sort_by_ranks
 from leeward.methods.disassociation.rules import Rules

@@ -12,8 +12,9 @@ occurrences in item chunks by what follows from the two clusters' supports alone
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 BLOCK = 256
 """Leaves that a record may choose from: consecutive in HorPart's order, so they share their first codes."""

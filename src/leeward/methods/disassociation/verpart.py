@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from leeward.analysis.bits import popcount
 from leeward.arrays import Bools, Int32s, Int64s, UInt64s
+from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules
 
 ITEM = -1

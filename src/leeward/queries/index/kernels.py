@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from leeward.analysis.bits import popcount
 from leeward.analysis.itemset_kernels import grown
+from leeward.compiled import njit
 
 Array = NDArray[Any]
 

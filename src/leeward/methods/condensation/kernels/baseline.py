@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from leeward.compiled import njit
 from leeward.methods.condensation.kernels.grouping import sum_of_squares
 
 

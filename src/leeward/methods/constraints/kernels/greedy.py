@@ -18,8 +18,9 @@ pair int64[C, C] : supports of pairs of clusters; the diagonal holds supports of
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

@@ -6,8 +6,8 @@ Arrays as in `kernels`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from leeward.compiled import njit
 from leeward.methods.constraints.kernels.greedy import Bool, Int32, Int64, place_of
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from leeward.analysis.bits import popcount
+from leeward.compiled import njit
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from leeward.analysis.bits import popcount
+from leeward.compiled import njit
 
 Array = NDArray[Any]
 

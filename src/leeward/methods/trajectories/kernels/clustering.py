@@ -19,7 +19,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from leeward.compiled import njit
 
 LANES = 16
 """Trajectories aligned side by side, innermost: one AVX-512 register of int32."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from leeward.compiled import njit
 from leeward.methods.trajectories.kernels.clustering import align_into
 
 

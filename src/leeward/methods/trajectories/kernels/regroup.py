@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from leeward.compiled import njit
 from leeward.methods.trajectories.kernels.improve import best_build, diverse, join, realign, room_for, saving
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 KEY_REACH = 12
 """Tokens after a colon that still belong to its key."""

@@ -1,0 +1,255 @@
+"""`njit`: Numba's, with a cache that also reads compiled kernels shipped with the package.
+
+A kernel is looked for in the shipped folder (`_compiled/`, filled by scripts/build_kernels.py for wheels), then in the
+user's cache, and is compiled where neither has it. Differences from Numba's own cache:
+
+- Shipped code is made for a processor level (x86-64-v2), not for the processor that built it.
+- The stamp of a kernel is made of its bytecode, its options and every global that it names: constants by value, other
+  kernels by their own stamps. Machine code of a caller holds its callees and constants, also those of other files,
+  which Numba's stamp (the text of the one file) does not see; and a change of a comment compiles nothing.
+- Where no folder can be written (a read-only package without a home), a private temporary folder is used.
+
+`LEEWARD_LEVEL=none` leaves the shipped code unread. See docs/decisions/0014-compiled-kernels.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numba
+import numpy
+from numba.core import caching
+
+PACKAGE = Path(__file__).resolve().parent
+SHIPPED = PACKAGE / "_compiled"
+
+LEVELS = {"x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"})}
+"""Processor levels that kernels are built for, best first, with the features that they need."""
+
+SILENT_SECONDS = 1.0
+"""Compiling is announced once it has taken so long."""
+
+
+def njit(*args: Any, **options: Any) -> Any:
+    """As `numba.njit`, cached as the module says; `cache` among the options is ignored, since every kernel is."""
+    options.pop("cache", None)
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        dispatcher._cache = Cache(function, options)
+        return dispatcher
+
+    return compiled(args[0]) if args else compiled
+
+
+@lru_cache(maxsize=1)
+def level() -> str:
+    """The shipped level that this processor can run, `none` where there is none."""
+    wanted = os.environ.get("LEEWARD_LEVEL")
+    if wanted:
+        return wanted
+    from llvmlite import binding
+
+    has = {name for name, on in binding.get_host_cpu_features().items() if on}
+    return next((name for name, needs in LEVELS.items() if needs <= has), "none")
+
+
+def building() -> bool:
+    """Whether kernels are being compiled for the package (scripts/build_kernels.py)."""
+    return bool(os.environ.get("LEEWARD_BUILD_KERNELS"))
+
+
+@lru_cache(maxsize=1)
+def private_folder() -> str:
+    """A cache folder of this process, removed at its end."""
+    folder = tempfile.mkdtemp(prefix="leeward-kernels-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def stamp_of(function: Callable[..., Any], options: dict[str, Any]) -> str:
+    """A digest of all that a kernel's machine code depends on in Leeward."""
+    digest = hashlib.sha256(repr(sorted(options.items())).encode())
+    for part in _parts(function, set()):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _parts(function: Callable[..., Any], seen: set[CodeType]) -> Iterator[str]:
+    """Bytecode, constants and named globals of a function, and of the kernels that it calls."""
+    code = function.__code__
+    if code in seen:
+        return
+    seen.add(code)
+    names: list[str] = []
+    yield function.__qualname__
+    yield from _code(code, names)
+    for name in sorted(set(names)):
+        if name in function.__globals__:
+            yield from _value(name, function.__globals__[name], names, seen)
+    for cell in function.__closure__ or ():
+        yield from _value("", cell.cell_contents, names, seen)
+
+
+def _code(code: CodeType, names: list[str]) -> Iterator[str]:
+    """The bytecode and constants of a function and of what is defined inside it; the names go into `names`."""
+    yield code.co_code.hex()
+    yield repr((code.co_argcount, code.co_varnames, code.co_freevars))
+    names += code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code(constant, names)
+        else:
+            yield repr(constant)
+
+
+def _value(name: str, value: Any, names: list[str], seen: set[CodeType]) -> Iterator[str]:
+    """What a global is to a kernel: another kernel, a constant, or something of another library."""
+    if isinstance(value, numba.core.dispatcher.Dispatcher):
+        yield f"{name} calls {sorted(value.targetoptions.items())!r}"
+        yield from _parts(value.py_func, seen)
+    elif isinstance(value, ModuleType):
+        yield f"{name} is {value.__name__}"
+        if value.__name__.partition(".")[0] == PACKAGE.name:
+            for each in sorted(set(names)):
+                if each in vars(value):
+                    yield from _value(f"{name}.{each}", vars(value)[each], names, seen)
+    elif isinstance(value, numpy.ndarray):
+        yield f"{name} = {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    elif isinstance(value, type | numba.core.types.Type):
+        yield f"{name} is {value!r} {getattr(value, '_fields', '')}"
+    elif callable(value):
+        yield f"{name} is {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
+    else:
+        yield f"{name} = {value!r}"
+
+
+class PrivateLocator(caching.InTreeCacheLocator):  # type: ignore[misc]  # numba has no types
+    """The last resort: a folder of this process."""
+
+    def get_cache_path(self) -> str:
+        return private_folder()
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file)
+
+
+class Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's way to write and read a compiled function, without the annotated source.
+
+    That text is a third of the size, is read by nobody and names the folder where the code was compiled.
+    """
+
+    _locator_classes = (
+        caching.UserProvidedCacheLocator,
+        caching.InTreeCacheLocator,
+        caching.UserWideCacheLocator,
+        PrivateLocator,
+    )
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        """Without the line number, so that code which moves is found again."""
+        fixed = fullname.replace("<", "").replace(">", "")
+        return f"{fixed}.py{sys.version_info[0]}{sys.version_info[1]}{abiflags}"
+
+    def reduce(self, data: Any) -> tuple[Any, ...]:
+        parts = list(super().reduce(data))
+        parts[ANNOTATION] = ""
+        return tuple(parts)
+
+
+ANNOTATION = 6
+"""Place of the annotated source in a reduced compile result."""
+
+
+class Cache(caching.FunctionCache):  # type: ignore[misc]
+    """The shipped folder, which is only read but for a build, over Numba's cache of the user."""
+
+    _impl_class = Implementation
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function)
+        self._options = options
+        self._shipped = None
+        self._stamped = False
+
+    def _open(self) -> None:
+        """Stamp both caches, when the kernel is first called: by then every global that it names is defined."""
+        if self._stamped:
+            return
+        stamp = stamp_of(self._py_func, self._options)
+        self._cache_file._source_stamp = stamp
+        file = Path(self._py_func.__code__.co_filename).resolve()
+        if file.is_relative_to(PACKAGE) and level() != "none":
+            module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+            name = f"{module}.{self._impl.filename_base}"
+            self._shipped = caching.IndexDataCacheFile(str(SHIPPED / level()), name, stamp)
+        self._stamped = True
+
+    def _portable(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        """The key without the processor's name and features, which the level stands for."""
+        sig, magic, code = self._index_key(sig, codegen)
+        return sig, (magic[0], level()), code
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        self._open()
+        found = None
+        if self._shipped is not None:
+            found = self._shipped.load(self._portable(sig, target_context.codegen()))
+        if found is not None:
+            return self._impl.rebuild(target_context, found)
+        return None if building() else super()._load_overload(sig, target_context)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        self._open()
+        if not building():
+            super()._save_overload(sig, data)
+        elif self._shipped is not None and self._impl.check_cachable(data):
+            (SHIPPED / level()).mkdir(parents=True, exist_ok=True)
+            self._shipped.save(self._portable(sig, data.codegen), self._impl.reduce(data))
+
+
+class _Announcement(numba.core.event.Listener):  # type: ignore[misc]
+    """Says once, to a person who watches, that kernels are being compiled; counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.depth = 0
+        self.seconds = 0.0
+        self.since = 0.0
+        self.said = False
+
+    def on_start(self, event: Any) -> None:
+        from time import monotonic
+
+        self.count += 1
+        self.depth += 1
+        if self.depth == 1:
+            self.since = monotonic()
+        if self.seconds > SILENT_SECONDS and not self.said and sys.stderr.isatty():
+            self.said = True
+            print("leeward: compiling for this machine, once: about half a minute …", file=sys.stderr)  # noqa: T201
+
+    def on_end(self, event: Any) -> None:
+        from time import monotonic
+
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += monotonic() - self.since
+
+
+compilations = _Announcement()
+"""How many functions this process compiled (`compilations.count`), and whether it was said."""
+
+numba.core.event.register("numba:compile", compilations)

@@ -1,0 +1,105 @@
+"""Compiled kernels: found again when nothing they depend on changed, made again when anything did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import leeward
+
+SOURCE = Path(leeward.__file__).resolve().parent.parent
+
+CALLER = """
+from callee import LIMIT, add
+from leeward.compiled import njit
+
+@njit(nogil=True)
+def total(n):
+    found = 0
+    for i in range(n):
+        found = add(found, i) + LIMIT
+    return found
+"""
+CALLEE = """
+from leeward.compiled import njit
+
+LIMIT = {limit}
+
+@njit
+def add(a, b):
+    return a + b + {more}
+"""
+RUN = """
+from caller import total
+from leeward.compiled import compilations
+print(total(3), compilations.count)
+"""
+
+
+class Modules:
+    """Two modules of kernels in a folder, run in a process of their own with a cache of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "caller.py").write_text(CALLER)
+        self.callee(limit=0, more=0)
+
+    def callee(self, limit: int, more: int, comment: str = "") -> None:
+        (self.folder / "callee.py").write_text(comment + CALLEE.format(limit=limit, more=more))
+
+    def run(self) -> tuple[int, int]:
+        """What the kernel returns, and how many functions were compiled."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{SOURCE}{os.pathsep}{self.folder}",
+            "NUMBA_CACHE_DIR": str(self.folder / "cache"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", RUN], env=environment, capture_output=True, text=True, check=True
+        )
+        value, compiled = done.stdout.split()
+        return int(value), int(compiled)
+
+
+def test_a_changed_callee_or_constant_in_another_file_is_compiled_again(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    value, compiled = modules.run()
+    assert value == 3
+    assert compiled > 0
+    assert modules.run() == (3, 0)
+    modules.callee(limit=0, more=0, comment="# A comment, and lines that move.\n\n")
+    assert modules.run() == (3, 0)
+    modules.callee(limit=0, more=10)
+    assert modules.run()[0] == 33
+    modules.callee(limit=100, more=0)
+    assert modules.run()[0] == 303
+
+
+NOWHERE = """
+from numba.core import caching
+caching.InTreeCacheLocator.from_function = classmethod(lambda cls, *rest: None)  # as if its folder were read-only
+from pathlib import Path
+from caller import total
+from leeward.compiled import private_folder
+print(total(3), len(list(Path(private_folder()).rglob("*.nbc"))), private_folder())
+"""
+
+
+def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}",
+        "NUMBA_CACHE_DIR": f"{os.devnull}/cache",
+        "HOME": f"{os.devnull}/home",
+        "XDG_CACHE_HOME": f"{os.devnull}/cache",
+    }
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", NOWHERE], env=environment, capture_output=True, text=True, check=True
+    )
+    value, files, folder = done.stdout.split()
+    assert int(value) == 3
+    assert int(files) >= 1
+    assert not Path(folder).exists()
