@@ -5,42 +5,31 @@ It releases how many patients have each code that at least k patients have.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import polars as pl
 import pytest
 
-from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.errors import GuaranteeUnreachable
+from leeward.fields import Parameter
 from leeward.methods import METHODS
+from leeward.methods.base import Parameters
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
 from leeward.runs.measure import MEASURES
 from leeward.verify import CHECKERS, Check
 
 
-@dataclass(frozen=True)
-class Counting:
-    """Counts of frequent codes.
-
-    Attributes
-    ----------
-    k : int
-        Smallest count.
-    policy : str, optional
-        Not used.
-    broken : bool
-        Release what must not be released.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Counting(Parameters):
+    """Counts of frequent codes."""
 
     name: ClassVar[str] = "counting"
-    k: int
-    policy: Any = None
-    broken: bool = False
-
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise BadInput(f"`k` must be at least 2; got {self.k}.")
+    k: Annotated[int, Parameter("Smallest count.", ge=2)]
+    policy: Annotated[str | Mapping[str, Any] | None, Parameter("Not used.")] = None
+    broken: Annotated[bool, Parameter("Release what must not be released.")] = False
 
     def protect(
         self, cohort: Any, engine: Any = None, *, randomness: Randomness | None = None, population: Any = None

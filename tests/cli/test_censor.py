@@ -74,10 +74,10 @@ def test_a_forged_release_fails(leeward: Run, files, tmp_path: Path) -> None:
     ("flags", "status", "message"),
     [
         (("--k", 8), 3, "the population has 7 people"),
-        (("--k", 1), 2, "`k` must be at least 2"),
+        (("--k", 1), 2, "`--k` must be a whole number of at least 2"),
         (("--k", 2, "--caps", "250"), 2, "neither CODE=N nor a file"),
         (("--k", 2, "--caps", "250=x"), 2, "entry 1 is not a code with a whole number"),
-        (("--k", 2, "--caps", "250=1,250=2"), 2, "named twice"),
+        (("--k", 2, "--caps", "250=1,250=2"), 2, "occurs twice"),
     ],
 )
 def test_refusals_write_nothing(leeward: Run, files, tmp_path: Path, flags, status, message) -> None:

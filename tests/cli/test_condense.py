@@ -75,10 +75,14 @@ def test_k_anonymity_by_spec(here: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "status", "words"),
     [
-        (["--k", "1"], 2, "`k` must be at least 2"),
+        (["--k", "1"], 2, "`--k` must be a whole number of at least 2"),
         (["--k", "701"], 3, "700 rows are fewer than k = 701"),
         (["--k", "30", "--time", "Surv"], 2, "Did you mean 'SurvInterval'"),
-        (["--k", "30", "--weight", "much"], 2, "--weight must be a number"),
+        (
+            ["--k", "30", "--weight", "much"],
+            2,
+            "`--weight` must be a number above 0 and below 1 or",
+        ),
         (["--k", "30", "--plan", "none.yaml"], 2, "there is no such file"),
         (["--k", "30", "--drop", "Rase"], 2, "no column 'Rase'"),
     ],

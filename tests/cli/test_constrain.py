@@ -82,7 +82,7 @@ def test_a_mapping_that_does_not_protect_later_data_ends_with_3(
     ("flags", "status", "message"),
     [
         (["--m", "2"], 2, "k` is missing"),
-        (["--k", "5"], 2, "either `m`"),
+        (["--k", "5"], 2, "either `--m`"),
         (["--k", "500", "--m", "2"], 3, "fewer than k = 500"),
         (["--k", "5", "--m", "2", "--policy", "hierachy:1"], 2, "nearest is 'hierarchy'"),
         (["--k", "5", "--privacy", "nowhere.txt"], 2, "cannot be read"),

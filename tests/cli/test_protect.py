@@ -111,15 +111,20 @@ def test_the_recipients_part_names_no_source(leeward: Run, spec: Path, tmp_path:
 @pytest.mark.parametrize(
     ("old", "new", "status", "message"),
     [
-        ("k: 5", "k: 1", 2, "`k` must be at least 2; got 1."),
+        ("k: 5", "k: 1", 2, "`method.k` must be a whole number of at least 2; got 1."),
         ("k: 5", "k: 61", 3, "`k` is 61, but the cohort has 60 patients"),
         ("k: 5", "kk: 5", 2, "unknown key `kk` in `method`; did you mean `k`?"),
         ("k: 5", "k: 5, brokn: true", 2, "did you mean `broken`?"),
-        ("k: 5", "k: five", 2, "`method.k` must be a whole number; got text."),
+        ("k: 5", "k: five", 2, "`method.k` must be a whole number of at least 2; got text."),
         ("counting", "countin", 2, "`method`: unknown `countin`; did you mean `counting`?"),
         ("events.csv", "gone.csv", 2, "gone.csv"),
         ("patient: pid", "patient: pidd", 2, "pid"),
-        ("formats: [parquet, csv]", "formats: [xls]", 2, "`formats`: unknown `xls`"),
+        (
+            "formats: [parquet, csv]",
+            "formats: [xls]",
+            2,
+            "`formats[1]` must be `parquet` or `csv`; got `xls`.",
+        ),
         ("seed: 7", "sed: 7", 2, "unknown key `sed`; did you mean `seed`?"),
         ("k: 5", "k: 5, broken: true", 4, "counts_of_at_least_k: 50 counts below k."),
     ],

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, run_options, with_source
+from leeward.cli.flags import parameter_options
+from leeward.cli.options import run_options, with_source
 from leeward.cli.running import run_and_tell
+from leeward.methods.censoring.parameters import Censoring
 
 
 @click.command()
@@ -15,30 +17,10 @@ from leeward.cli.running import run_and_tell
 @click.option(
     "--population", required=True, metavar="P", help="Everybody the sample comes from; read like SAMPLE."
 )
-@click.option("--k", type=int, required=True, help="Fewest people who contain a released record, at least 2.")
-@click.option(
-    "--cap", type=int, metavar="N", help="Most mentions of a code in a record [default: as in the sample]."
-)
-@click.option(
-    "--caps",
-    metavar="CODE=N[,…]|FILE",
-    help="Caps of single codes; a file is a CSV with the columns code,cap. Without --cap, other codes go.",
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["global", "record"]),
-    help="global (default): caps fall for all records alike (GCCens); record: each record by itself keeps as much as "
-    "k people share, which who knows this rule can turn against it.",
-)
-@click.option(
-    "--payload",
-    metavar="COL[,COL…]",
-    callback=commas,
-    help="Columns of the sample that go along as they are.",
-)
+@parameter_options(Censoring)
 @with_source
 @run_options
-def censor(source: Any, population: str, caps: str | None, payload: tuple[str, ...], **flags: Any) -> None:
+def censor(source: Any, population: str, payload: tuple[str, ...] | None, **flags: Any) -> None:
     """Release repeated diagnosis codes in SAMPLE, censored to a k-map of the population P.
 
     Mentions of codes are taken out until every record of SAMPLE is contained in the records of at least K people of P.
@@ -69,46 +51,9 @@ def censor(source: Any, population: str, caps: str | None, payload: tuple[str, .
         "censoring",
         source,
         population=everybody,
-        caps=None if caps is None else caps_of(caps),
         payload=payload,
         **flags,
     )
-
-
-def caps_of(text: str) -> dict[str, int]:
-    """`250=4,401=2` or a CSV file with the columns `code,cap`.
-
-    Raises
-    ------
-    BadInput
-        Neither, or a cap that is no whole number, or a code twice.
-    """
-    from pathlib import Path
-
-    from leeward.errors import BadInput
-
-    if "=" in text:
-        pairs = [
-            (code.strip(), cap.strip()) for code, _, cap in (part.partition("=") for part in text.split(","))
-        ]
-        where = "--caps"
-    else:
-        import csv
-
-        if not Path(text).is_file():
-            raise BadInput(f"--caps: `{text}` is neither CODE=N nor a file.")
-        with Path(text).open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if not {"code", "cap"} <= set(rows.fieldnames or ()):
-                raise BadInput(f"{text}: the columns `code` and `cap` are needed.")
-            pairs = [(str(row["code"]).strip(), str(row["cap"]).strip()) for row in rows]
-        where = text
-    for place, (code, cap) in enumerate(pairs, start=1):
-        if not code or not cap.isdigit():
-            raise BadInput(f"{where}: entry {place} is not a code with a whole number.")
-    if len({code for code, _ in pairs}) < len(pairs):
-        raise BadInput(f"{where}: a code is named twice; keep one cap for each.")
-    return {code: int(cap) for code, cap in pairs}
 
 
 @click.command()

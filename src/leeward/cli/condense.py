@@ -6,59 +6,15 @@ from typing import Any
 
 import click
 
+from leeward.cli.flags import content_of, parameter_options
 from leeward.cli.options import commas, run_options
 from leeward.cli.running import run_and_tell
+from leeward.methods.condensation.parameters import Condensation
 
 
 @click.command()
 @click.argument("path", metavar="TABLE")
-@click.option("--k", type=int, required=True, help="Fewest patients in a group, at least 2.")
-@click.option(
-    "--algorithm",
-    type=click.Choice(["balanced", "improved", "condensation", "tfrp", "auto"]),
-    help="balanced (default): halving and each group's own values; improved: Gal et al. 2014; condensation: Aggarwal "
-    "and Yu; tfrp: two fixed reference points; auto: what keeps the plan best on a sample.",
-)
-@click.option(
-    "--plan", metavar="FILE.yaml", help="The recipient's models: a list under `plan:`, as in a spec."
-)
-@click.option(
-    "--strata",
-    metavar="COL[,COL…]",
-    callback=commas,
-    help="Columns never mixed [default: the plan's events].",
-)
-@click.option("--time", metavar="COL[,COL…]", callback=commas, help="Survival times [default: the plan's].")
-@click.option(
-    "--response",
-    metavar="COL[,COL…]",
-    callback=commas,
-    help="Columns with more weight [default: the plan's].",
-)
-@click.option("--weight", metavar="0…1|pilot", help="Weight of the response [default: 0.5].")
-@click.option("--grouping", type=click.Choice(["halving", "kmeans"]), help="In place of the algorithm's own.")
-@click.option("--synthesis", type=click.Choice(["sampled", "exact"]), help="How means and covariances hold.")
-@click.option("--marginals", type=click.Choice(["group", "nearest"]), help="In place of the algorithm's own.")
-@click.option("--draw", type=click.Choice(["normal", "uniform"]), help="How components are drawn.")
-@click.option("--coarsen-time", is_flag=True, help="Publish group medians in place of exact times.")
-@click.option(
-    "--missing-values",
-    "missing",
-    type=click.Choice(["level", "impute"]),
-    help="level (default): missing values stay missing; impute: drawn inside the group.",
-)
-@click.option(
-    "--rare",
-    type=click.Choice(["withhold", "keep"]),
-    help="Levels that fewer than K patients have [default: withhold].",
-)
-@click.option("--cell-rows", type=int, metavar="N", help="Rows that are grouped at a time.")
-@click.option(
-    "--repetitions",
-    type=int,
-    metavar="N",
-    help="Further tables to measure the plan over [default: 19 with a plan].",
-)
+@parameter_options(Condensation)
 @click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released.")
 @click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out.")
 @click.option(
@@ -84,7 +40,7 @@ def condense(path: str, **flags: Any) -> None:
     """
     from leeward.release.spec import SourceSpec
 
-    patient, domains, plan = (flags.pop(name) for name in ("patient", "domains", "plan"))
+    patient, domains = (flags.pop(name) for name in ("patient", "domains"))
     source = SourceSpec(
         path=path,
         format="table",
@@ -93,55 +49,7 @@ def condense(path: str, **flags: Any) -> None:
         drop=flags.pop("drop"),
         domains=None if domains is None else content_of(domains, "domains", dict),
     )
-    run_and_tell(
-        "condensation",
-        source,
-        plan=() if plan is None else tuple(content_of(plan, "plan", list)),
-        weight=weight_of(flags.pop("weight")),
-        **flags,
-    )
-
-
-def weight_of(text: str | None) -> float | str | None:
-    """`0.4` as a number; `pilot` as it is."""
-    from leeward.errors import BadInput
-
-    if text is None or text == "pilot":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise BadInput(f"--weight must be a number between 0 and 1, or pilot; got {text}.") from None
-
-
-def content_of(path: str, key: str, kind: type) -> Any:
-    """The YAML file's content, or what stands under `key` in it.
-
-    Raises
-    ------
-    BadInput
-        No such file, no YAML, or another kind of content.
-    """
-    from pathlib import Path
-
-    import yaml
-
-    from leeward.errors import BadInput
-
-    file = Path(path)
-    if not file.is_file():
-        raise BadInput(f"{path}: there is no such file.")
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise BadInput(f"{path}: not valid YAML.") from None
-    if isinstance(content, dict) and key in content:
-        content = content[key]
-    if not isinstance(content, kind):
-        raise BadInput(
-            f"{path}: a {'list' if kind is list else 'mapping'} is expected, under `{key}:` or by itself."
-        )
-    return content
+    run_and_tell("condensation", source, **flags)
 
 
 def as_released(release: Any, source: Any) -> Any:

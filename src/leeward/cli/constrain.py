@@ -6,34 +6,15 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import policy_option, run_options, with_source
+from leeward.cli.flags import parameter_options
+from leeward.cli.options import run_options, with_source
 from leeward.cli.running import run_and_tell
+from leeward.methods.constraints.parameters import Constraints
 
 
 @click.command()
 @click.argument("path", metavar="EVENTS")
-@click.option(
-    "--algorithm",
-    type=click.Choice(["cba", "ugaclip", "coat", "apriori"]),
-    help="cba (default): the merge that loses least; ugaclip: the rarest code first; coat: ugaclip, telling "
-    "which constraints lost too many codes; apriori: whole subtrees of the vocabulary.",
-)
-@click.option("--k", type=int, help="Fewest records that hold a protected code set, at least 2.")
-@click.option("--m", type=int, help="Protect every set of up to M codes.")
-@click.option("--privacy", metavar="FILE", help="In place of --m: the code sets to protect, one a line.")
-@policy_option
-@click.option("--cap", type=float, metavar="SHARE", help="coat: most of a constraint's codes to suppress.")
-@click.option(
-    "--weights",
-    type=click.Choice(["none", "leaves"]),
-    help="leaves: merging codes that are far apart in the vocabulary costs more [default: none].",
-)
-@click.option(
-    "--mapping",
-    metavar="CODES.parquet",
-    help="Apply the share/data/codes.parquet of an earlier release; --k and --m are that release's "
-    "unless given.",
-)
+@parameter_options(Constraints, optional=("k",))
 @with_source
 @run_options
 def constrain(source: Any, **flags: Any) -> None:

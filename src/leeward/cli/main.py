@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from leeward.release.building import nearest
+            from leeward.fields import nearest
 
             ctx.fail(f"there is no command `{args[0]}`{nearest(args[0], self.table)}")
         return super().resolve_command(ctx, args)

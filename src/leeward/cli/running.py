@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.options import print_json, print_lines
+from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.runs.protect import Result
@@ -31,19 +32,24 @@ def run_and_tell(
     """
     from pathlib import Path
 
+    from leeward.cli.flags import flagged
     from leeward.release.spec import Spec, resolved
-    from leeward.runs.protect import run
+    from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    spec = Spec(
-        source=source,
-        method={"name": method, **given},
-        population=population,
-        engine=engine,
-        seed=seed,
-        formats=tuple(dict.fromkeys(("parquet", *formats))),
-        measure=measure,
-    )
+    try:
+        spec = Spec(
+            source=source,
+            method={"name": method, **given},
+            population=population,
+            engine=engine,
+            seed=seed,
+            formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
+            measure=measure,
+        )
+        method_of(spec.method)
+    except BadInput as error:
+        raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
     tell(run(resolved(spec, Path.cwd()), out, threads=threads), as_json)
 
 

@@ -6,51 +6,15 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, policy_option, run_options, with_source
+from leeward.cli.flags import parameter_options
+from leeward.cli.options import run_options, with_source
 from leeward.cli.running import run_and_tell
-
-
-def numbers(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[float, ...]:
-    """`0.5,0.5` as numbers."""
-    try:
-        return tuple(float(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        raise click.BadParameter("numbers between commas, such as 0.5,0.5.", context, parameter) from None
+from leeward.methods.trajectories.parameters import Trajectories
 
 
 @click.command()
 @click.argument("path", metavar="EVENTS")
-@click.option("--k", type=int, required=True, help="Fewest records that look alike, at least 2.")
-@click.option(
-    "--joining",
-    type=click.Choice(["normalised", "size", "thesis"]),
-    help="How a group chooses its next record [default: normalised, which loses least].",
-)
-@click.option(
-    "--weights", metavar="CODES,AGES", callback=numbers, help="Which to keep finer; sum 1 [default: 0.5,0.5]."
-)
-@click.option(
-    "--hierarchy", metavar="icd9|icd10|FILE.csv", help="Of the codes [default: the cohort's vocabulary]."
-)
-@click.option("--codes", metavar="CODE[,CODE…]", callback=commas, help="The list that the hierarchy spans.")
-@click.option("--ages", metavar="0-127|1-128|hipaa|FILE.csv", help="Hierarchy of ages [default: 0-127].")
-@click.option(
-    "--odd-ages",
-    type=click.Choice(["refuse", "leave out"]),
-    help="Rows without a usable age [default: refuse, naming them].",
-)
-@click.option("--improve", is_flag=True, default=None, help="Local search after clustering: less is lost.")
-@click.option("--improve-rounds", type=int, metavar="N", help="Most rounds of it [default: 6].")
-@click.option("--improve-seconds", type=float, metavar="S", help="Most seconds of it [default: 120].")
-@click.option(
-    "--partition", type=int, metavar="N", help="Most records clustered at once; 0: all [default: 65000]."
-)
-@click.option("--payload", metavar="COL[,COL…]", callback=commas, help="Columns that ride along unprotected.")
-@click.option("--sensitive", metavar="CODE[,CODE…]", callback=commas, help="Codes that must not be told.")
-@click.option("--sensitive-column", metavar="COL", help="A payload column to keep diverse.")
-@click.option("--diversity", type=int, metavar="L", help="A sensitive value is told of at most 1 in L.")
-@click.option("--widest-age", type=int, metavar="YEARS", help="Publish no wider age; suppress instead.")
-@policy_option
+@parameter_options(Trajectories)
 @with_source
 @run_options
 def trajectories(source: Any, **flags: Any) -> None:

@@ -6,38 +6,18 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, run_options, threads_option, with_source
+from leeward.cli.flags import parameter_options
+from leeward.cli.options import run_options, threads_option, with_source
 from leeward.cli.running import run_and_tell
+from leeward.methods.visits.parameters import Visits
 
 
 @click.command()
 @click.argument("path", metavar="EVENTS")
-@click.option("--k", type=int, required=True, help="Fewest patients who share a visit's set.")
-@click.option(
-    "--level",
-    type=click.Choice(["code", "containment", "visit"]),
-    help="What k patients share: one code, a visit within all their visits, or exactly a visit [default: visit].",
-)
-@click.option(
-    "--policy",
-    metavar="hierarchy:1|phecode[:FILE]|file:PATH|none",
-    help="Which codes may merge [default: hierarchy:1].",
-)
-@click.option(
-    "--key", type=click.Choice(["absolute", "relative"]), help="Which code leaves a rare set first."
-)
-@click.option("--enforce", type=click.Choice(["delete", "generalize"]), help="Climb before deleting?")
-@click.option(
-    "--climb-to", type=int, metavar="LEVEL", help="Level that codes climb to [default: 3, the chapter]."
-)
-@click.option("--rescue", is_flag=True, default=None, help="Rare codes join their least frequent sibling.")
-@click.option("--merge-visits", is_flag=True, default=None, help="One set a patient instead of visits.")
-@click.option(
-    "--payload", metavar="COL[,COL…]", callback=commas, help="Columns of the patient that ride along."
-)
+@parameter_options(Visits)
 @with_source
 @run_options
-def visits(source: Any, payload: tuple[str, ...], **flags: Any) -> None:
+def visits(source: Any, payload: tuple[str, ...] | None, **flags: Any) -> None:
     """Release the visits in EVENTS: k patients have exactly the set of codes of every visit.
 
     Give the whole population; draw the cohorts that you share from the release, with `leeward cohort`.

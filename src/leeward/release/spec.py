@@ -11,16 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
 
 from leeward.errors import BadInput
-from leeward.release.building import build, check_keys, nearest
-from leeward.release.folder import FORMATS
+from leeward.fields import Declared, Parameter, build, check_keys, nearest
 from leeward.version import __version__
-
-__all__ = ["SourceSpec", "Spec", "build", "load", "nearest", "parse", "resolved", "to_yaml"]
 
 ENGINES = ("local", "spark")
 
@@ -37,27 +34,49 @@ VERSIONED = ("leeward", "python", "numpy", "polars", "pyarrow", "numba", "pyspar
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceSpec:
+class SourceSpec(Declared):
     """Where a cohort comes from and how its columns are called.
 
     `path` is relative to the folder of the spec (or, failing that, to the working directory).
     """
 
-    path: str | None = None
-    format: str | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    vocabulary: str | None = None
-    missing: tuple[str, ...] = ()
-    date_format: str | None = None
-    lines: bool = False
-    drop: tuple[str, ...] = ()
-    domains: Mapping[str, Any] | tuple[str, ...] | None = None
-    query: str | None = None
-    concepts: bool = False
-    name: str | None = None
-    """What a cohort given in memory was called (`format: memory`); such a source cannot be read again."""
+    path: Annotated[
+        str | None,
+        Parameter(
+            "File, folder or glob, beside the spec or else in the working directory; or the URL of a database, "
+            "`postgresql://user@host/db#schema.table`."
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        Parameter(
+            "events, table (one row per patient), lines, omop, fhir, synthea, i2b2 or sql.",
+            default="recognised by the names of files and tables",
+        ),
+    ] = None
+    columns: Annotated[
+        Mapping[str, Any], Parameter(f"The source's names of {', '.join(COLUMNS)}; several codes: wide form.")
+    ] = field(default_factory=dict)
+    vocabulary: Annotated[
+        str | None, Parameter("icd9, icd10 or a hierarchy file (CSV with the columns node,parent).")
+    ] = None
+    missing: Annotated[tuple[str, ...], Parameter('Texts that mean "no code".')] = ()
+    date_format: Annotated[str | None, Parameter("How dates are written, as in strptime.")] = None
+    lines: Annotated[bool, Parameter("One record per line, codes separated by blanks or commas.")] = False
+    drop: Annotated[tuple[str, ...], Parameter("Columns of a table to leave out.")] = ()
+    domains: Annotated[
+        Mapping[str, Any] | tuple[str, ...] | None,
+        Parameter("Which events (OMOP, Synthea, i2b2); permissible values by column (table)."),
+    ] = None
+    query: Annotated[str | None, Parameter("Of a database: SELECT … or the name of a table.")] = None
+    concepts: Annotated[
+        bool, Parameter("OMOP: CONCEPT's code and vocabulary in the place of concept ids.")
+    ] = False
+    name: Annotated[str | None, Parameter("Name of a cohort given in memory; it cannot be read again.")] = (
+        None
+    )
 
-    def __post_init__(self) -> None:
+    def rules(self) -> None:
         if self.path is None and self.format != "memory":
             raise BadInput("`source`: `path` is missing; name the file or folder to read.")
         if self.format != "table":
@@ -65,28 +84,44 @@ class SourceSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class Spec(Declared):
     """A whole run. `method` keeps its mapping: the method's own parameter class checks it."""
 
-    source: SourceSpec
-    method: Mapping[str, Any]
-    population: SourceSpec | None = None
-    measure: tuple[Any, ...] = ()
-    engine: Any = "local"
-    formats: tuple[str, ...] = ("parquet",)
-    seed: int | None = None
-    plan: tuple[Any, ...] = ()
-    versions: Mapping[str, Any] | None = None
-    """Written into `custody/spec.yaml`; read back and ignored."""
+    source: Annotated[SourceSpec, Parameter("The cohort to read.")]
+    method: Annotated[Mapping[str, Any], Parameter("`name` and the method's parameters.")]
+    population: Annotated[
+        SourceSpec | None, Parameter("Like source, for methods that need a population.")
+    ] = None
+    measure: Annotated[
+        tuple[Any, ...],
+        Parameter(
+            "What to measure: names, or one name with its options.", default="all that the report shows"
+        ),
+    ] = ()
+    engine: Annotated[
+        str | Mapping[str, Any], Parameter("local, spark, or one name with options: `{spark: {master: …}}`.")
+    ] = "local"
+    formats: Annotated[
+        tuple[Literal["parquet", "csv"], ...], Parameter("Parquet is always written; csv adds a copy.")
+    ] = ("parquet",)
+    seed: Annotated[
+        int | None,
+        Parameter(
+            "For tests and studies only: the release then says that it is seeded, and must not be shared."
+        ),
+    ] = None
+    plan: Annotated[
+        tuple[Any, ...], Parameter("The recipient's models: linear, logistic or cox with their columns.")
+    ] = ()
+    versions: Annotated[
+        Mapping[str, Any] | None, Parameter("Written into custody/spec.yaml; ignored when read.")
+    ] = None
 
-    def __post_init__(self) -> None:
+    def rules(self) -> None:
         if not isinstance(self.method.get("name"), str):
             raise BadInput(
                 "`method`: `name` is missing; for example `method: {name: disassociation, k: 5, m: 2}`."
             )
-        for name in self.formats:
-            if name not in FORMATS:
-                raise BadInput(f"`formats`: unknown `{name}`{nearest(str(name), FORMATS)}")
         _check_engine(self.engine)
         for entry in self.measure:
             measure_of(entry)
@@ -126,7 +161,8 @@ def parse(text: str) -> Spec:
         ) from None
     if not isinstance(content, dict):
         raise BadInput("a spec is a mapping with `source`, `method` and more; see `leeward protect --help`.")
-    return build(Spec, content, "")
+    spec: Spec = build(Spec, content, "")
+    return spec
 
 
 def to_yaml(spec: Spec) -> str:

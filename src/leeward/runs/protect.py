@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leeward.errors import BadInput, VerificationFailed
+from leeward.fields import build, nearest
 from leeward.randomness import Randomness
-from leeward.release.building import build, nearest
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 
 if TYPE_CHECKING:
@@ -199,18 +199,23 @@ def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method
     BadInput
         Unknown method, unknown or missing parameter, value out of range.
     """
-    from leeward.methods import METHODS
-
     name = str(parameters.get("name"))
-    if name not in METHODS:
-        raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
-    module, _, cls = METHODS[name].partition(":")
+    kind = parameters_class(name)
     rest = {key: value for key, value in parameters.items() if key != "name"}
-    kind = getattr(importlib.import_module(module), cls)
     if plan and any(each.name == "plan" for each in dataclasses.fields(kind)):
         rest.setdefault("plan", list(plan))
     method: Method = build(kind, rest, "method", aliases=SPEC_WORDS)
     return method
+
+
+def parameters_class(name: str) -> Any:
+    """The parameter class of a method. BadInput for an unknown one."""
+    from leeward.methods import METHODS
+
+    if name not in METHODS:
+        raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
+    module, _, cls = METHODS[name].partition(":")
+    return getattr(importlib.import_module(module), cls)
 
 
 def read_source(source: SourceSpec) -> Cohort:
@@ -422,7 +427,7 @@ def spec_of(
         population=population,
         measure=tuple(measure),
         engine=engine,
-        formats=tuple(dict.fromkeys(("parquet", *formats))),
+        formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
         seed=seed,
     )
 

@@ -18,11 +18,11 @@ from leeward.randomness import Randomness
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"k": 1}, "`k` must be at least 2; got 1"),
-        ({"k": 2, "cap": 0}, "`cap` must be between 1 and 65,535; got 0"),
-        ({"k": 2, "caps": {250: 1}}, "`caps`: codes must be text; quote them"),
-        ({"k": 2, "caps": {"250": -1}}, "`caps`: every cap must be a whole number"),
-        ({"k": 2, "scope": "both"}, "`scope` must be global or record; got both"),
+        ({"k": 1}, "`k` must be a whole number of at least 2; got 1"),
+        ({"k": 2, "cap": 0}, "`cap` must be a whole number from 1 to 65,535; got 0"),
+        ({"k": 2, "caps": {250: 1}}, "`caps` must have keys of text, quoted"),
+        ({"k": 2, "caps": {"250": -1}}, "`caps.250` must be a whole number from 0"),
+        ({"k": 2, "scope": "both"}, "`scope` must be `global` or `record`; got `both`"),
     ],
 )
 def test_parameters(wrong: dict[str, Any], message: str) -> None:

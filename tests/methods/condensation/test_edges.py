@@ -85,7 +85,7 @@ def test_fewer_rows_than_k() -> None:
 @pytest.mark.parametrize("k", [1, 0, -3])
 def test_k_below_two(k: int) -> None:
     for kind in (Condensation, KAnonymity):
-        with pytest.raises(BadInput, match=f"`k` must be at least 2; got {k}"):
+        with pytest.raises(BadInput, match=f"`k` must be a whole number of at least 2; got {k}"):
             kind(k=k)
 
 

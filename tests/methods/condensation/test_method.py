@@ -309,14 +309,14 @@ def test_repetitions_stay_in_custody() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"k": 1}, "`k` must be at least 2; got 1"),
-        ({"k": 5, "weight": 1.5}, "`weight` must be between 0 and 1"),
+        ({"k": 1}, "`k` must be a whole number of at least 2; got 1"),
+        ({"k": 5, "weight": 1.5}, "`weight` must be a number above 0 and below 1 or `pilot`; got 1.5"),
         ({"k": 5, "algorithm": "auto"}, "give the recipient's `plan`"),
-        ({"k": 5, "algorithm": "best"}, "`algorithm` must be one of"),
-        ({"k": 5, "algorithm": "tfrp", "synthesis": "exact"}, "`tfrp` publishes centroids"),
+        ({"k": 5, "algorithm": "best"}, "`algorithm` must be `balanced`, `improved`"),
+        ({"k": 5, "algorithm": "tfrp", "synthesis": "exact"}, "tfrp publishes centroids"),
         ({"k": 5, "algorithm": "condensation", "coarsen_time": True}, "leave it out"),
-        ({"k": 5, "cell_rows": 7}, "`cell_rows` must be at least 2k = 10"),
-        ({"k": 5, "repetitions": -1}, "`repetitions` must be at least 0"),
+        ({"k": 5, "cell_rows": 7}, "`cell_rows` must be a whole number of at least 2k = 10"),
+        ({"k": 5, "repetitions": -1}, "`repetitions` must be a whole number of at least 0"),
         ({"k": 5, "plan": ({"probit": {}},)}, "`plan[1]`: one of linear, logistic, cox"),
         ({"k": 5, "plan": ({"cox": {"time": "t", "covariates": ["x"]}},)}, "needs `time` and `event`"),
         (

@@ -192,15 +192,15 @@ def test_repeated_codes_become_instances_in_data_and_constraints(tmp_path: Path)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"k": 1}, "`k` must be a whole number, at least 2; got 1."),
-        ({"m": 0}, "`m` must be a whole number, at least 1; got 0."),
-        ({"k": 2.5}, "`k` must be a whole number, at least 2; got 2.5."),
-        ({"max_cluster": 3}, "`max_cluster` must be a whole number, at least 5; got 3."),
+        ({"k": 1}, "`k` must be a whole number of at least 2; got 1."),
+        ({"m": 0}, "`m` must be a whole number of at least 1; got 0."),
+        ({"k": 2.5}, "`k` must be a whole number of at least 2; got a decimal number."),
+        ({"max_cluster": 3}, "`max_cluster` must be a whole number of at least k = 5; got 3."),
         (
             {"partitioning": "best"},
-            "`partitioning` must be one of auto, settled, paper; got 'best'.",
+            "`partitioning` must be `auto`, `settled` or `paper`; got `best`.",
         ),
-        ({"prior": "flat"}, "`prior` must be one of cubic, graded, one, uniform; got 'flat'."),
+        ({"prior": "flat"}, "`prior` must be `cubic`, `graded`, `one` or `uniform`; got `flat`."),
         ({"diversity": 3}, "`diversity` needs `sensitive`: the codes that it is about."),
     ],
 )

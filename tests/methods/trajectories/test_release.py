@@ -242,7 +242,7 @@ def test_odd_ages_can_be_left_out_and_are_told(tmp_path, hierarchy):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"k": 1}, "`k` must be at least 2; got 1."),
+        ({"k": 1}, "`k` must be a whole number of at least 2; got 1."),
         ({"k": 3, "weights": (0.5, 0.6)}, "sum to 1"),
         ({"k": 3, "weights": (-0.5, 1.5)}, "at least 0"),
         ({"k": 3, "diversity": 2}, "goes with"),

@@ -123,7 +123,7 @@ def test_a_code_cut_from_one_visit_does_not_come_back_through_another() -> None:
 
 
 def test_containment_needs_merged_visits() -> None:
-    with pytest.raises(BadInput, match=r"`level: containment` protects nobody .* Add `merge_visits: true`"):
+    with pytest.raises(BadInput, match=r"`level` containment protects nobody .* Add `merge_visits`"):
         Visits(k=2, level="containment")
 
 
@@ -135,14 +135,14 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"k": 1}, "`k` must be at least 2; got 1."),
-        ({"k": 2, "level": "day"}, "`level` must be one of code, containment, visit; got day."),
-        ({"k": 2, "key": "best"}, "`key` must be one of absolute, relative; got best."),
+        ({"k": 1}, "`k` must be a whole number of at least 2; got 1."),
+        ({"k": 2, "level": "day"}, "`level` must be `code`, `containment` or `visit`; got `day`."),
+        ({"k": 2, "key": "best"}, "`key` must be `absolute` or `relative`; got `best`."),
         (
             {"k": 2, "enforce": "generalize", "level": "code"},
-            "`enforce: generalize` is for `level: visit` only",
+            "`enforce` generalize is for `level` visit only",
         ),
-        ({"k": 2, "climb_to": 0}, "`climb_to` must be at least 1; got 0."),
+        ({"k": 2, "climb_to": 0}, "`climb_to` must be a whole number of at least 1; got 0."),
         ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
     ],
 )

@@ -35,7 +35,16 @@ def protect(
     randomness: Randomness | None = None,
     population: PopulationLike | None = None,
 ) -> Anonymized:
-    """See `Censoring.protect`."""
+    """Censor the sample `cohort` until every record is contained in at least k records of `population`.
+
+    Raises
+    ------
+    BadInput
+        No population, a record of the sample that no population record contains, a patient who occurs twice in
+        the population, an unknown payload column.
+    GuaranteeUnreachable
+        k is above the number of people in the population.
+    """
     from leeward.methods.censoring.run import censored
 
     if population is None:

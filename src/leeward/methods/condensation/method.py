@@ -22,7 +22,15 @@ def protect(
     randomness: Randomness | None = None,
     population: Any = None,
 ) -> Anonymized:
-    """See `Condensation.protect`."""
+    """Condense a cohort's table.
+
+    Raises
+    ------
+    BadInput
+        A column that is missing or cannot be released, a missing outcome, text that looks like an identifier.
+    GuaranteeUnreachable
+        Fewer than k rows, or no stratum of k rows.
+    """
     from threadpoolctl import threadpool_limits
 
     from leeward.engine import make

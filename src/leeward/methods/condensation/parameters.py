@@ -1,111 +1,143 @@
-"""The parameters of condensation, checked when they are made."""
+"""The parameters of condensation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from leeward.analysis.plan import Model, models_of
 from leeward.errors import BadInput
+from leeward.fields import BadParameter, Parameter
+from leeward.methods.base import Parameters
 
 if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.engine import Engine
-    from leeward.randomness import Randomness
-    from leeward.release.content import Anonymized
+    from leeward.analysis.plan import Model
 
-ALGORITHMS = ("balanced", "improved", "condensation", "tfrp", "auto")
 STRATIFIED = ("balanced", "improved")
 """Algorithms that keep strata apart and times as they are."""
 
+REPEATED_ROWS = 50_000
+"""Up to this many rows a planned release is measured over `REPETITIONS`, above over itself alone."""
+REPETITIONS = 20
+
 
 @dataclass(frozen=True, kw_only=True)
-class Condensation:
+class Condensation(Parameters):
     """Groups of at least k similar patients replaced by synthetic ones (Gal et al. 2014).
 
-    k
-        The least number of patients in a group.
-    algorithm
-        `balanced` (ours): halving, synthesis, each group's own marginals. `improved`: the paper's. `condensation`:
-        Aggarwal and Yu's. `tfrp`: Chang et al.'s. `auto`: what keeps the plan best on a sample.
-    plan
-        The recipient's models, as in a spec's `plan:`. Their events become strata, their times are matched by rank, and
-        `balanced` groups no patient with the outcome of a logistic model with one without.
-    strata, time, response
-        The same without a plan, or beside it: columns never mixed, columns matched by rank, columns with more weight.
-    weight
-        Of the response in the distance, between 0 and 1; `pilot` tries some on a sample (needs a plan).
-    grouping
-        `halving` or `kmeans`, in place of the algorithm's own.
-    synthesis
-        `sampled`: a group's mean and covariance hold in expectation. `exact`: they are reproduced.
-    marginals
-        `group`: the group's own values by rank. `nearest`: the nearest permissible value. Left out: the algorithm's.
-    draw
-        Components drawn `normal` or `uniform`.
-    coarsen_time
-        Publish each group's median time in place of exact times.
-    missing
-        `level`: missing values stay missing. `impute`: they are drawn inside the group.
-    rare
-        `withhold` levels that fewer than k patients have, or `keep` them.
-    cell_rows
-        Rows that are grouped at a time.
-    repetitions
-        Further made tables that stay in custody, to measure the plan over; left out: 20 with a plan, up to 50,000 rows.
+    A plan's events become strata, its times are matched by rank, and `balanced` never groups patients with and without
+    the outcome of a logistic model.
     """
 
     name: ClassVar[str] = "condensation"
 
-    k: int
-    algorithm: Literal["balanced", "improved", "condensation", "tfrp", "auto"] = "balanced"
-    plan: tuple[Any, ...] = field(default=(), hash=False)
-    strata: tuple[str, ...] = ()
-    time: tuple[str, ...] = ()
-    response: tuple[str, ...] = ()
-    weight: float | Literal["pilot"] = 0.5
-    grouping: Literal["halving", "kmeans"] | None = None
-    synthesis: Literal["sampled", "exact"] = "sampled"
-    marginals: Literal["group", "nearest"] | None = None
-    draw: Literal["normal", "uniform"] = "normal"
-    coarsen_time: bool = False
-    missing: Literal["level", "impute"] = "level"
-    rare: Literal["withhold", "keep"] = "withhold"
-    cell_rows: int | None = None
-    repetitions: int | None = None
+    k: Annotated[int, Parameter("Minimum number of patients in a group.", ge=2)]
+    algorithm: Annotated[
+        Literal["balanced", "improved", "condensation", "tfrp", "auto"],
+        Parameter(
+            "balanced (ours): halving, and each group's own values; improved: Gal et al. 2014; condensation: Aggarwal "
+            "and Yu; tfrp: two fixed reference points (Chang et al.); auto: the one that keeps the plan best on a "
+            "sample.",
+            shown="always",
+        ),
+    ] = "balanced"
+    plan: Annotated[
+        tuple[Any, ...],
+        Parameter("The recipient's regression models, as in a spec.", metavar="FILE.yaml"),
+    ] = field(default=(), hash=False)
+    strata: Annotated[
+        tuple[str, ...],
+        Parameter("Columns whose values are never mixed.", default="the plan's events", metavar="COL[,COL…]"),
+    ] = ()
+    time: Annotated[
+        tuple[str, ...],
+        Parameter("Survival times, matched by rank.", default="the plan's times", metavar="COL[,COL…]"),
+    ] = ()
+    response: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Columns with more weight in the distance.", default="the plan's responses", metavar="COL[,COL…]"
+        ),
+    ] = ()
+    weight: Annotated[
+        float | Literal["pilot"],
+        Parameter(
+            "Weight of the response in the distance. pilot: chosen on a sample (needs a plan).",
+            gt=0,
+            lt=1,
+            metavar="0…1|pilot",
+            shown="always",
+        ),
+    ] = 0.5
+    synthesis: Annotated[
+        Literal["sampled", "exact"],
+        Parameter(
+            "Reproduce group means and covariances in expectation (sampled) or exactly.", shown="always"
+        ),
+    ] = "sampled"
+    draw: Annotated[
+        Literal["normal", "uniform"], Parameter("Distribution of the components drawn.", shown="always")
+    ] = "normal"
+    coarsen_time: Annotated[
+        bool, Parameter("Publish each group's median time in place of exact times.", shown="always")
+    ] = False
+    missing: Annotated[
+        Literal["level", "impute"],
+        Parameter(
+            "level: missing values stay missing. impute: they are drawn within the group.",
+            flag="--missing-values",
+            shown="always",
+        ),
+    ] = "level"
+    rare: Annotated[
+        Literal["withhold", "keep"],
+        Parameter("What to do with levels that fewer than k patients have.", shown="always"),
+    ] = "withhold"
+    grouping: Annotated[
+        Literal["halving", "kmeans"] | None,
+        Parameter("How groups are formed.", default="the algorithm's own"),
+    ] = None
+    marginals: Annotated[
+        Literal["group", "nearest"] | None,
+        Parameter(
+            "group: the group's own values by rank. nearest: the nearest permissible value.",
+            default="the algorithm's own",
+        ),
+    ] = None
+    cell_rows: Annotated[
+        int | None,
+        Parameter("Number of rows grouped at a time, at least 2k.", ge=4, metavar="N", default="automatic"),
+    ] = None
+    repetitions: Annotated[
+        int | None,
+        Parameter(
+            "Further synthetic tables for the custodian, to measure the plan over.",
+            ge=0,
+            metavar="N",
+            default=f"{REPETITIONS - 1} with a plan and up to {REPEATED_ROWS:,} rows",
+            shown="never",
+        ),
+    ] = None
 
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise BadInput(f"`k` must be at least 2; got {self.k}.")
-        for each in ("strata", "time", "response"):
-            given = getattr(self, each)
-            object.__setattr__(self, each, (given,) if isinstance(given, str) else tuple(given))
-        object.__setattr__(self, "plan", tuple(_shown(each) for each in self.plan))
-        models_of(self.plan)
-        _one_of("algorithm", self.algorithm, ALGORITHMS)
-        _one_of("grouping", self.grouping, (None, "halving", "kmeans"))
-        _one_of("synthesis", self.synthesis, ("sampled", "exact"))
-        _one_of("marginals", self.marginals, (None, "group", "nearest"))
-        _one_of("draw", self.draw, ("normal", "uniform"))
-        _one_of("missing", self.missing, ("level", "impute"))
-        _one_of("rare", self.rare, ("withhold", "keep"))
-        if self.weight != "pilot" and not (not isinstance(self.weight, str) and 0 < self.weight < 1):
-            raise BadInput(f"`weight` must be between 0 and 1, or `pilot`; got {self.weight}.")
+    def rules(self) -> None:
+        object.__setattr__(self, "plan", tuple(_plain(each) for each in self.plan))
+        _ = self.models  # refuses a plan that cannot be read
         if self.needs_pilot and not self.plan:
             raise BadInput(
-                "`algorithm: auto` and `weight: pilot` try models out: give the recipient's `plan`."
+                "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`."
             )
         if self.grouping and self.algorithm not in STRATIFIED:
             raise BadInput(f"`grouping` belongs to the algorithms {' and '.join(STRATIFIED)}.")
         if self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals):
-            raise BadInput("`tfrp` publishes centroids: it takes neither `synthesis` nor `marginals`.")
+            raise BadInput(
+                "`algorithm` tfrp publishes centroids: it takes neither `synthesis` nor `marginals`."
+            )
         if self.coarsen_time and self.algorithm not in (*STRATIFIED, "auto"):
             raise BadInput(f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.")
         if self.cell_rows is not None and self.cell_rows < 2 * self.k:
-            raise BadInput(f"`cell_rows` must be at least 2k = {2 * self.k}; got {self.cell_rows}.")
-        if self.repetitions is not None and self.repetitions < 0:
-            raise BadInput(f"`repetitions` must be at least 0; got {self.repetitions}.")
+            raise BadParameter(
+                "cell_rows", f"must be a whole number of at least 2k = {2 * self.k}; got {self.cell_rows}."
+            )
 
     @property
     def needs_pilot(self) -> bool:
@@ -115,55 +147,15 @@ class Condensation:
     @property
     def models(self) -> tuple[Model, ...]:
         """The recipient's models."""
+        if not self.plan:
+            return ()
+        from leeward.analysis.plan import models_of
+
         return models_of(self.plan)
 
-    def public(self) -> dict[str, Any]:
-        """The manifest's parameters: as given, nothing that was found in the data."""
-        shown: dict[str, Any] = {"k": self.k, "algorithm": self.algorithm}
-        if self.plan:
-            shown["plan"] = list(self.plan)
-        for each in ("strata", "time", "response"):
-            if getattr(self, each):
-                shown[each] = list(getattr(self, each))
-        for each in ("weight", "synthesis", "draw", "coarsen_time", "missing", "rare"):
-            shown[each] = getattr(self, each)
-        for each in ("grouping", "marginals", "cell_rows"):
-            if getattr(self, each) is not None:
-                shown[each] = getattr(self, each)
-        return shown
 
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Engine | None = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Cohort | None = None,
-    ) -> Anonymized:
-        """Condense a cohort's table.
-
-        Raises
-        ------
-        BadInput
-            A column that is not there or cannot be released, a missing outcome, text that looks like an identifier.
-        GuaranteeUnreachable
-            Fewer than k rows, or no stratum of k rows.
-        """
-        from leeward.methods.condensation.method import protect
-
-        return protect(self, cohort, engine, randomness=randomness, population=population)
-
-
-def _shown(entry: Any) -> Any:
+def _plain(entry: Any) -> Any:
     """A plan's entry as plain mappings."""
-    if isinstance(entry, Model):
-        return entry.to_json()
     if isinstance(entry, Mapping):
         return {key: dict(value) if isinstance(value, Mapping) else value for key, value in entry.items()}
-    return entry
-
-
-def _one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        listed = ", ".join(str(each) for each in choices if each is not None)
-        raise BadInput(f"`{name}` must be one of {listed}; got {value}.")
+    return entry.to_json() if hasattr(entry, "to_json") else entry

@@ -33,7 +33,15 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """See `Constraints.protect`."""
+    """Generalize and suppress codes until every privacy constraint is held by 0 or at least k records.
+
+    Raises
+    ------
+    BadInput
+        A vocabulary is missing, a file of constraints or a mapping is wrong, a population was given.
+    GuaranteeUnreachable
+        Fewer than k records, or an earlier mapping that does not protect this cohort.
+    """
     from leeward.methods.constraints import guarantee as wording
     from leeward.methods.constraints.counting import counted
 

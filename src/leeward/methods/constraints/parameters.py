@@ -1,135 +1,99 @@
-"""The parameters of constraints, checked when they are made."""
+"""The parameters of generalization under constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
-from leeward.analysis.policies import Policy, parse
 from leeward.errors import BadInput
-
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.engine import Engine
-    from leeward.randomness import Randomness
-    from leeward.release.content import Anonymized
+from leeward.fields import OMIT, Parameter
+from leeward.methods.base import Parameters, PolicyLike
 
 Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
 
-GREEDY = ("cba", "ugaclip", "coat")
+
+def _named(parameters: Constraints) -> Any:
+    """The policy as a manifest shows it: files by name only."""
+    policy: Any = parameters.policy
+    if policy is None:
+        return OMIT
+    return str(policy) if policy.path is None else f"file:{Path(policy.path).name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constraints:
-    """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori k^m.
-
-    algorithm
-        `cba`: the merge that loses least; `ugaclip`: the rarest code first; `coat`: as `ugaclip`, and says
-        which utility constraints lost more codes than `cap`; `apriori`: full-subtree recoding along the
-        vocabulary.
-    k
-        Every privacy constraint that occurs is held by at least k records.
-    m
-        Protect every set of up to m codes (k^m-anonymity).
-    privacy
-        In place of m: a file of the code sets to protect, one a line. Nothing else is protected.
-    policy
-        Utility policy; codes are merged inside its constraints only, codes in none are never merged.
-    cap
-        COAT: largest share of a utility constraint's codes that may be suppressed.
-    weights
-        `leaves`: merges are weighed by how far apart codes are in the vocabulary; `none`: all alike.
-    mapping
-        The `codes.parquet` of an earlier release: apply it to this cohort instead of finding a new one.
-        Codes that it does not know are suppressed.
-    """
+class Constraints(Parameters):
+    """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori k^m."""
 
     name: ClassVar[str] = "constraints"
 
-    algorithm: Algorithm = "cba"
-    k: int
-    m: int | None = None
-    privacy: str | None = None
-    policy: str | MappingOf[str, Any] | Policy | None = None
-    cap: float | None = None
-    weights: Literal["none", "leaves"] = "none"
-    mapping: str | None = None
+    algorithm: Annotated[
+        Algorithm,
+        Parameter(
+            "cba: the merge that loses least; ugaclip: the rarest code first; coat: as ugaclip, and lists the "
+            "constraints that lost more than `cap`; apriori: full-subtree recoding along the vocabulary.",
+            shown=lambda p: p.algorithm if p.mapping is None else "mapping",
+        ),
+    ] = "cba"
+    k: Annotated[int, Parameter("Minimum number of records that hold each protected code set.", ge=2)]
+    m: Annotated[
+        int | None, Parameter("Protect every set of up to m codes (k^m-anonymity).", ge=1, metavar="M")
+    ] = None
+    privacy: Annotated[
+        str | None,
+        Parameter(
+            "In place of `m`: a file of the code sets to protect, one per line. Nothing else is protected.",
+            metavar="FILE",
+            shown=lambda p: OMIT if p.privacy is None else "listed",
+        ),
+    ] = None
+    policy: Annotated[
+        PolicyLike,
+        Parameter(
+            "Groups of codes to keep analysable: only codes of one group are merged, codes in no group never.",
+            metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
+            shown=_named,
+        ),
+    ] = field(default=None, hash=False)
+    cap: Annotated[
+        float | None,
+        Parameter(
+            "coat: largest share of a utility constraint's codes that may be suppressed.",
+            ge=0,
+            le=1,
+            metavar="SHARE",
+        ),
+    ] = None
+    weights: Annotated[
+        Literal["none", "leaves"],
+        Parameter(
+            "leaves: merging codes that are far apart in the vocabulary costs more.",
+            shown=lambda p: p.weights if p.weights != "none" else OMIT,
+        ),
+    ] = "none"
+    mapping: Annotated[
+        str | None,
+        Parameter(
+            "codes.parquet of an earlier release: apply it to this cohort. Codes it does not contain are suppressed.",
+            metavar="CODES.parquet",
+            shown="never",
+        ),
+    ] = None
 
-    def __post_init__(self) -> None:
-        _require(
-            self.algorithm in (*GREEDY, "apriori"),
-            "algorithm",
-            "cba, ugaclip, coat or apriori",
-            self.algorithm,
-        )
-        _require(_whole(self.k) and self.k >= 2, "k", "a whole number of at least 2", self.k)
+    def rules(self) -> None:
         if (self.m is None) == (self.privacy is None):
             raise BadInput(
                 "give either `m` (protect every set of up to m codes) or `privacy` (a file of code sets)."
             )
-        _require(
-            self.m is None or (_whole(self.m) and self.m >= 1), "m", "a whole number of at least 1", self.m
-        )
-        _require(self.cap is None or 0 <= self.cap <= 1, "cap", "a share between 0 and 1", self.cap)
-        _require(self.weights in ("none", "leaves"), "weights", "none or leaves", self.weights)
         if self.cap is not None and self.algorithm != "coat":
             raise BadInput(f"`cap` belongs to the algorithm coat; got {self.algorithm}.")
         if self.algorithm == "apriori" and (self.privacy or self.policy or self.weights != "none"):
             raise BadInput(
-                "apriori takes `k` and `m` only: it knows no utility policy, no privacy file and no weights."
+                "`algorithm` apriori takes `k` and `m` only: no utility policy, no privacy file and no weights."
             )
         if self.mapping is not None and self.weights != "none":
-            raise BadInput("`weights` has no meaning with `mapping`: nothing is merged anew.")
-        object.__setattr__(self, "policy", parse(self.policy))
+            raise BadInput("`weights` has no meaning with `mapping`: no new merges are made.")
+        if self.policy is not None:
+            from leeward.analysis.policies import parse
 
-    def public(self) -> dict[str, Any]:
-        """The manifest's parameters: as given, files by name only."""
-        from pathlib import Path
-
-        shown: dict[str, Any] = {
-            "algorithm": self.algorithm if self.mapping is None else "mapping",
-            "k": self.k,
-        }
-        if self.m is not None:
-            shown["m"] = self.m
-        else:
-            shown["privacy"] = "listed"
-        if isinstance(self.policy, Policy):
-            path = self.policy.path
-            shown["policy"] = str(self.policy) if path is None else f"file:{Path(path).name}"
-        if self.cap is not None:
-            shown["cap"] = self.cap
-        if self.weights != "none":
-            shown["weights"] = self.weights
-        return shown
-
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Engine | None = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Cohort | None = None,
-    ) -> Anonymized:
-        """Generalize and suppress codes until every privacy constraint is held by 0 or at least k records.
-
-        Raises
-        ------
-        BadInput
-            A vocabulary is missing, a file of constraints or a mapping is wrong, a population was given.
-        GuaranteeUnreachable
-            Fewer than k records, or an earlier mapping that does not protect this cohort.
-        """
-        from leeward.methods.constraints.method import protect
-
-        return protect(self, cohort, engine, randomness=randomness, population=population)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _require(holds: bool, name: str, wanted: str, value: object) -> None:
-    if not holds:
-        raise BadInput(f"`{name}` must be {wanted}; got {value}.")
+            object.__setattr__(self, "policy", parse(self.policy))

@@ -34,9 +34,20 @@ POLICY = pa.schema([("constraint", pa.string()), ("code", pa.string())])
 
 
 def protect(
-    parameters: Disassociation, cohort: Cohort, engine: Engine | None, randomness: Randomness | None
+    parameters: Disassociation,
+    cohort: Cohort,
+    engine: Engine | None = None,
+    *,
+    randomness: Randomness | None = None,
+    population: object = None,
 ) -> Anonymized:
-    """See `Disassociation.protect`."""
+    """Disassociate the cohort's code sets.
+
+    Raises GuaranteeUnreachable with fewer than k records or when `diversity` would empty a record, BadInput for
+    a policy or sensitive code that the data lacks, and for a population.
+    """
+    if population is not None:
+        raise BadInput("disassociation needs no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
     sets = renamed_code_sets(cohort.require_events()) if parameters.repeats else cohort.code_sets()
     if len(sets) < parameters.k:

@@ -1,18 +1,16 @@
-"""The parameters of disassociation, checked when they are made."""
+"""The parameters of disassociation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from leeward.analysis.policies import Policy, PolicyLike, parse
 from leeward.errors import BadInput
+from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.methods.base import Parameters, PolicyLike
 
 if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.engine import Engine
-    from leeward.randomness import Randomness
-    from leeward.release.content import Anonymized
+    from leeward.analysis.policies import Policy
 
 PARTITIONINGS = {"settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
@@ -26,11 +24,15 @@ SETTLED_FROM_K = 4
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
 
-PRIORS = ("cubic", "graded", "one", "uniform")
+
+def _named(parameters: Disassociation) -> Any:
+    """The policy as a manifest shows it: a file without its path."""
+    policy = parameters.utility
+    return None if policy is None else policy.kind if policy.kind == "file" else str(policy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disassociation:
+class Disassociation(Parameters):
     """Disassociation of sets of diagnosis codes (Loukides et al. 2014; docs/methods/disassociation.md).
 
     Whoever knows up to `m` codes of a patient has at least `k` candidate records in some data set that could have
@@ -39,63 +41,134 @@ class Disassociation:
 
     name: ClassVar[str] = "disassociation"
 
-    k: int = 5
-    """Fewest candidate records, at least 2."""
-    m: int = 2
-    """Most codes that an attacker knows, at least 1; the longest record's length protects against full knowledge."""
-    policy: PolicyLike = None
-    """Codes to keep together: `hierarchy:1`, `similarity:10`, `frequency:0.0125`, `file:PATH`, or a mapping."""
-    partitioning: str = "auto"
-    """`settled`: records choose a better cluster after the split (ours); `paper`: HorPart as published; `auto`: what
-    answers counts better on the sets measured, `settled` from k = 4 on."""
-    max_cluster: int | None = None
-    """Parts of at least this many records are split further. Default: 10k for `settled`, 2k for `paper`."""
-    recut: bool = True
-    """Records that would lie wholly in an item chunk move to a cluster that keeps one of their codes."""
-    refine: bool = True
-    """Shared chunks for codes that stand in the item chunks of several clusters."""
-    max_joint: int | None = None
-    """Joint clusters of more records are not made. Default: 80k for `settled`, no limit for `paper`."""
-    max_passes: int | None = None
-    """Passes of Refine over all clusters. Default: 24 for `settled`, until nothing changes for `paper`."""
-    nested: bool = False
-    """Allow shared chunks with codes that stand in chunks below, k-anonymous then (Property 1)."""
-    safe: bool = False
-    """No code of a chunk reveals another: covering codes get chunks of their own (the cover problem)."""
-    sensitive: tuple[str, ...] = ()
-    """Codes that an attacker does not know: always in item chunks."""
-    diversity: int | None = None
-    """l: at most one record in l of a cluster holds a given sensitive code."""
-    repeats: bool = False
-    """Count mentions: the second mention of 250.01 becomes the code 250.01#2."""
-    reconstructions: int = 0
-    """Reconstructed data sets to publish with the chunks."""
-    prior: str = "cubic"
-    """P(n) of an item-chunk code's count, for reconstructions: `cubic` (n^-3), `graded`, `one`, `uniform`."""
-    partitions: int | None = None
-    """Partitions that are disassociated apart. Default: 1, on Spark one for every 250,000 records."""
+    k: Annotated[int, Parameter("Minimum number of candidate records.", ge=2, shown="always")] = 5
+    m: Annotated[
+        int, Parameter("Maximum number of a patient's codes that an attacker knows.", ge=1, shown="always")
+    ] = 2
+    policy: Annotated[
+        PolicyLike,
+        Parameter(
+            "Groups of codes to keep analysable.",
+            metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
+            shown=_named,
+        ),
+    ] = field(default=None, hash=False)
+    partitioning: Annotated[
+        Literal["auto", "settled", "paper"],
+        Parameter(
+            "settled: records choose a better cluster after the split (ours); paper: HorPart as published; "
+            f"auto: settled from k = {SETTLED_FROM_K} on.",
+            shown=lambda p: p.chosen_partitioning,
+        ),
+    ] = "auto"
+    max_cluster: Annotated[
+        int | None,
+        Parameter(
+            "Split parts of at least this many records, at least k.",
+            ge=2,
+            default=" or ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items()),
+            metavar="N",
+            shown=lambda p: p.cluster_limit,
+        ),
+    ] = None
+    max_joint: Annotated[
+        int | None,
+        Parameter(
+            "Largest joint cluster in records, at least k.",
+            ge=2,
+            default=f"{SETTLED_MAX_JOINT}k (settled) or no limit (paper)",
+            metavar="N",
+            shown=lambda p: p.joint_limit,
+        ),
+    ] = None
+    max_passes: Annotated[
+        int | None,
+        Parameter(
+            "Maximum number of passes of Refine over all clusters.",
+            ge=1,
+            default=f"{SETTLED_MAX_PASSES} (settled) or until nothing changes (paper)",
+            metavar="N",
+            shown=lambda p: p.pass_limit,
+        ),
+    ] = None
+    recut: Annotated[
+        bool,
+        Parameter(
+            "Move records whose codes would all be in an item chunk to another cluster.", shown="always"
+        ),
+    ] = True
+    refine: Annotated[
+        bool, Parameter("Make shared chunks of codes in the item chunks of several clusters.", shown="always")
+    ] = True
+    nested: Annotated[
+        bool,
+        Parameter(
+            "Allow shared chunks to repeat codes of chunks below, then k-anonymous (Property 1).",
+            shown="always",
+        ),
+    ] = False
+    safe: Annotated[
+        bool,
+        Parameter(
+            "No code of a chunk reveals another: covering codes get chunks of their own (the cover problem).",
+            shown="always",
+        ),
+    ] = False
+    repeats: Annotated[
+        bool, Parameter("Count mentions: the second mention of 250.01 becomes 250.01#2.", shown="always")
+    ] = False
+    reconstructions: Annotated[
+        int, Parameter("Number of reconstructed data sets to publish.", ge=0, metavar="N", shown="always")
+    ] = 0
+    prior: Annotated[
+        Literal["cubic", "graded", "one", "uniform"],
+        Parameter("P(n) of an item-chunk code's count, for reconstructions; cubic is n^-3.", shown="always"),
+    ] = "cubic"
+    sensitive: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Codes unknown to attackers; kept in item chunks.",
+            metavar="CODE[,CODE…]",
+            shown=lambda p: sorted(p.sensitive) if p.sensitive else OMIT,
+        ),
+    ] = ()
+    diversity: Annotated[
+        int | None,
+        Parameter(
+            "L: at most 1 in L records of a cluster may have the same sensitive code.",
+            ge=2,
+            metavar="L",
+            shown=lambda p: p.diversity if p.sensitive else OMIT,
+        ),
+    ] = None
+    partitions: Annotated[
+        int | None,
+        Parameter(
+            "Number of parts that are disassociated separately.",
+            ge=1,
+            default="1; on Spark one per 250,000 records",
+            metavar="N",
+            shown="never",
+        ),
+    ] = None
 
-    _parsed: Policy | None = field(init=False, repr=False, compare=False, default=None)
-
-    def __post_init__(self) -> None:
-        for name, least in (("k", 2), ("m", 1), ("reconstructions", 0)):
-            _whole(name, getattr(self, name), least)
-        for name, least in (
-            ("max_cluster", self.k),
-            ("max_joint", self.k),
-            ("max_passes", 1),
-            ("diversity", 2),
-            ("partitions", 1),
-        ):
-            if getattr(self, name) is not None:
-                _whole(name, getattr(self, name), least)
-        _one_of("partitioning", self.partitioning, ("auto", *PARTITIONINGS))
-        _one_of("prior", self.prior, PRIORS)
-        sensitive = (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
-        if self.diversity is not None and not sensitive:
+    def rules(self) -> None:
+        for name in ("max_cluster", "max_joint"):
+            value = getattr(self, name)
+            if value is not None and value < self.k:
+                raise BadParameter(name, f"must be a whole number of at least k = {self.k}; got {value}.")
+        if self.diversity is not None and not self.sensitive:
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
-        object.__setattr__(self, "sensitive", sensitive)
-        object.__setattr__(self, "_parsed", parse(self.policy))
+        _ = self.utility  # refuses a policy that cannot be read
+
+    @property
+    def utility(self) -> Policy | None:
+        """The policy, parsed."""
+        if self.policy is None:
+            return None
+        from leeward.analysis.policies import parse
+
+        return parse(self.policy)
 
     @property
     def chosen_partitioning(self) -> str:
@@ -126,54 +199,3 @@ class Disassociation:
         if self.max_passes is None and self.chosen_partitioning == "settled":
             return SETTLED_MAX_PASSES
         return self.max_passes
-
-    def public(self) -> dict[str, Any]:
-        """The manifest's `parameters`: no path, no seed."""
-        policy = self._parsed
-        found: dict[str, Any] = {
-            "k": self.k,
-            "m": self.m,
-            "policy": None if policy is None else policy.kind if policy.kind == "file" else str(policy),
-            "partitioning": self.chosen_partitioning,
-            "max_cluster": self.cluster_limit,
-            "max_joint": self.joint_limit,
-            "max_passes": self.pass_limit,
-            "recut": self.recut,
-            "refine": self.refine,
-            "nested": self.nested,
-            "safe": self.safe,
-            "repeats": self.repeats,
-            "reconstructions": self.reconstructions,
-            "prior": self.prior,
-        }
-        if self.sensitive:
-            found["sensitive"] = sorted(self.sensitive)
-            found["diversity"] = self.diversity
-        return found
-
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Engine | None = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Cohort | None = None,
-    ) -> Anonymized:
-        """Disassociate the cohort's code sets.
-
-        Raises GuaranteeUnreachable with fewer than k records or when `diversity` would empty a record, BadInput for
-        a policy or sensitive code that the data lacks.
-        """
-        from leeward.methods.disassociation.method import protect
-
-        return protect(self, cohort, engine, randomness)
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadInput(f"`{name}` must be a whole number, at least {least}; got {value}.")
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise BadInput(f"`{name}` must be one of {', '.join(known)}; got {value!r}.")

@@ -30,7 +30,15 @@ def protect(
     randomness: Randomness | None = None,
     population: Any = None,
 ) -> Anonymized:
-    """See `KAnonymity.protect`."""
+    """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes.
+
+    Raises
+    ------
+    BadInput
+        An unknown quasi-identifier.
+    GuaranteeUnreachable
+        Fewer than k rows.
+    """
     if population is not None:
         raise BadInput("k-anonymity needs no population; leave `population` out.")
     table = cohort.table()

@@ -34,7 +34,15 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """See `Trajectories.protect`."""
+    """Cluster the cohort's trajectories and publish each cluster as one trajectory.
+
+    Raises
+    ------
+    BadInput
+        No ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks, fewer than k patients.
+    GuaranteeUnreachable
+        A sensitive value is too frequent for the diversity wanted.
+    """
     from leeward.engine import make
     from leeward.methods.trajectories import losses
     from leeward.methods.trajectories.records import Records

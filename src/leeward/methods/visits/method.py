@@ -34,7 +34,16 @@ def protect(
     randomness: Randomness | None = None,
     population: Cohort | None = None,
 ) -> Anonymized:
-    """See `Visits.protect`."""
+    """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`.
+
+    Raises
+    ------
+    BadInput
+        A population (it is the cohort itself here), no visits, an unknown payload column, a policy that does not
+        fit the codes.
+    GuaranteeUnreachable
+        Fewer than k patients.
+    """
     if population is not None:
         raise BadInput(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "

@@ -1,123 +1,95 @@
-"""The parameters of visits, checked when they are made."""
+"""The parameters of visits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from leeward.analysis.policies import Policy
 from leeward.errors import BadInput
-from leeward.methods.visits.groups import PHECODE, checked
+from leeward.fields import OMIT, Parameter
+from leeward.methods.base import Parameters, PolicyLike
 
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.engine import Engine
-    from leeward.randomness import Randomness
-    from leeward.release.content import Anonymized
 
-LEVELS = ("code", "containment", "visit")
-KEYS = ("absolute", "relative")
+def _named(parameters: Visits) -> str:
+    """The policy as a manifest shows it, files by name: a path is the custodian's."""
+    text = str(parameters.policy or "none")
+    kind, _, value = text.partition(":")
+    return f"{kind}:{Path(value).name}" if kind in ("phecode", "file") and value else text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visits:
-    """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013).
-
-    k
-        At least k patients share what an attacker may know.
-    level
-        `visit`: every released visit set is held exactly by k patients (the paper's privacy section). `containment`:
-        every visit set is part of what k patients have over all their visits (its overview); only with `merge_visits`.
-        `code`: every code occurs in k patients (all that its procedure enforces).
-    policy
-        Which codes may merge: a utility policy (`hierarchy:1`), `phecode`, `phecode:FILE`, or `none`.
-    key
-        Which code leaves a set that too few hold: after the violations that are left, the one that the fewest patients
-        lose altogether (`absolute`) or the smallest share of its patients (`relative`: keeps more distinct codes).
-    enforce
-        `delete`, or `generalize`: a code climbs to its node of hierarchy level `climb_to` before it is deleted.
-    rescue
-        Codes that stay below k after merging join the least frequent code of their group, instead of being lost.
-    merge_visits
-        One set a patient instead of visits.
-    payload
-        Columns of the patients that ride along unprotected.
-    """
+class Visits(Parameters):
+    """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013)."""
 
     name: ClassVar[str] = "visits"
 
-    k: int
-    level: Literal["code", "containment", "visit"] = "visit"
-    policy: str | Mapping[str, Any] | Policy | None = field(default="hierarchy:1", hash=False)
-    key: Literal["absolute", "relative"] = "absolute"
-    enforce: Literal["delete", "generalize"] = "delete"
-    climb_to: int = 3
-    rescue: bool = False
-    merge_visits: bool = False
-    payload: tuple[str, ...] = ()
+    k: Annotated[int, Parameter("Minimum number of patients who share what an attacker may know.", ge=2)]
+    level: Annotated[
+        Literal["code", "containment", "visit"],
+        Parameter(
+            "What k patients share. visit: exactly the set of codes of each visit. containment: the set within the "
+            "union of a patient's visits (needs `merge_visits`). code: each code.",
+            shown="always",
+        ),
+    ] = "visit"
+    policy: Annotated[
+        PolicyLike,
+        Parameter(
+            "Which codes may be merged: a utility policy, phecode, or none.",
+            metavar="hierarchy:1|phecode[:FILE]|file:PATH|none",
+            shown=_named,
+        ),
+    ] = field(default="hierarchy:1", hash=False)
+    key: Annotated[
+        Literal["absolute", "relative"],
+        Parameter(
+            "Which code to delete from a rare set first: the one that the fewest patients lose (absolute), or the "
+            "smallest share of its patients (relative, keeps more distinct codes).",
+            shown=lambda p: p.key if p.level == "visit" else OMIT,
+        ),
+    ] = "absolute"
+    enforce: Annotated[
+        Literal["delete", "generalize"],
+        Parameter(
+            "What to do with rare sets: delete codes, or generalize them first.",
+            shown=lambda p: p.enforce if p.level == "visit" else OMIT,
+        ),
+    ] = "delete"
+    climb_to: Annotated[
+        int,
+        Parameter(
+            "Level of the hierarchy to generalize to; 3 is the chapter.",
+            ge=1,
+            metavar="LEVEL",
+            shown=lambda p: p.climb_to if p.enforce == "generalize" else OMIT,
+        ),
+    ] = 3
+    rescue: Annotated[
+        bool, Parameter("Merge codes that stay rare into the least frequent code of their group.")
+    ] = False
+    merge_visits: Annotated[bool, Parameter("One set of codes per patient instead of one per visit.")] = False
+    payload: Annotated[
+        tuple[str, ...], Parameter("Columns of the patients to release unprotected.", metavar="COL[,COL…]")
+    ] = ()
 
-    def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
-            raise BadInput(f"`k` must be at least 2; got {self.k}.")
-        for name, choices in (("level", LEVELS), ("key", KEYS), ("enforce", ("delete", "generalize"))):
-            if getattr(self, name) not in choices:
-                raise BadInput(f"`{name}` must be one of {', '.join(choices)}; got {getattr(self, name)}.")
+    def rules(self) -> None:
+        from leeward.methods.visits.groups import checked
+
         if self.level == "containment" and not self.merge_visits:
             raise BadInput(
-                "`level: containment` protects nobody while visits stay apart: a visit's set may still be held exactly "
-                "by one patient. Add `merge_visits: true`, or take `level: visit`."
+                "`level` containment protects nobody while visits are separate: one patient alone may have a visit's "
+                "exact set. Add `merge_visits`, or use `level` visit."
             )
         if self.enforce == "generalize" and self.level != "visit":
-            raise BadInput("`enforce: generalize` is for `level: visit` only; leave it out.")
-        if self.climb_to < 1:
-            raise BadInput(f"`climb_to` must be at least 1; got {self.climb_to}.")
+            raise BadInput("`enforce` generalize is for `level` visit only; leave it out.")
         object.__setattr__(self, "policy", checked(self.policy))
-        given = (self.payload,) if isinstance(self.payload, str) else tuple(self.payload)
-        object.__setattr__(self, "payload", given)
 
-    def public(self, vocabulary: str | None) -> dict[str, Any]:
-        """The manifest's parameters: as given, nothing that was found in the data; files by name, without a path."""
-        shown: dict[str, Any] = {"k": self.k, "level": self.level, "policy": self._policy_text()}
-        if vocabulary is not None:
-            shown["vocabulary"] = Path(vocabulary).name
-        if self.level == "visit":
-            shown |= {"key": self.key, "enforce": self.enforce}
-        if self.enforce == "generalize":
-            shown["climb_to"] = self.climb_to
-        shown |= {name: True for name in ("rescue", "merge_visits") if getattr(self, name)}
-        if self.payload:
-            shown["payload"] = list(self.payload)
-        return shown
-
-    def _policy_text(self) -> str:
-        """The policy with file names only: a path is the custodian's."""
-        kind, _, value = str(self.policy or "none").partition(":")
-        return (
-            f"{kind}:{Path(value).name}"
-            if kind in (PHECODE, "file") and value
-            else str(self.policy or "none")
-        )
-
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Engine | None = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Cohort | None = None,
-    ) -> Anonymized:
-        """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`.
-
-        Raises
-        ------
-        BadInput
-            A population (it is the cohort itself here), no visits, an unknown payload column, a policy that does not
-            fit the codes.
-        GuaranteeUnreachable
-            Fewer than k patients.
-        """
-        from leeward.methods.visits.method import protect
-
-        return protect(self, cohort, engine, randomness=randomness, population=population)
+    def public(self, vocabulary: str | None = None) -> dict[str, Any]:
+        """The manifest's parameters, with the file or name of the cohort's vocabulary."""
+        found: dict[str, Any] = {}
+        for name, value in super().public().items():
+            found[name] = value
+            if name == "policy" and vocabulary is not None:
+                found["vocabulary"] = Path(vocabulary).name
+        return found

@@ -1,0 +1,179 @@
+"""The flags of a method's command, made from the declarations of its parameters (leeward.fields)."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal
+
+import click
+
+from leeward.errors import BadInput
+from leeward.fields import BadParameter, Declaration, declarations
+
+
+def parameter_options(
+    cls: type, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
+) -> Callable[[Any], Any]:
+    """One flag per parameter, with its help and its true default.
+
+    A flag that is left out reaches the command as None: the default is that of the class. `required` must be given on
+    the command line though the class has a default; `optional` the other way round.
+    """
+    made = [
+        _option(cls, each, (each.required or each.name in required) and each.name not in optional)
+        for each in declarations(cls)
+    ]
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(made):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def flagged(message: str, cls: type, others: Mapping[str, str]) -> str:
+    """A message about parameters (`max_cluster`, `method.k`) that names their flags (`--max-cluster`, `--k`)."""
+    flags = {**{each.name: each.flag for each in declarations(cls)}, **others}
+
+    def named(match: re.Match[str]) -> str:
+        return f"`{flags[match[1]]}{match[2] or ''}`" if match[1] in flags else match[0]
+
+    return re.sub(r"`(?:method\.)?(\w+)([.\[][^`]*)?`", named, message)
+
+
+def from_text(each: Declaration, text: str) -> Any:
+    """A flag's text as the value it writes; what cannot be read stays text, and the class refuses it.
+
+    Raises
+    ------
+    BadInput
+        An empty name between commas; a file that is missing or cannot be read.
+    """
+    options = _options(each.hint)
+    kinds = [typing.get_origin(option) or option for option in options]
+    if tuple in kinds:
+        (items,) = (typing.get_args(option) for option in options if typing.get_origin(option) is tuple)
+        if items[0] is Any:
+            return content_of(text, each.name, list)
+        parts = [part.strip() for part in text.split(",")]
+        if not all(parts):
+            raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
+        return tuple(parts if items[0] is str else map(_number, parts))
+    if Mapping in kinds and str not in kinds:
+        return numbers_of(text, each)
+    return _number(text) if int in kinds or float in kinds else text
+
+
+def numbers_of(text: str, each: Declaration) -> dict[str, int]:
+    """`250=4,401=2`, or a CSV file with a column `code` and one of the numbers (`cap`).
+
+    Raises
+    ------
+    BadInput
+        Neither, an entry that is no code with a whole number, or a code twice.
+    """
+    import csv
+
+    where, column = each.flag, each.name.removesuffix("s")
+    if "=" in text:
+        pairs = [
+            (code.strip(), number.strip())
+            for code, _, number in (part.partition("=") for part in text.split(","))
+        ]
+    elif Path(text).is_file():
+        where = text
+        with Path(text).open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if not {"code", column} <= set(rows.fieldnames or ()):
+                raise BadInput(f"{text}: the columns `code` and `{column}` are needed.")
+            pairs = [(str(row["code"]).strip(), str(row[column]).strip()) for row in rows]
+    else:
+        raise BadInput(f"{where}: `{text}` is neither CODE=N nor a file.")
+    for place, (code, number) in enumerate(pairs, start=1):
+        if not code or not number.isdigit():
+            raise BadInput(f"{where}: entry {place} is not a code with a whole number.")
+    if len({code for code, _ in pairs}) < len(pairs):
+        raise BadInput(f"{where}: a code occurs twice; keep one number for each.")
+    return {code: int(number) for code, number in pairs}
+
+
+def content_of(path: str, key: str, kind: type) -> Any:
+    """The YAML file's content, or what is under `key` in it.
+
+    Raises
+    ------
+    BadInput
+        No such file, no YAML, or another kind of content.
+    """
+    import yaml
+
+    file = Path(path)
+    if not file.is_file():
+        raise BadInput(f"{path}: there is no such file.")
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise BadInput(f"{path}: not valid YAML.") from None
+    if isinstance(content, dict) and key in content:
+        content = content[key]
+    if not isinstance(content, kind):
+        raise BadInput(
+            f"{path}: must be a {'list' if kind is list else 'mapping'}, under `{key}:` or by itself."
+        )
+    return content
+
+
+def _option(cls: type, each: Declaration, required: bool) -> Callable[[Any], Any]:
+    shown = None if required else each.default_text
+    help_text = flagged(each.parameter.help, cls, {}) + (
+        "" if shown is None or each.hint is bool else f" [default: {shown}]"
+    )
+    if each.hint is bool:
+        if each.default:
+            flag = f"{each.flag}/--no-{each.flag.removeprefix('--')}"
+            return click.option(flag, each.name, default=None, help=f"{help_text} [default: {each.flag}]")
+        return click.option(each.flag, each.name, is_flag=True, default=None, help=help_text)
+    return click.option(each.flag, each.name, type=_Text(each), required=required, help=help_text)
+
+
+class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click
+    """A value as the command line writes it."""
+
+    name = "text"
+
+    def __init__(self, each: Declaration) -> None:
+        self.each = each
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The choices; else what the declaration says, or N for a number."""
+        choices = [
+            choice
+            for option in _options(self.each.hint)
+            if typing.get_origin(option) is Literal
+            for choice in typing.get_args(option)
+        ]
+        if self.each.parameter.metavar is not None:
+            return self.each.parameter.metavar
+        return f"[{'|'.join(choices)}]" if choices else self.each.name.upper()
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value; already converted ones are left as they are."""
+        return from_text(self.each, value) if isinstance(value, str) else value
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
