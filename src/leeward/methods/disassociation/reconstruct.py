@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.compiled import njit
+from leeward.errors import GuaranteeUnreachable
 from leeward.methods.disassociation.publish import Published
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -20,6 +21,12 @@ from leeward.release.content import ReleaseTable
 SCHEMA = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 GRADES = {"graded": ("cubic", "quintic")}
 """`graded`: n^-3 for a code that some record or shared chunk counts, n^-5 for one that only item chunks list."""
+
+MOST_SWAPS = 1_000
+"""Swaps for each subrecord that clashes, before the whole reconstruction is drawn anew."""
+
+MOST_DRAWS = 50
+"""Reconstructions drawn before the release is given up."""
 
 SHARED = -2
 ITEM = -3
@@ -47,13 +54,22 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
             cumulative[grade, most - 1, :most] = np.cumsum(item_count_prior(each, most))
     grade_of = np.full(len(p.codes), len(grades) - 1, np.int64)
     grade_of[np.unique(p.data.values[p.occurrence_chunk >= 0])] = 0
-    seed = randomness.number("reconstruction", number)
     d = p.data
-    at, code = _reconstruct(
-        d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks, p.layout.chunk,
-        p.layout.n_chunks, p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk,
-        k, cumulative, grade_of, np.uint64(seed),
-    )  # fmt: skip
+    for draw in range(MOST_DRAWS):
+        again = ("again", draw) if draw else ()
+        seed = randomness.number("reconstruction", number, *again)
+        at, code = _reconstruct(
+            d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks, p.layout.chunk,
+            p.layout.n_chunks, p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk,
+            k, cumulative, grade_of, np.uint64(seed),
+        )  # fmt: skip
+        if len(at):
+            break
+    else:
+        raise GuaranteeUnreachable(
+            f"no reconstruction was found in {MOST_DRAWS} draws that holds each code at most once a record; "
+            "leave out the nested shared chunks (--nested) or the reconstructions (--reconstructions)."
+        )
     shuffled = randomness.stream("reconstruction", number, "order").permutation(len(at) - 1)
     lists = pa.ListArray.from_arrays(pa.array(at), pa.array(p.codes, pa.string()).take(pa.array(code)))
     table = pa.table(
@@ -90,6 +106,75 @@ def _holds(
             return True
         at = link[at]
     return False
+
+
+@njit(cache=True, nogil=True)
+def _fits(
+    head: NDArray[np.int64],
+    link: NDArray[np.int64],
+    code: NDArray[np.int32],
+    slot: int,
+    first: NDArray[np.int64],
+    own: NDArray[np.int32],
+    x: int,
+) -> bool:
+    """Whether a slot has none of the codes of subrecord x yet."""
+    for j in range(first[x], first[x + 1]):
+        if _holds(head, link, code, slot, own[j]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _settle_clashes(
+    head: NDArray[np.int64],
+    link: NDArray[np.int64],
+    code: NDArray[np.int32],
+    slots: NDArray[np.int64],
+    first: NDArray[np.int64],
+    own: NDArray[np.int32],
+    state: NDArray[np.uint64],
+) -> bool:
+    """Swap slots until no subrecord meets a code of its own in its slot; False where that was not reached.
+
+    A subrecord that clashes takes a slot that fits it, if possible one whose subrecord fits in turn; else that
+    subrecord clashes next, a random walk over the assignments.
+    """
+    size = len(slots)
+    waiting = np.empty(size, np.int64)
+    n_waiting = 0
+    for x in range(size):
+        if not _fits(head, link, code, slots[x], first, own, x):
+            waiting[n_waiting] = x
+            n_waiting += 1
+    steps = MOST_SWAPS * n_waiting
+    while n_waiting > 0:
+        x = waiting[n_waiting - 1]
+        if _fits(head, link, code, slots[x], first, own, x):
+            n_waiting -= 1
+            continue
+        if steps == 0:
+            return False
+        steps -= 1
+        start = _draw(state) % size
+        candidate = np.int64(-1)
+        settled = False
+        for i in range(size):
+            y = (start + i) % size
+            if y == x or not _fits(head, link, code, slots[y], first, own, x):
+                continue
+            candidate = y if candidate < 0 else candidate
+            if _fits(head, link, code, slots[x], first, own, y):
+                candidate = y
+                settled = True
+                break
+        if candidate < 0:
+            return False
+        slots[x], slots[candidate] = slots[candidate], slots[x]
+        waiting[n_waiting - 1] = candidate
+        if settled:
+            n_waiting -= 1
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -148,25 +233,27 @@ def _reconstruct(
         for c in range(n_chunks[node]):
             slots = rows.copy()
             _shuffle(slots, state)
+            # Codes of this chunk that each row has: with `nested` a slot may have some of them from a chunk below.
+            first = np.zeros(size + 1, np.int64)
             for x in range(size):
-                tries = 0
-                y = x
-                while True:  # swap with a later slot while a code would stand twice
-                    clash = False
-                    for j in range(offsets[rows[x]], offsets[rows[x] + 1]):
-                        if occurrence_node[j] == node and occurrence_chunk[j] == c:
-                            clash = clash or _holds(head, link, code, slots[x], values[j])
-                    if not clash or tries >= size - x - 1:
-                        break
-                    tries += 1
-                    y = x + tries
-                    slots[x], slots[y] = slots[y], slots[x]
-                slot = slots[x]
+                count = 0
+                for j in range(offsets[rows[x]], offsets[rows[x] + 1]):
+                    count += occurrence_node[j] == node and occurrence_chunk[j] == c
+                first[x + 1] = first[x] + count
+            own = np.empty(first[size], np.int32)
+            for x in range(size):
+                count = first[x]
                 for j in range(offsets[rows[x]], offsets[rows[x] + 1]):
                     if occurrence_node[j] == node and occurrence_chunk[j] == c:
-                        code[used], part[used], link[used] = values[j], SHARED, head[slot]
-                        head[slot] = used
-                        used += 1
+                        own[count] = values[j]
+                        count += 1
+            if not _settle_clashes(head, link, code, slots, first, own, state):
+                return np.empty(0, np.int32), np.empty(0, np.int32)
+            for x in range(size):
+                for j in range(first[x], first[x + 1]):
+                    code[used], part[used], link[used] = own[j], SHARED, head[slots[x]]
+                    head[slots[x]] = used
+                    used += 1
     # item chunks: empty slots first
     for leaf in range(leaves):
         b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
