@@ -15,62 +15,56 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
+from leeward.methods import METHODS
 from leeward.version import __version__
 
 if TYPE_CHECKING:
-    from leeward import synthetic as synth
-    from leeward.cohort import Cohort, read
-    from leeward.methods.condensation import Condensation
-    from leeward.methods.constraints import Constraints
-    from leeward.methods.disassociation import Disassociation
-    from leeward.methods.disassociation.measures.estimates import estimate
-    from leeward.methods.k_anonymity import KAnonymity
-    from leeward.methods.visits import Visits
-    from leeward.queries.answer.api import query
-    from leeward.release import Release
-    from leeward.runs.annotate import annotate
-    from leeward.runs.extract import extract
-    from leeward.runs.protect import Result, measure, protect, run, verify
+    from leeward import synthetic
+    from leeward.cohort import Cohort as Cohort
+    from leeward.cohort import read as read
+    from leeward.methods.censoring import Censoring as Censoring
+    from leeward.methods.condensation import Condensation as Condensation
+    from leeward.methods.constraints import Constraints as Constraints
+    from leeward.methods.disassociation import Disassociation as Disassociation
+    from leeward.methods.disassociation.measures.estimates import estimate as estimate
+    from leeward.methods.k_anonymity import KAnonymity as KAnonymity
+    from leeward.methods.trajectories import Trajectories as Trajectories
+    from leeward.methods.visits import Visits as Visits
+    from leeward.queries.answer.api import audit as audit
+    from leeward.queries.answer.api import budget as budget
+    from leeward.queries.answer.api import query as query
+    from leeward.release import Release as Release
+    from leeward.runs.annotate import annotate as annotate
+    from leeward.runs.annotate import decrypt as decrypt
+    from leeward.runs.extract import extract as extract
+    from leeward.runs.index import index as index
+    from leeward.runs.itemsets import itemsets as itemsets
+    from leeward.runs.protect import Result as Result
+    from leeward.runs.protect import measure as measure
+    from leeward.runs.protect import open_release
+    from leeward.runs.protect import profile as profile
+    from leeward.runs.protect import protect as protect
+    from leeward.runs.protect import run as run
+    from leeward.runs.protect import verify as verify
 
-__all__ = [
-    "BadInput",
-    "Cohort",
-    "Condensation",
-    "Constraints",
-    "Disassociation",
-    "GuaranteeUnreachable",
-    "KAnonymity",
-    "LeewardError",
-    "Release",
-    "Result",
-    "VerificationFailed",
-    "Visits",
-    "__version__",
-    "annotate",
-    "estimate",
-    "extract",
-    "measure",
-    "protect",
-    "query",
-    "read",
-    "run",
-    "synth",
-    "verify",
-]
+    synth, open = synthetic, open_release  # noqa: A001  # `leeward.open`, as in other libraries
 
 _WHERE = {
+    **{method.class_name: method.parameters for method in METHODS.values()},
     "Cohort": "leeward.cohort.cohort:Cohort",
-    "Constraints": "leeward.methods.constraints:Constraints",
-    "Condensation": "leeward.methods.condensation:Condensation",
-    "Disassociation": "leeward.methods.disassociation:Disassociation",
-    "KAnonymity": "leeward.methods.k_anonymity:KAnonymity",
     "Release": "leeward.release:Release",
     "Result": "leeward.runs.protect:Result",
-    "Visits": "leeward.methods.visits:Visits",
     "annotate": "leeward.runs.annotate:annotate",
+    "audit": "leeward.queries.answer.api:audit",
+    "budget": "leeward.queries.answer.api:budget",
+    "decrypt": "leeward.runs.annotate:decrypt",
     "estimate": "leeward.methods.disassociation.measures.estimates:estimate",
     "extract": "leeward.runs.extract:extract",
+    "index": "leeward.runs.index:index",
+    "itemsets": "leeward.runs.itemsets:itemsets",
     "measure": "leeward.runs.protect:measure",
+    "open": "leeward.runs.protect:open_release",
+    "profile": "leeward.runs.protect:profile",
     "protect": "leeward.runs.protect:protect",
     "query": "leeward.queries.answer.api:query",
     "read": "leeward.cohort.readers:read",
@@ -78,6 +72,16 @@ _WHERE = {
     "synth": "leeward.synthetic:",
     "verify": "leeward.runs.protect:verify",
 }
+"""Each name that is imported when first used: "module:attribute". Methods follow from METHODS."""
+
+__all__ = [  # names, made of names
+    "BadInput",
+    "GuaranteeUnreachable",
+    "LeewardError",
+    "VerificationFailed",
+    "__version__",
+    *_WHERE,
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -97,7 +101,7 @@ class _Package(ModuleType):
     imported.
 
     Python binds a subpackage to its parent when it is first imported; for the names above that is refused.
-    The rooms stay importable as ever (`from leeward.methods import …`).
+    The packages can still be imported (`from leeward.methods import …`).
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

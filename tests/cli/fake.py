@@ -14,11 +14,10 @@ import pytest
 
 from leeward.errors import GuaranteeUnreachable
 from leeward.fields import Parameter
-from leeward.methods import METHODS
+from leeward.methods import METHODS, Method
 from leeward.methods.base import Parameters
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
-from leeward.runs.measure import MEASURES
 from leeward.verify import CHECKERS, Check
 
 
@@ -72,6 +71,6 @@ def measure(release: Release, cohort: Any, wanted: Any) -> dict[str, Any]:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the method into the registries."""
-    monkeypatch.setitem(METHODS, "counting", f"{__name__}:Counting")
+    row = Method(f"{__name__}:Counting", "count", "Release counts.", measures=__name__, sections=__name__)
+    monkeypatch.setitem(METHODS, "counting", row)
     monkeypatch.setitem(CHECKERS, "counting", f"{__name__}:check")
-    monkeypatch.setitem(MEASURES, "counting", __name__)

@@ -49,4 +49,5 @@ def test_ages_outside_are_refused_and_nothing_is_written(tmp_path):
 
 def test_bad_weights_are_a_usage_error(events, tmp_path):
     done = run("trajectories", events, "--age", "age", "--k", 3, "--weights", "half", "-o", tmp_path / "out")
-    assert done.exit_code == 2 and "numbers between commas" in done.output
+    assert isinstance(done.exception, LeewardError) and done.exception.exit_code == 2
+    assert str(done.exception) == "`--weights[1]` must be a number of at least 0; got text."

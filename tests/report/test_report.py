@@ -13,12 +13,15 @@ import pyarrow as pa
 import pytest
 
 from leeward.errors import BadInput
+from leeward.methods import METHODS
 from leeward.methods.disassociation.report import bins, sections
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
-from leeward.report import write as write_report
 from leeward.report.notebook import result_html
 from leeward.report.writing import marked
+from leeward.runs.protect import write_report
+
+OWN = METHODS["disassociation"].report_sections()
 
 MEASURES: dict[str, Any] = {
     "source": {"name": "ward <7>.csv", "vocabulary": "icd9", "patients": 40, "events": 90, "codes": 12},
@@ -115,7 +118,7 @@ def test_the_report_is_well_formed_and_named(release: Release) -> None:
         def handle_endtag(self, tag: str) -> None:
             assert self.open_.pop() == tag
 
-    page = render(release, MEASURES, VERIFICATION)
+    page = render(release, MEASURES, VERIFICATION, OWN)
     tags = Tags()
     tags.feed(page)
     assert tags.open_ == []
@@ -126,7 +129,7 @@ def test_the_report_is_well_formed_and_named(release: Release) -> None:
 
 
 def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Release) -> None:
-    page = render(release, MEASURES, VERIFICATION)
+    page = render(release, MEASURES, VERIFICATION, OWN)
     figures = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
     assert len(figures) == 4
     for figure in figures:
@@ -157,24 +160,24 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
     ],
 )
 def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:
-    assert figure in without_tags(render(release, MEASURES, VERIFICATION))
+    assert figure in without_tags(render(release, MEASURES, VERIFICATION, OWN))
 
 
 def test_names_are_escaped(release: Release) -> None:
-    page = render(release, MEASURES, VERIFICATION)
+    page = render(release, MEASURES, VERIFICATION, OWN)
     assert "ward <7>" not in page
     assert "ward &lt;7&gt;.csv" in page
     assert str(marked("a <b> **c** `d`")) == "a &lt;b&gt; <strong>c</strong> <code>d</code>"
 
 
 def test_same_input_same_report(release: Release) -> None:
-    assert render(release, MEASURES, VERIFICATION) == render(release, MEASURES, VERIFICATION)
+    assert render(release, MEASURES, VERIFICATION, OWN) == render(release, MEASURES, VERIFICATION, OWN)
 
 
 def test_a_refuted_release_says_do_not_share(release: Release) -> None:
     refuted = copy.deepcopy(VERIFICATION)
     refuted["passed"] = refuted["checks"][0]["passed"] = False
-    text = without_tags(render(release, MEASURES, refuted))
+    text = without_tags(render(release, MEASURES, refuted, OWN))
     assert "Verification failed: do not share" in text
     assert "FAILED cluster sizes" in text
 
@@ -183,12 +186,12 @@ def test_what_was_not_measured_has_no_section(release: Release) -> None:
     few = {"source": MEASURES["source"], "notices": [], "method": {}}
     titles = [section.title for section in sections(release, few, VERIFICATION)]
     assert titles == ["At a glance", "In plain words"]
-    assert "Nothing was repaired" in without_tags(render(release, few, VERIFICATION))
+    assert "Nothing was repaired" in without_tags(render(release, few, VERIFICATION, OWN))
 
 
 def test_suppressed_codes_are_told(release: Release) -> None:
     some = {**MEASURES, "method": {"suppressed_occurrences": 7}}
-    assert "7 mentions of codes were taken out" in without_tags(render(release, some, VERIFICATION))
+    assert "7 mentions of codes were taken out" in without_tags(render(release, some, VERIFICATION, OWN))
 
 
 def test_bins_of_the_histogram_hold_every_error() -> None:

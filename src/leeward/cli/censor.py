@@ -15,12 +15,15 @@ from leeward.methods.censoring.parameters import Censoring
 @click.command()
 @click.argument("path", metavar="SAMPLE")
 @click.option(
-    "--population", required=True, metavar="P", help="Everybody the sample comes from; read like SAMPLE."
+    "--population",
+    required=True,
+    metavar="P",
+    help="The population that the sample comes from; read like SAMPLE.",
 )
 @parameter_options(Censoring)
 @with_source
 @run_options
-def censor(source: Any, population: str, payload: tuple[str, ...] | None, **flags: Any) -> None:
+def censor(source: Any, population: str, **flags: Any) -> None:
     """Release repeated diagnosis codes in SAMPLE, censored to a k-map of the population P.
 
     Mentions of codes are taken out until every record of SAMPLE is contained in the records of at least K people of P.
@@ -37,23 +40,7 @@ def censor(source: Any, population: str, payload: tuple[str, ...] | None, **flag
     """
     from dataclasses import replace
 
-    everybody = replace(source, path=population)
-    if payload:
-        # A column map names all its columns: with payload alone the usual names are still meant.
-        source = replace(
-            source,
-            columns={"patient": "patient", "code": "code", **source.columns, "patients": list(payload)},
-        )
-        everybody = replace(
-            everybody, columns={key: v for key, v in source.columns.items() if key != "patients"}
-        )
-    run_and_tell(
-        "censoring",
-        source,
-        population=everybody,
-        payload=payload,
-        **flags,
-    )
+    run_and_tell("censoring", source, population=replace(source, path=population), **flags)
 
 
 @click.command()

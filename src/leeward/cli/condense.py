@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from leeward.cli.flags import content_of, parameter_options
-from leeward.cli.options import commas, run_options
+from leeward.cli.flags import parameter_options
+from leeward.cli.options import run_options, with_table
 from leeward.cli.running import run_and_tell
 from leeward.methods.condensation.parameters import Condensation
 
@@ -15,16 +15,9 @@ from leeward.methods.condensation.parameters import Condensation
 @click.command()
 @click.argument("path", metavar="TABLE")
 @parameter_options(Condensation)
-@click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released.")
-@click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out.")
-@click.option(
-    "--domains", metavar="FILE.yaml", help="Permissible values by column, as in a spec's `source.domains`."
-)
-@click.option(
-    "--missing", "absent", metavar="TEXT", multiple=True, help="A text that means 'missing'. Repeatable."
-)
+@with_table
 @run_options
-def condense(path: str, **flags: Any) -> None:
+def condense(source: Any, **flags: Any) -> None:
     """Release the TABLE of patients as synthetic rows that keep the recipient's regression models.
 
     Groups of at least K similar patients are replaced by as many synthetic ones with the group's means and covariances.
@@ -38,31 +31,7 @@ def condense(path: str, **flags: Any) -> None:
     TABLE is a CSV, TSV or Parquet file, one row a patient. Exit status: 0 done; 2 bad input; 3 fewer than K patients;
     4 verification failed. In the last three cases nothing is written.
     """
-    from leeward.release.spec import SourceSpec
-
-    patient, domains = (flags.pop(name) for name in ("patient", "domains"))
-    source = SourceSpec(
-        path=path,
-        format="table",
-        columns={} if patient is None else {"patient": patient},
-        missing=flags.pop("absent"),
-        drop=flags.pop("drop"),
-        domains=None if domains is None else content_of(domains, "domains", dict),
-    )
     run_and_tell("condensation", source, **flags)
-
-
-def as_released(release: Any, source: Any) -> Any:
-    """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`)."""
-    from dataclasses import replace
-
-    from leeward.release.spec import load
-
-    spec_file = None if release.custody is None else release.custody / "spec.yaml"
-    if source is None or spec_file is None or not spec_file.is_file():
-        return source
-    known = load(spec_file).source
-    return source if known.format != "table" else replace(known, path=source.path)
 
 
 @click.command()

@@ -20,45 +20,51 @@ from typing import Any, NoReturn
 import click
 
 from leeward.errors import LeewardError
+from leeward.methods import METHODS
 from leeward.version import __version__
 
+HERE = Path(__file__).parent
+
+
+def _of_methods() -> dict[str, tuple[str, str]]:
+    """The commands of METHODS: a file of that name here, or one made from the method's row and parameters."""
+    return {
+        method.command: (
+            f"leeward.cli.{method.command}:{method.command}"
+            if (HERE / f"{method.command}.py").is_file()
+            else f"leeward.cli.methods:{name}",
+            method.line,
+        )
+        for name, method in METHODS.items()
+    }
+
+
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("leeward.cli.demo:demo", "A made-up cohort, released and verified, with its report."),
-    "synth": ("leeward.cli.synth:synth", "Write made-up data of a kind."),
-    "profile": (
-        "leeward.cli.profile:profile",
-        "What is in a cohort, what is odd in it, and how risky it is.",
-    ),
+    "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
+    "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
+    "profile": ("leeward.cli.profile:profile", "Content, oddities and re-identification risk of a cohort."),
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
-    "condense": (
-        "leeward.cli.condense:condense",
-        "Release a table of patients as synthetic rows for planned models.",
-    ),
-    "constrain": ("leeward.cli.constrain:constrain", "Release diagnosis codes generalized and suppressed."),
-    "censor": ("leeward.cli.censor:censor", "Release repeated codes as a k-map of a population."),
-    "visits": ("leeward.cli.visits:visits", "Release a population's visits, each shared by k patients."),
+    **_of_methods(),
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
-    "disassociate": ("leeward.cli.disassociate:disassociate", "Release diagnosis codes by disassociation."),
-    "trajectories": (
-        "leeward.cli.trajectories:trajectories",
-        "Release codes in order with age, k-anonymous.",
-    ),
     "vocabulary": ("leeward.cli.vocabulary:vocabulary", "Keep a phecode map or a hierarchy for later use."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
-    "measure": ("leeward.cli.measure:measure", "What a release cost, against its source."),
+    "measure": ("leeward.cli.measure:measure", "Measure what a release lost, against its source."),
     "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
     "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
     "itemsets": (
         "leeward.cli.itemsets:itemsets",
-        "The catalogue of frequent health terms, with noise, paid once.",
+        "Catalogue of frequent health terms, with noise, paid once.",
     ),
-    "query": ("leeward.cli.query:query", "Count patients in an index, with noise that a budget pays for."),
-    "budget": ("leeward.cli.budget:budget", "What may be spent on an index, by whom, and what was."),
-    "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, its accounts, its answers."),
+    "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
+    "budget": ("leeward.cli.budget:budget", "Budget of an index: what was spent, and by whom."),
+    "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, accounts and answers."),
     "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
-    "notes": ("leeward.cli.notes:notes", "Clinical notes to a table; identities found and taken out."),
+    "notes": (
+        "leeward.cli.notes:notes",
+        "Find and remove identities in clinical notes; make a table of them.",
+    ),
 }
-"""Each command: where it is, and its line in `leeward --help`. A new command adds a row."""
+"""Each command: where it is, and its line in `leeward --help`. A command of a method follows from METHODS."""
 
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -145,7 +151,7 @@ def status_of(args: Sequence[str] | None = None) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """A disk's refusal is the user's to mend. All else is ours; its text may hold data and stays unsaid."""
+    """An error of the disk is for the user to solve. Every other is ours; its text may hold data and is not printed."""
     if isinstance(error, OSError) and error.errno in DISK_ERRORS:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")

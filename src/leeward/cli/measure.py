@@ -29,7 +29,7 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     """
     from dataclasses import replace
 
-    from leeward.cli.condense import as_released
+    from leeward.cli.options import as_released
     from leeward.release import Release
     from leeward.runs.protect import measure as figures_of
     from leeward.runs.protect import read_source, watched

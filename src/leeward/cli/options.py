@@ -153,6 +153,21 @@ policy_option: Callable[[F], F] = click.option(
 )
 
 
+table_options: Callable[[F], F] = _stack(
+    click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released."),
+    click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out."),
+    click.option(
+        "--domains",
+        metavar="FILE.yaml",
+        help="Permissible values by column, as in a spec's `source.domains`.",
+    ),
+    click.option(
+        "--missing", "absent", metavar="TEXT", multiple=True, help="A text that means 'missing'. Repeatable."
+    ),
+)
+"""How to read a table with one row per patient."""
+
+
 def with_source(function: F) -> F:
     """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file)."""
 
@@ -162,6 +177,48 @@ def with_source(function: F) -> F:
         return function(*args, source=source_of(path, **flags), **kwargs)
 
     return input_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
+
+
+def with_table(function: F) -> F:
+    """Give a command one argument, `source`, made of the flags of a table with one row per patient."""
+
+    @functools.wraps(function)
+    def wrapper(
+        *args: Any,
+        path: str,
+        patient: str | None,
+        drop: tuple[str, ...],
+        domains: str | None,
+        absent: tuple[str, ...],
+        **kwargs: Any,
+    ) -> Any:
+        from leeward.cli.flags import content_of
+        from leeward.release.spec import SourceSpec
+
+        source = SourceSpec(
+            path=path,
+            format="table",
+            columns={} if patient is None else {"patient": patient},
+            missing=absent,
+            drop=drop,
+            domains=None if domains is None else content_of(domains, "domains", dict),
+        )
+        return function(*args, source=source, **kwargs)
+
+    return table_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
+
+
+def as_released(release: Any, source: Any) -> Any:
+    """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`)."""
+    from dataclasses import replace
+
+    from leeward.release.spec import load
+
+    spec_file = None if release.custody is None else release.custody / "spec.yaml"
+    if source is None or spec_file is None or not spec_file.is_file():
+        return source
+    known = load(spec_file).source
+    return source if known.format != "table" else replace(known, path=source.path)
 
 
 def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flags: Any) -> Any:

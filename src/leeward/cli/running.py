@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.options import print_json, print_lines
@@ -30,13 +31,22 @@ def run_and_tell(
 
     A flag left out is not in the spec, so that defaults stand in one place, the parameter class.
     """
+    from dataclasses import replace
     from pathlib import Path
 
     from leeward.cli.flags import flagged
+    from leeward.methods import METHODS
     from leeward.release.spec import Spec, resolved
     from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
+    if given.get("payload"):
+        source = replace(
+            source, columns=_with_payload(source.columns, given["payload"], METHODS[method].columns)
+        )
+        if population is not None:
+            columns = {name: column for name, column in source.columns.items() if name != "patients"}
+            population = replace(population, columns=columns)
     try:
         spec = Spec(
             source=source,
@@ -51,6 +61,14 @@ def run_and_tell(
     except BadInput as error:
         raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
     tell(run(resolved(spec, Path.cwd()), out, threads=threads), as_json)
+
+
+def _with_payload(
+    columns: Mapping[str, Any], payload: tuple[str, ...], usual: tuple[str, ...]
+) -> dict[str, Any]:
+    """The column map with the payload. A map names all its columns: where none were named, the usual ones are."""
+    names = ("patient", "code") if columns else usual
+    return {**{name: name for name in names}, **columns, "patients": list(payload)}
 
 
 def tell(result: Result, as_json: bool) -> None:

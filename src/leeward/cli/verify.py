@@ -37,7 +37,7 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
     """
     from dataclasses import replace
 
-    from leeward.cli.condense import as_released
+    from leeward.cli.options import as_released
     from leeward.errors import VerificationFailed
     from leeward.release import Release
     from leeward.runs.protect import read_source, refusal, watched

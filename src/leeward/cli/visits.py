@@ -17,7 +17,7 @@ from leeward.methods.visits.parameters import Visits
 @parameter_options(Visits)
 @with_source
 @run_options
-def visits(source: Any, payload: tuple[str, ...] | None, **flags: Any) -> None:
+def visits(source: Any, **flags: Any) -> None:
     """Release the visits in EVENTS: k patients have exactly the set of codes of every visit.
 
     Give the whole population; draw the cohorts that you share from the release, with `leeward cohort`.
@@ -32,13 +32,7 @@ def visits(source: Any, payload: tuple[str, ...] | None, **flags: Any) -> None:
     Exit status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the
     last three cases nothing is written.
     """
-    if payload:
-        from dataclasses import replace
-
-        # A column map names all its columns: with payload alone the usual names are still meant.
-        usual = {"patient": "patient", "code": "code", "visit": "visit"} if not source.columns else {}
-        source = replace(source, columns={**usual, **source.columns, "patients": list(payload)})
-    run_and_tell("visits", source, payload=payload, **flags)
+    run_and_tell("visits", source, **flags)
 
 
 @click.command()

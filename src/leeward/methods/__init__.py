@@ -1,14 +1,120 @@
-"""Methods: each a frozen parameter class with `.protect(cohort, engine)`, and its kernels."""
+"""Methods: each a folder with frozen parameters, the code that runs them, and what is measured and reported of them.
+
+METHODS is the only list of their names. From it follow the public names of `leeward`, the commands, the spec and its
+schema, the measures and the report's sections; verifiers are found by the same names in `leeward.verify`.
+"""
 
 from __future__ import annotations
 
-METHODS: dict[str, str] = {
-    "censoring": "leeward.methods.censoring:Censoring",
-    "condensation": "leeward.methods.condensation:Condensation",
-    "constraints": "leeward.methods.constraints:Constraints",
-    "disassociation": "leeward.methods.disassociation:Disassociation",
-    "k-anonymity": "leeward.methods.k_anonymity:KAnonymity",
-    "trajectories": "leeward.methods.trajectories:Trajectories",
-    "visits": "leeward.methods.visits:Visits",
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of METHODS.
+
+    Attributes
+    ----------
+    parameters : str
+        "module:class" of the parameters; the module `method` beside it has `protect(parameters, cohort, …)`.
+    command : str
+        The command of the command line.
+    line : str
+        What it does, for `leeward --help`.
+    source : `events` or `table`
+        What is released: codes of patients, or a table with one row per patient.
+    columns : tuple of str
+        The columns that are read when only payload columns were named.
+    measures : str, optional
+        Module with `DEFAULTS` and `measure(release, cohort, wanted, …)`; left out: `measures` beside the parameters.
+    sections : str, optional
+        Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
+    """
+
+    parameters: str
+    command: str
+    line: str
+    source: Literal["events", "table"] = "events"
+    columns: tuple[str, ...] = ("patient", "code")
+    measures: str | None = None
+    sections: str | None = None
+
+    @property
+    def class_name(self) -> str:
+        """The public name of the parameters, as in `leeward.Censoring`."""
+        return self.parameters.partition(":")[2]
+
+    @property
+    def folder(self) -> str:
+        """The package of the method."""
+        return self.parameters.partition(":")[0].rpartition(".")[0]
+
+    def parameters_class(self) -> Any:
+        """The class of the parameters."""
+        return getattr(importlib.import_module(self.parameters.partition(":")[0]), self.class_name)
+
+    def measures_module(self) -> ModuleType | None:
+        """The module of the measures; None for a method that has none."""
+        return _module(self.measures or f"{self.folder}.measures")
+
+    def report_sections(self) -> Callable[..., Any] | None:
+        """The function that makes the report's own sections; None for a method that has none."""
+        module = _module(self.sections or f"{self.folder}.report")
+        sections: Callable[..., Any] | None = getattr(module, "sections", None)
+        return sections
+
+
+METHODS: dict[str, Method] = {
+    "condensation": Method(
+        "leeward.methods.condensation.parameters:Condensation",
+        "condense",
+        "Release a table of patients as synthetic rows for planned models.",
+        source="table",
+    ),
+    "k-anonymity": Method(
+        "leeward.methods.k_anonymity.parameters:KAnonymity",
+        "k-anonymize",
+        "Release a table of patients, k-anonymous in its quasi-identifiers.",
+        source="table",
+        measures="leeward.methods.condensation.measures",
+        sections="leeward.methods.condensation.report",
+    ),
+    "constraints": Method(
+        "leeward.methods.constraints.parameters:Constraints",
+        "constrain",
+        "Release diagnosis codes, generalized and suppressed.",
+    ),
+    "censoring": Method(
+        "leeward.methods.censoring.parameters:Censoring",
+        "censor",
+        "Release repeated codes as a k-map of a population.",
+    ),
+    "visits": Method(
+        "leeward.methods.visits.parameters:Visits",
+        "visits",
+        "Release a population's visits, each shared by k patients.",
+        columns=("patient", "code", "visit"),
+    ),
+    "disassociation": Method(
+        "leeward.methods.disassociation.parameters:Disassociation",
+        "disassociate",
+        "Release diagnosis codes by disassociation.",
+    ),
+    "trajectories": Method(
+        "leeward.methods.trajectories.parameters:Trajectories",
+        "trajectories",
+        "Release codes in order with age, k-anonymous.",
+        columns=("patient", "code", "age"),
+    ),
 }
-"""Method of the spec -> "module:class". A new method adds a row."""
+"""Each method by its name in a spec. A new method adds a row."""
+
+
+def _module(name: str) -> ModuleType | None:
+    """The module, or None where there is none of this name."""
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None

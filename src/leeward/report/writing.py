@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,16 @@ from leeward.release import Release
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
 
-SECTIONS: dict[str, str] = {
-    "censoring": "leeward.methods.censoring.report:sections",
-    "constraints": "leeward.methods.constraints.report:sections",
-    "condensation": "leeward.methods.condensation.report:sections",
-    "disassociation": "leeward.methods.disassociation.report:sections",
-    "k-anonymity": "leeward.methods.condensation.report:sections",
-    "notes": "leeward.queries.answer.report:sections",
-    "trajectories": "leeward.methods.trajectories.report:sections",
-    "visits": "leeward.methods.visits.report:sections",
-}
-"""Method -> "module:function", called as `function(release, measures, verification) -> list[Section]`."""
-
 Figures = Mapping[str, Any]
 
+Own = Callable[[Release, Figures, Figures], Sequence[Section]]
+"""A method's own sections: `sections(release, measures, verification)`."""
 
-def write(folder: str | Path) -> Path:
+
+def write(folder: str | Path, own: Own | None = None) -> Path:
     """Write `custody/report.html` of a release folder from its `measures.json` and `verification.json`.
+
+    `own` makes the method's sections; left out, the report has the guarantee, the checks and the notices.
 
     Raises
     ------
@@ -46,11 +38,11 @@ def write(folder: str | Path) -> Path:
         _read(release.custody / name) for name in ("measures.json", "verification.json")
     )
     target = release.custody / "report.html"
-    target.write_text(render(release, measures, verification), encoding="utf-8")
+    target.write_text(render(release, measures, verification, own), encoding="utf-8")
     return target
 
 
-def render(release: Release, measures: Figures, verification: Figures) -> str:
+def render(release: Release, measures: Figures, verification: Figures, own: Own | None = None) -> str:
     """The report as HTML."""
     import jinja2
 
@@ -66,17 +58,13 @@ def render(release: Release, measures: Figures, verification: Figures) -> str:
         release=release,
         source=measures.get("source", {}),
         verification=verification,
-        sections=sections_of(release, measures, verification),
+        sections=[
+            *(own(release, measures, verification) if own is not None else ()),
+            guarantee_section(release),
+            checks_section(verification),
+            notices_section(measures),
+        ],
     )
-
-
-def sections_of(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The method's own sections, then what every report has."""
-    own: Sequence[Section] = ()
-    if release.method in SECTIONS:
-        module, _, function = SECTIONS[release.method].partition(":")
-        own = getattr(importlib.import_module(module), function)(release, measures, verification)
-    return [*own, guarantee_section(release), checks_section(verification), notices_section(measures)]
 
 
 def marked(text: str) -> Any:

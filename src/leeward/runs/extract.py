@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.runs.protect import Result, measure, opened, reported, verified
+from leeward.runs.protect import Result, measure, open_result, verify_or_raise, write_report
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ def extract(
         anonymized = drawing.extract(whole, records, further, notices, Randomness.of(seed))
         pending.write(anonymized, formats=("parquet", *formats))
         pending.put_json("custody/master.json", _named(Path(master), whole))
-        verification = verified(pending.folder)
+        verification = verify_or_raise(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
         known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
         figures: dict[str, Any] = {
@@ -96,8 +96,8 @@ def extract(
             chosen = whole.people.sort("record")["patient"].gather(records)
             figures |= measure(pending.folder, restricted(original, chosen), measures)
             pending.put_json("custody/measures.json", figures)
-        reported(pending.folder)
-    return opened(pending.out, verification, figures)
+        write_report(pending.folder)
+    return open_result(pending.out, verification, figures)
 
 
 def _named(path: Path, master: Master) -> dict[str, str]:

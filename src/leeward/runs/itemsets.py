@@ -20,7 +20,7 @@ from leeward.release import draft
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.folder import check_out
 from leeward.release.spec import SourceSpec, Spec, to_yaml
-from leeward.runs.protect import refusal, reported, verify
+from leeward.runs.protect import refusal, verify, write_report
 
 
 def itemsets(
@@ -130,7 +130,7 @@ def write(
         if not verification.passed:
             raise VerificationFailed(f"{refusal(verification)} Nothing was written.")
         pending.put_json("custody/verification.json", verification.to_json())
-        reported(pending.folder)
+        write_report(pending.folder)
 
 
 def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:

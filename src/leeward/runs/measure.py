@@ -4,27 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
+from leeward.methods import METHODS
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
     from leeward.release import Release
-
-__all__ = ["MEASURES", "measure"]
-
-MEASURES: dict[str, str] = {
-    "constraints": "leeward.methods.constraints.measures",
-    "censoring": "leeward.methods.censoring.measures",
-    "condensation": "leeward.methods.condensation.measures",
-    "disassociation": "leeward.methods.disassociation.measures",
-    "k-anonymity": "leeward.methods.condensation.measures",
-    "trajectories": "leeward.methods.trajectories.measures",
-    "visits": "leeward.methods.visits.measures",
-}
-"""Method of the manifest -> module with `DEFAULTS` and `measure(release, cohort, wanted) -> dict`."""
 
 
 def measure(
@@ -53,11 +40,12 @@ def measure(
     BadInput
         Unknown measure or option, or no measures for the method.
     """
-    if release.method not in MEASURES:
-        raise BadInput(
-            f"No measures for releases of the method {release.method!r}; known: {', '.join(MEASURES)}."
-        )
-    module = import_module(MEASURES[release.method])
+    row = METHODS.get(release.method)
+    module = None if row is None else row.measures_module()
+    if module is None:
+        if wanted or row is None:
+            raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
+        return {}
     asked = [_normal(each) for each in wanted] or [dict(each) for each in module.DEFAULTS]
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
     figures: dict[str, Any] = module.measure(release, cohort, asked, **further)

@@ -6,7 +6,6 @@ The command line and the library both call it; nothing of a release is visible b
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from leeward.errors import BadInput, VerificationFailed
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
-from leeward.release.spec import SourceSpec, Spec, to_yaml
+from leeward.release.spec import SourceSpec, Spec, load, to_yaml
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,18 +148,20 @@ def protect(
         say("Verifying the written files, measuring what it cost")
         with beside() as other:  # both only read the files
             later = other.submit(measured, pending, cohort, measures, anonymized, population)
-            verification = verified(pending.folder, cohort, population)
+            verification = verify_or_raise(pending.folder, cohort, population)
             figures = later.result()
         pending.put_json("custody/verification.json", verification.to_json())
         pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
         say("Writing the report")
-        reported(pending.folder)
-    return opened(pending.out, verification, figures)
+        write_report(pending.folder)
+    return open_result(pending.out, verification, figures)
 
 
-def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell | None = None) -> Result:
-    """Do what a spec says: read its source, then `protect`.
+def run(
+    spec: Spec | str | Path, out: str | Path, *, threads: int | None = None, tell: Tell | None = None
+) -> Result:
+    """Do what a spec says (or the file of a spec): read its source, then `protect`.
 
     Raises
     ------
@@ -169,6 +170,7 @@ def run(spec: Spec, out: str | Path, *, threads: int | None = None, tell: Tell |
     """
     from leeward.release.folder import check_out
 
+    spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
     with watched(tell) as say:
@@ -214,8 +216,7 @@ def parameters_class(name: str) -> Any:
 
     if name not in METHODS:
         raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
-    module, _, cls = METHODS[name].partition(":")
-    return getattr(importlib.import_module(module), cls)
+    return METHODS[name].parameters_class()
 
 
 def read_source(source: SourceSpec) -> Cohort:
@@ -260,7 +261,7 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
 
     if source is None:
         if population is not None:
-            raise BadInput("a population is compared beside the source: give the source too (--source).")
+            raise BadInput("`population` also needs the source (--source).")
         return check(path)
     everyone = None if population is None else population.events
     return check(path, Source(_events_of(source), source.patients, everyone))
@@ -334,7 +335,9 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
     }
 
 
-def verified(folder: Path, cohort: Cohort | None = None, population: Cohort | None = None) -> Verification:
+def verify_or_raise(
+    folder: Path, cohort: Cohort | None = None, population: Cohort | None = None
+) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
     outcome = verify(folder, cohort, population)
     if not outcome.passed:
@@ -396,14 +399,32 @@ def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
     ]
 
 
-def reported(folder: Path) -> Path:
-    """Write `custody/report.html` from the JSON files of a release folder."""
+def write_report(folder: Path) -> Path:
+    """Write `custody/report.html` from the JSON files of a release folder, with the method's own sections."""
     from leeward.report import write
 
-    return write(folder)
+    return write(folder, sections_of(open_release(folder).method))
 
 
-def opened(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
+def sections_of(method: str) -> Callable[..., Any] | None:
+    """What makes the report's own sections for releases of a method; None for a method that has none."""
+    from leeward.methods import METHODS
+
+    if method == "notes":  # a catalogue of an index: a release, though of no method
+        from leeward.queries.answer.report import sections
+
+        return sections
+    return METHODS[method].report_sections() if method in METHODS else None
+
+
+def open_release(path: str | Path) -> Release:
+    """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
+    from leeward.release import Release
+
+    return Release.open(path)
+
+
+def open_result(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
     """The result of a run whose release stands at `path`."""
     from leeward.release import Release
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
@@ -15,16 +16,22 @@ from leeward.verify.manifest import Share, manifest_checks, open_share
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
-CHECKERS: dict[str, str] = {
-    "constraints": "leeward.verify.constraints.check:check",
-    "censoring": "leeward.verify.censoring.check:check",
-    "condensation": "leeward.verify.condensation.check:check",
-    "disassociation": "leeward.verify.disassociation.check:check",
-    "k-anonymity": "leeward.verify.condensation.check:check",
-    "notes": "leeward.verify.notes.check:check",
-    "trajectories": "leeward.verify.trajectories.check:check",
-    "visits": "leeward.verify.visits.check:check",
-}
+
+def _checkers() -> dict[str, str]:
+    """Every module and folder here that checks a method is called as the method (`k_anonymity` for `k-anonymity`)."""
+    found = {}
+    for each in iter_modules(__path__):
+        if each.ispkg:
+            found[each.name.replace("_", "-")] = f"{__name__}.{each.name}.check:check"
+        elif each.name not in SHARED:
+            found[each.name.replace("_", "-")] = f"{__name__}.{each.name}:check"
+    return found
+
+
+SHARED = frozenset({"checks", "manifest"})
+"""Modules that all verifiers share."""
+
+CHECKERS: dict[str, str] = _checkers()
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""
 
 

@@ -57,7 +57,7 @@ def rows_of(released: Anonymized) -> list[tuple[str, ...]]:
 
 
 def test_the_registry_knows_the_method() -> None:
-    assert METHODS["constraints"] == "leeward.methods.constraints:Constraints"
+    assert METHODS["constraints"].parameters_class() is Constraints
 
 
 def test_the_running_example_is_released_by_ugaclip(tmp_path: Path) -> None:
