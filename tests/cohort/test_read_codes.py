@@ -11,8 +11,9 @@ from leeward import BadInput
 from leeward.cohort import Cohort, read
 
 
-def cohort_of(codes: list[str], vocabulary: str | None = None) -> Cohort:
-    return read(pl.DataFrame({"patient": range(len(codes)), "code": codes}), vocabulary=vocabulary)
+def cohort_of(codes: list[str], vocabulary: str | None = None, *, accept_unknown: bool = True) -> Cohort:
+    frame = pl.DataFrame({"patient": range(len(codes)), "code": codes})
+    return read(frame, vocabulary=vocabulary, accept_unknown=accept_unknown)
 
 
 def codes_of(cohort: Cohort) -> list[str]:
@@ -108,7 +109,9 @@ def test_unknown_vocabulary_name() -> None:
     with pytest.raises(BadInput) as error:
         cohort_of(["401.1"], "icd11")
     assert (
-        str(error.value) == "No vocabulary 'icd11': give icd9, icd10 or a file of the form node,parent (CSV)."
+        str(error.value)
+        == "No vocabulary 'icd11': give icd9, icd10, icd (both), none, or a file with the columns "
+        "node,parent (CSV)."
     )
 
 

@@ -21,7 +21,7 @@ def write(path: Path, text: str) -> Path:
 def test_load_by_name_and_by_path(tmp_path: Path) -> None:
     assert load("icd9").name == "ICD-9-CM"
     assert load("ICD10").name == "ICD-10-CM"
-    assert set(VOCABULARIES) == {"icd9", "icd10"}
+    assert set(VOCABULARIES) == {"icd9", "icd10", "icd", "icd-undotted"}
     foods = load(write(tmp_path / "foods.csv", FOODS))
     assert foods.name == "foods.csv"
     assert foods.is_known("apple")

@@ -21,14 +21,17 @@ INPUT = (
     "visit",
     "date",
     "vocabulary",
+    "vocabulary_column",
+    "accept_unknown",
     "missing",
+    "date_format",
     "lines",
     "source_format",
     "query",
 )
 """Names of the input flags, as they reach a command."""
 
-OTHERS = ("vocabulary", "source_format", "query")
+OTHERS = ("vocabulary", "accept_unknown", "date_format", "source_format", "query")
 """Those among them that say nothing of columns."""
 
 
@@ -63,14 +66,26 @@ input_options: Callable[[F], F] = _stack(
     click.option("--date", metavar="COL", help="Column of the date."),
     click.option(
         "--vocabulary",
-        metavar="icd9|icd10|FILE.csv",
-        help="What the codes are; a file is a hierarchy with the columns node,parent.",
+        metavar="icd9|icd10|icd|none|FILE.csv",
+        help="What the codes are: icd is both, code by code; a file is a hierarchy with the columns node,parent "
+        "[default: ICD codes are recognised].",
+    ),
+    click.option(
+        "--vocabulary-column", metavar="COL", help="Column that says of which vocabulary each row's code is."
+    ),
+    click.option(
+        "--accept-unknown",
+        is_flag=True,
+        help="Keep codes that are not of the vocabulary as written, even above 5 % of the entries.",
     ),
     click.option(
         "--missing",
         metavar="TEXT",
         multiple=True,
         help="A text that means 'no code', such as '?'. Repeatable.",
+    ),
+    click.option(
+        "--date-format", metavar="FORMAT", help="How dates are written, such as %d.%m.%Y [default: ISO 8601]."
     ),
     click.option("--lines", is_flag=True, help="One record a line, codes separated by blanks or commas."),
     click.option(
@@ -248,14 +263,19 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
         columns=columns,
         vocabulary=flags["vocabulary"],
         query=flags["query"],
+        accept_unknown=flags["accept_unknown"],
+        date_format=flags["date_format"],
         missing=missing,
         lines=lines,
     )
 
 
 def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`."""
+    """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`,
+    `--vocabulary-column`."""
     named = {name: flags[name] for name in ("patient", "age", "birth", "visit", "date") if flags.get(name)}
+    if flags.get("vocabulary_column"):
+        named["vocabulary"] = flags["vocabulary_column"]
     code = flags.get("code") or ()
     if code:
         named["code"] = code[0] if len(code) == 1 else list(code)

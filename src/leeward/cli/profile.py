@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -35,7 +36,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
 
     with watched(None) as say:
         say("Reading")
-        cohort = read_source(source)
+        cohort = read_source(replace(source, accept_unknown=True))  # a profile is there to say so
         say("Counting how many patients share what")
         figures = figures_of(cohort, k=k)
     if as_json:

@@ -58,7 +58,12 @@ class SourceSpec(Declared):
         Mapping[str, Any], Parameter(f"The source's names of {', '.join(COLUMNS)}; several codes: wide form.")
     ] = field(default_factory=dict)
     vocabulary: Annotated[
-        str | None, Parameter("icd9, icd10 or a hierarchy file (CSV with the columns node,parent).")
+        str | None,
+        Parameter(
+            "icd9, icd10, icd (both, told apart code by code), none (as written) or a hierarchy file (CSV with the "
+            "columns node,parent).",
+            default="ICD codes are recognised",
+        ),
     ] = None
     missing: Annotated[tuple[str, ...], Parameter('Texts that mean "no code".')] = ()
     date_format: Annotated[str | None, Parameter("How dates are written, as in strptime.")] = None
@@ -71,6 +76,9 @@ class SourceSpec(Declared):
     query: Annotated[str | None, Parameter("Of a database: SELECT … or the name of a table.")] = None
     concepts: Annotated[
         bool, Parameter("OMOP: CONCEPT's code and vocabulary in the place of concept ids.")
+    ] = False
+    accept_unknown: Annotated[
+        bool, Parameter("Keep codes that are not of the vocabulary as written, even above 5 % of the entries.")
     ] = False
     name: Annotated[str | None, Parameter("Name of a cohort given in memory; it cannot be read again.")] = (
         None

@@ -245,6 +245,7 @@ def read_source(source: SourceSpec) -> Cohort:
         domains=source.domains,
         query=source.query,
         concepts=source.concepts,
+        accept_unknown=source.accept_unknown,
     )
 
 

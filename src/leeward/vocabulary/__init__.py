@@ -1,7 +1,8 @@
 """Vocabularies and their generalization hierarchies as flat arrays.
 
-`load("icd9")`, `load("icd10")` or `load("hierarchy.csv")` gives a `Vocabulary`: it normalises codes, knows
-which exist, groups them by policy level or by siblings, and builds the `Hierarchy` over a list of codes.
+`load("icd9")`, `load("icd10")`, `load("icd")` (both) or `load("hierarchy.csv")` gives a `Vocabulary`: it
+normalises codes, knows which exist, groups them by policy level or by siblings, and builds the `Hierarchy` over a list
+of codes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,24 @@ def _icd10() -> Classification:
     return ICD10CM
 
 
-VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {"icd9": _icd9, "icd10": _icd10}
+def _icd() -> Vocabulary:
+    from leeward.vocabulary.icd import ICD
+
+    return ICD
+
+
+def _icd_undotted() -> Vocabulary:
+    from leeward.vocabulary.icd import ICD_UNDOTTED
+
+    return ICD_UNDOTTED
+
+
+VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
+    "icd9": _icd9,
+    "icd10": _icd10,
+    "icd": _icd,
+    "icd-undotted": _icd_undotted,
+}
 """The built-in vocabularies by the name that the command line uses."""
 
 

@@ -171,7 +171,7 @@ class Classification:
         levels = {self.name: top}
         for code in distinct:
             above = self.name
-            for label, level in self._path(code):
+            for label, level in self.path(code):
                 pairs.setdefault(label, above)
                 levels.setdefault(label, level)
                 above = label
@@ -231,7 +231,7 @@ class Classification:
         part = self._by_start[place]
         return part if len(category) == len(part.last) and category <= part.last else None
 
-    def _path(self, code: str) -> list[tuple[str, int]]:
+    def path(self, code: str) -> list[tuple[str, int]]:
         """(label, level) from below the root down to the code."""
         category_level = len(self.digits) - 1
         canonical = self.normalise(code)

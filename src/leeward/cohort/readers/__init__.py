@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.codes import SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
 from leeward.cohort.readers.detect import FORMATS, detected, require_options
@@ -39,6 +40,7 @@ def read(
     domains: Mapping[str, Any] | Sequence[str] | None = None,
     query: str | None = None,
     concepts: bool = False,
+    accept_unknown: bool = False,
 ) -> Cohort:
     """Read a cohort.
 
@@ -57,7 +59,8 @@ def read(
         very names. OMOP, FHIR, Synthea and i2b2 have columns of their own: only `patients` and, for OMOP and
         Synthea, `code` can be said.
     vocabulary
-        'icd9', 'icd10', a hierarchy file (CSV `node,parent`), or None to recognise ICD codes by themselves.
+        'icd9', 'icd10', 'icd' (both, code by code), 'none', a hierarchy file (CSV `node,parent`), or None to recognise
+        ICD codes by themselves.
     missing
         Texts that stand for 'missing', for example '?'; null and blank always do.
     lines
@@ -76,12 +79,59 @@ def read(
         What to read from a database: SELECT … or a table's name, which may also stand after the URL (`…#table`).
     concepts
         OMOP: CONCEPT's concept_code, with its vocabulary, in the place of concept ids.
+    accept_unknown
+        Keep codes that are not of the vocabulary as written however many they are; otherwise more than 5 % of the
+        entries are an error.
 
     Raises
     ------
     BadInput
         Whatever cannot be read, with file, row and column; never with a patient's value.
     """
+    cohort = _read(
+        path,
+        format,
+        columns,
+        vocabulary,
+        missing,
+        lines,
+        patients,
+        date_format,
+        drop,
+        domains,
+        query,
+        concepts,
+    )
+    if not accept_unknown:
+        _refuse_unknown(cohort)
+    return cohort
+
+
+def _refuse_unknown(cohort: Cohort) -> None:
+    for notice in cohort.notices:
+        total = 0 if cohort.events is None else cohort.events.height
+        if notice.kind == UNKNOWN_CODE and notice.count > SHARE_UNKNOWN * total:
+            raise BadInput(
+                f"{cohort.name}: {notice} ({100 * notice.count / total:.0f} % of {total:,} entries). Name another "
+                f"vocabulary (--vocabulary; `none` keeps all codes as written), name the texts that mean 'no code' "
+                f"(--missing), repair the codes, or accept them as they are (--accept-unknown)."
+            )
+
+
+def _read(
+    path: str | Path | pl.DataFrame,
+    format: str | None,  # noqa: A002
+    columns: ColumnNames | None,
+    vocabulary: str | Path | None,
+    missing: Iterable[str],
+    lines: bool,
+    patients: str | Path | None,
+    date_format: str | None,
+    drop: Sequence[str],
+    domains: Mapping[str, Any] | Sequence[str] | None,
+    query: str | None,
+    concepts: bool,
+) -> Cohort:
     texts = frozenset(text.strip() for text in missing)
     named = str(vocabulary) if vocabulary is not None else None
     kind = format or ("lines" if lines else None)

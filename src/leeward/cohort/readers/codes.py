@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import Bools, Int32s, Int64s, UInt32s
+from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.cohort import Notice
 from leeward.errors import BadInput
 
@@ -36,6 +37,9 @@ VOCABULARY_NAMES = {
             "10.0",
             "http://hl7.org/fhir/sid/icd-10-cm",
         ),
+        "icd": ("icd", "icd9,icd10", "icd9+icd10"),
+        "icd-undotted": ("icd-undotted",),
+        "none": ("none",),
     }.items()
     for name in names
 }
@@ -122,19 +126,25 @@ class Rules:
 
 
 def rules_of(vocabulary: str) -> Rules:
-    """The rules of 'icd9', 'icd10' (or another of their names) or of a hierarchy file `node,parent`."""
+    """The rules of 'icd9', 'icd10', 'icd' (or another of their names), 'none', or of a hierarchy file `node,parent`."""
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
-    if name == "icd9":
+    if name == "none":
+        return AS_WRITTEN
+    if name in ("icd9", "icd10"):
         from leeward.vocabulary.icd9cm import ICD9CM
-
-        return Rules(name, ICD9CM.name, ICD9CM.clean, ICD9CM.is_known)
-    if name == "icd10":
         from leeward.vocabulary.icd10cm import ICD10CM
 
-        return Rules(name, ICD10CM.name, ICD10CM.clean, ICD10CM.is_known)
+        one = ICD9CM if name == "icd9" else ICD10CM
+        return Rules(name, one.name, one.clean, one.is_known)
+    if name is not None:
+        from leeward.vocabulary.icd import ICD, ICD_UNDOTTED
+
+        both = ICD if name == "icd" else ICD_UNDOTTED
+        return Rules(name, both.name, both.clean, both.is_known)
     if not Path(vocabulary).suffix:
         raise BadInput(
-            f"No vocabulary '{vocabulary}': give icd9, icd10 or a file of the form node,parent (CSV)."
+            f"No vocabulary '{vocabulary}': give icd9, icd10, icd (both), none, or a file with the columns "
+            "node,parent (CSV)."
         )
     from leeward.vocabulary import Hierarchy
 
@@ -163,6 +173,8 @@ class Normalised:
     vocabulary: str | None = None
     title: str = "its vocabulary"
     guess: Notice | None = None
+    others: str = ""
+    """What the unknown codes may be, for a message."""
 
     @staticmethod
     def by(rules: Rules, texts: Sequence[str]) -> Normalised:
@@ -177,10 +189,14 @@ class Normalised:
         restored = np.zeros(len(texts), np.bool_)
         for i, (rule, text) in enumerate(zip(rules, texts, strict=True)):
             standard, restored[i] = rule.clean(text)
-            codes.append(standard if standard is not None else as_written(text))
             unknown[i] = standard is None or not rule.known(standard)
+            restored[i] &= ~unknown[i]
+            codes.append(as_written(text) if standard is None or unknown[i] else standard)
         names = {rule.name for rule in rules}
-        only = rules[0] if len(names) == 1 else None
+        if {"icd9", "icd10"} <= names <= {"icd9", "icd10", "icd"}:
+            only: Rules | None = rules_of("icd")
+        else:
+            only = rules[0] if len(names) == 1 else None
         return Normalised(
             tuple(codes),
             unknown,
@@ -188,6 +204,14 @@ class Normalised:
             only.name if only else None,
             only.title if only else "their vocabularies",
         )
+
+    def without(self, which: Bools, texts: Sequence[str]) -> Normalised:
+        """The same, where the texts of `which` are not recognised either."""
+        codes = tuple(
+            as_written(text) if out else code
+            for code, text, out in zip(self.codes, texts, which, strict=True)
+        )
+        return replace(self, codes=codes, unknown=self.unknown | which, restored=self.restored & ~which)
 
     def as_enum(self, numbers: Int32s) -> pl.Series:
         """The codes of `numbers` as an Enum of the distinct codes, sorted."""
@@ -197,49 +221,236 @@ class Normalised:
     def notices(self, numbers: Int32s, rows: UInt32s) -> list[Notice]:
         """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text."""
         found = [self.guess] if self.guess else []
+        found += _looks_missing(self.codes, numbers, rows)
         for kind, mask, what in (
             (
                 "restored leading zeros",
                 self.restored,
                 "had lost leading zeros, which were put back (8 became 008)",
             ),
-            ("unknown code", self.unknown, f"are not of {self.title}: kept as written"),
+            (UNKNOWN_CODE, self.unknown, f"are not of {self.title}: kept as written{self.others}"),
         ):
             if mask.any():
                 at = rows[mask[numbers]]
                 distinct = len({code for code, hit in zip(self.codes, mask, strict=True) if hit})
-                message = f"{len(at):,} entries with {distinct:,} distinct codes {what}"
+                many = counted("entry", len(at), "entries")
+                message = f"{many} with {counted('distinct code', distinct)} {what}"
                 found.append(Notice(kind, message, len(at), tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
 
 
-SHARE_KNOWN = 0.95
-"""A vocabulary is recognised when at least this share of the distinct codes is of it."""
+SHARE_RECOGNISED = 0.75
+"""A vocabulary is recognised when at least this share of the entries is of it."""
+
+SHARE_DISTINCT = 1 / 3
+"""… and at least this share of the distinct codes, so that a few frequent ones do not decide alone."""
+
+SHARE_LOOKS = 0.5
+"""A notice says that a vocabulary could be named when at least this share of the entries is of one."""
 
 SHARE_INTACT = 0.75
-"""… and at least this share without putting leading zeros back."""
+"""… and at least this share of these without putting leading zeros back."""
 
 SHARE_TELLING = 0.02
-"""… and at least this share has four or more characters or a letter: numbers such as 1 … 999 tell nothing."""
+"""… and at least this share of these has four or more characters or a letter: numbers such as 1 … 999 tell nothing."""
+
+SHARE_OF_BOTH = 0.01
+"""Both classifications are there when each has at least this share of the recognised entries to itself."""
+
+UNKNOWN_CODE = "unknown code"
+"""The kind of the notice that counts entries which are not of the vocabulary."""
+
+SHARE_UNKNOWN = 0.05
+"""More unrecognised entries than this share are an error, unless they are accepted."""
+
+SHARE_DOTTED = 0.95
+"""Codes of ICD-10-CM are written with dots when at least this share of those longer than a category is."""
+
+ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d")
+"""Codes of drugs, whose beginning looks like ICD-10."""
+
+NO_CODE_TEXTS = frozenset(
+    (
+        "null",
+        "none",
+        "na",
+        "n/a",
+        "n.a.",
+        "nan",
+        "nil",
+        "missing",
+        "unknown",
+        "-",
+        "--",
+        "---",
+        "?",
+        ".",
+        "#n/a",
+    )
+)
+"""What tables write where there is no code, in lower case."""
 
 
-def normalise(texts: Sequence[str], vocabulary: str | None) -> Normalised:
-    """Codes in the standard writing of 'icd9', 'icd10' or a hierarchy file; None recognises the first two."""
-    if vocabulary is not None:
-        return Normalised.by(rules_of(vocabulary), texts)
-    for name in ("icd9", "icd10"):
-        rules = rules_of(name)
-        tried = Normalised.by(rules, texts)
-        known = ~tried.unknown
+def _looks_missing(codes: Sequence[str], numbers: Int32s, rows: UInt32s) -> list[Notice]:
+    """A notice of codes that are what tables write where there is none; the words are ours, not a patient's."""
+    mask = np.array([code.lower() in NO_CODE_TEXTS for code in codes], np.bool_)
+    if not mask.any():
+        return []
+    at = rows[mask[numbers]]
+    words = sorted({code for code in codes if code.lower() in NO_CODE_TEXTS})
+    quoted = ", ".join(f"'{word}'" for word in words)
+    says = "entry says" if len(at) == 1 else "entries say"
+    message = (
+        f"{len(at):,} {says} {quoted}, which may mean 'no code' and would count as codes: leave them out with "
+        + " ".join(f"--missing {word!r}" for word in words)
+    )
+    return [Notice("looks missing", message, len(at), tuple(int(row) for row in at[:ROWS_KEPT]))]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the distinct texts of a source look like; one entry a text.
+
+    ninth, tenth : of ICD-9-CM, of ICD-10-CM (by form and category).
+    either : an E code without a dot that both have.
+    surely_tenth : of ICD-10-CM alone, and no E code without a dot, which a slip makes of one of ICD-9-CM.
+    restored : of ICD-9-CM only once leading zeros are put back.
+    entries : how many entries have the text.
+    """
+
+    ninth: Bools
+    tenth: Bools
+    either: Bools
+    surely_tenth: Bools
+    restored: Bools
+    entries: Int64s
+
+    @staticmethod
+    def of(texts: Sequence[str], entries: Int64s) -> _Seen:
+        from leeward.vocabulary.icd import could_be_either, is_undotted_e
+        from leeward.vocabulary.icd9cm import ICD9CM
+        from leeward.vocabulary.icd10cm import ICD10CM
+
+        cleaned = [ICD9CM.clean(text) for text in texts]
+        ninth = np.array([code is not None and ICD9CM.is_known(code) for code, _ in cleaned], np.bool_)
+        tenth = np.array([ICD10CM.is_known(text) for text in texts], np.bool_)
+        return _Seen(
+            ninth,
+            tenth,
+            np.array([could_be_either(text) for text in texts], np.bool_),
+            tenth & ~ninth & ~np.array([is_undotted_e(text) for text in texts], np.bool_),
+            np.array([zeros for _, zeros in cleaned], np.bool_),
+            entries,
+        )
+
+    def share(self, which: Bools) -> float:
+        """The share of the entries."""
+        return float(self.entries[which].sum() / max(self.entries.sum(), 1))
+
+    def vocabulary(self, texts: Sequence[str]) -> str | None:
+        """`icd9`, `icd10`, `icd` or `icd-undotted`; None where the texts are of none."""
+        known = self.ninth | self.tenth
         telling = np.array([len(text) >= 4 or not text.isdigit() for text in texts], np.bool_)
+        drugs = np.array([bool(ATC.fullmatch(text)) for text in texts], np.bool_)
+        count = max(int(known.sum()), 1)
         if (
-            known.mean() >= SHARE_KNOWN
-            and (known & ~tried.restored).mean() >= SHARE_INTACT
-            and (known & telling & ~tried.restored).mean() >= SHARE_TELLING
+            known.mean() < SHARE_DISTINCT
+            or self.share(known) < SHARE_RECOGNISED
+            or (known & ~self.restored).sum() < SHARE_INTACT * count
+            or (known & telling & ~self.restored).sum() < SHARE_TELLING * count
+            or drugs.sum() > count / 2
         ):
-            message = (
-                f"{int(known.sum()):,} of {len(texts):,} distinct codes are of {rules.title}, "
-                f"so all are read as such (name the vocabulary to be sure)"
+            return None
+        ninth, tenth = self.share(self.ninth & ~self.tenth), self.share(self.surely_tenth)
+        least = SHARE_OF_BOTH * self.share(known)
+        if min(ninth, tenth) >= least:
+            return self.both(texts)
+        return "icd9" if ninth >= tenth else "icd10"
+
+    def both(self, texts: Sequence[str]) -> str:
+        """The vocabulary of a source with codes of both: whether its E codes without a dot can be told apart."""
+        long = [
+            "." in text
+            for text, tenth in zip(texts, self.tenth & ~self.ninth, strict=True)
+            if tenth and len(text) > 3
+        ]
+        return (
+            "icd"
+            if not self.either.any() or sum(long) >= max(SHARE_DOTTED * len(long), 1)
+            else "icd-undotted"
+        )
+
+
+def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | None = None) -> Normalised:
+    """Codes in the standard writing of a vocabulary (`rules_of`); None recognises the classifications of diagnoses.
+
+    `entries` says how often each of the distinct `texts` occurs (default: once).
+    """
+    counts = np.ones(len(texts), np.int64) if entries is None else entries
+    named = vocabulary if vocabulary is None else VOCABULARY_NAMES.get(vocabulary.strip().lower(), vocabulary)
+    if named not in (None, "icd9", "icd10", "icd"):
+        return Normalised.by(rules_of(str(named)), texts)
+    seen = _Seen.of(texts, counts)
+    found = seen.vocabulary(texts) if named is None else named
+    if found is None:
+        return replace(Normalised.by(AS_WRITTEN, texts), guess=_not_recognised(seen))
+    if named == "icd":
+        found = seen.both(texts)
+    normalised = Normalised.by(rules_of(found), texts)
+    if found == "icd9" and seen.share(seen.surely_tenth) >= SHARE_OF_BOTH:
+        normalised = normalised.without(seen.either, texts)  # beside ICD-10 codes, E876 may be E87.6
+    if named is None:
+        normalised = replace(normalised, guess=_recognised(normalised, seen))
+    return replace(normalised, others=_others(found, seen))
+
+
+def _recognised(normalised: Normalised, seen: _Seen) -> Notice:
+    total = int(seen.entries.sum())
+    if normalised.vocabulary in ("icd", "icd-undotted"):
+        known = ~normalised.unknown
+        parts = [
+            (seen.ninth & known, "of ICD-9-CM"),
+            (seen.tenth & ~seen.ninth & known, "of ICD-10-CM"),
+            (~known, "of neither"),
+        ]
+        split = ", ".join(f"{100 * seen.share(mask):.1f} % {what}" for mask, what in parts if mask.any())
+        message = (
+            f"of {total:,} entries {split}: each code is read as its own (name the vocabulary to be sure)"
+        )
+        if normalised.vocabulary == "icd-undotted":
+            unclear = int(seen.entries[seen.either].sum())
+            message += (
+                f"; {unclear:,} entries such as E876 could be of either and are kept as written: "
+                f"give the column that says which (--vocabulary-column)"
             )
-            return replace(tried, guess=Notice("vocabulary recognised", message, len(texts)))
-    return Normalised.by(AS_WRITTEN, texts)
+    else:
+        count = int((~normalised.unknown).sum())
+        message = (
+            f"{count:,} of {len(normalised.codes):,} distinct codes are of {normalised.title}, "
+            f"so all are read as such (name the vocabulary to be sure)"
+        )
+    return Notice("vocabulary recognised", message, len(normalised.codes))
+
+
+def _not_recognised(seen: _Seen) -> Notice | None:
+    share = seen.share((seen.ninth & ~seen.restored) | seen.tenth)
+    if share < SHARE_LOOKS:
+        return None
+    message = (
+        f"{100 * share:.0f} % of the entries look like ICD codes, too few to read them as such: all are kept as "
+        f"written; where they are ICD codes, name the vocabulary (icd9, icd10, icd)"
+    )
+    return Notice("vocabulary not recognised", message, int(seen.entries.sum()))
+
+
+def _others(found: str, seen: _Seen) -> str:
+    """What the unrecognised entries may be, for a message; empty where nothing can be said."""
+    other, name = (
+        (seen.tenth & ~seen.ninth, "ICD-10-CM") if found == "icd9" else (seen.ninth & ~seen.tenth, "ICD-9-CM")
+    )
+    share = seen.share(other) if found in ("icd9", "icd10") else 0.0
+    if found == "icd-undotted":
+        return (
+            "; E codes without a dot may be of either: give the column that says which (--vocabulary-column)"
+        )
+    return f"; {100 * share:.0f} % look like {name}: read both with --vocabulary icd" if share >= 0.01 else ""

@@ -219,7 +219,8 @@ class Collector:
             normalised, numbers = self._normalise_by_vocabulary(numbers, named)
             extra["vocabulary"] = _texts(named, _joined(self._vocabulary_numbers))
         else:
-            normalised = normalise(self.codes.texts, vocabulary)
+            entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
+            normalised = normalise(self.codes.texts, vocabulary, entries)
         notices = [*self._gap_notices(patient), *normalised.notices(numbers, row)]
         extra |= {role: same_type(parts) for role, parts in self._optional.items()}
         notices += self._date_notices(row)
@@ -249,10 +250,9 @@ class Collector:
         of_rows = np.concatenate(self._vocabulary_numbers).astype(np.int64) + 1
         pairs, renumbered = np.unique(numbers * np.int64(len(named) + 1) + of_rows, return_inverse=True)
         texts = [self.codes.texts[pair // (len(named) + 1)] for pair in pairs]
-        of_name = [
-            AS_WRITTEN,
-            *(rules_of(name) if name in ("icd9", "icd10") else AS_WRITTEN for name in named),
-        ]
+        known = ("icd9", "icd10")
+        unnamed = rules_of("icd") if named and all(name in known for name in named) else AS_WRITTEN
+        of_name = [unnamed, *(rules_of(name) if name in known else AS_WRITTEN for name in named)]
         normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
         return normalised, renumbered.astype(np.int32)
 
