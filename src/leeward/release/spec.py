@@ -78,7 +78,8 @@ class SourceSpec(Declared):
         bool, Parameter("OMOP: CONCEPT's code and vocabulary in the place of concept ids.")
     ] = False
     accept_unknown: Annotated[
-        bool, Parameter("Keep codes that are not of the vocabulary as written, even above 5 % of the entries.")
+        bool,
+        Parameter("Keep codes that are not of the vocabulary as written, even above 5 % of the entries."),
     ] = False
     name: Annotated[str | None, Parameter("Name of a cohort given in memory; it cannot be read again.")] = (
         None
