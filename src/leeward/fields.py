@@ -322,7 +322,10 @@ def _for_pydantic(hint: Any, parameter: Parameter) -> Any:
         if arguments == (str, Ellipsis):
             read = BeforeValidator(_many_texts, json_schema_input_type=str | list[str])
         else:
-            read = BeforeValidator(_many, json_schema_input_type=list[items[0]])  # type: ignore[valid-type]
+            many = 0 if Ellipsis in arguments else len(arguments)
+            limits = {"min_length": many, "max_length": many} if many else {}
+            listed = typing.Annotated[list[items[0]], Field(**limits)]  # type: ignore[valid-type]
+            read = BeforeValidator(_many, json_schema_input_type=listed)
         return typing.Annotated[made, read]
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         return Mapping[tuple(_for_pydantic(each, parameter) for each in arguments)]  # type: ignore[misc]

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import click
 
-from leeward.cli.options import json_option, out_option, threads_option
+from leeward.cli.options import json_option, out_option, print_json, threads_option
 from leeward.cli.running import tell
+
+
+def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Print the schema and leave, before OUT and the spec are asked for."""
+    if wanted and not context.resilient_parsing:
+        from leeward.runs.reference import spec_schema
+
+        print_json(spec_schema())
+        context.exit()
 
 
 @click.command()
@@ -13,6 +22,14 @@ from leeward.cli.running import tell
 @out_option
 @threads_option
 @json_option
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of a spec, for editors, and exit.",
+)
 def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> None:
     """Release a cohort as SPEC.yaml says, into the folder OUT.
 
@@ -30,7 +47,6 @@ def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> Non
     Example:
       leeward protect spec.yaml -o release
     """
-    from leeward.release.spec import load
     from leeward.runs.protect import run
 
-    tell(run(load(spec_file), out, threads=threads), as_json)
+    tell(run(spec_file, out, threads=threads), as_json)
