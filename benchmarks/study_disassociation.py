@@ -25,18 +25,12 @@ import polars as pl
 from leeward.analysis import generalized, policies
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import relative_errors
+from leeward.analysis.workloads import frequent_queries, intervals, matching_records, random_queries
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.constraints import Constraints
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.measures import (
-    estimate_queries,
-    frequent_queries,
-    intervals,
-    matching_records,
-    published,
-    random_queries,
-)
+from leeward.methods.disassociation.measures import estimate_queries, published
 from leeward.methods.disassociation.measures.estimates import matching
 from leeward.randomness import Randomness
 from leeward.release import write
@@ -76,7 +70,7 @@ class Study:
     @cached_property
     def frequent(self) -> dict[float, Queries]:
         """W1 at each support."""
-        return {s: frequent_queries(self.sets, s, None, TOO_MANY)[0] for s in SUPPORTS}
+        return {s: frequent_queries(self.sets, s, None, TOO_MANY).queries for s in SUPPORTS}
 
     @cached_property
     def random(self) -> list[Queries]:
@@ -283,7 +277,7 @@ def shares_of(errors: np.ndarray[Any, Any]) -> dict[str, Any]:
         "within_5": float(((rounded >= -0.05) & (rounded < 0.05)).mean()),
         "smallest": float(rounded.min()),
         "largest": float(rounded.max()),
-        "intervals": intervals(errors),
+        "intervals": [each.to_json() for each in intervals(errors)],
     }
 
 

@@ -14,15 +14,27 @@ import pytest
 
 from leeward.errors import BadInput
 from leeward.methods import METHODS
-from leeward.methods.disassociation.report import bins, sections
+from leeward.methods.disassociation.report import sections
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
+from leeward.report.code_sets import bins
 from leeward.report.notebook import result_html
 from leeward.report.writing import marked
 from leeward.runs.protect import write_report
 
 OWN = METHODS["disassociation"].report_sections()
 
+RISK_ROW: dict[str, Any] = {
+    "sets": 12,
+    "sets_in_one_record_share": 0.1,
+    "sets_below_k_share": 0.2,
+    "sets_by_support": [],
+    "exact": True,
+    "sampled_share": 1.0,
+    "unique_share": 0.0,
+    "below_k_share": 0.0,
+    "patients_exact": True,
+}
 MEASURES: dict[str, Any] = {
     "source": {"name": "ward <7>.csv", "vocabulary": "icd9", "patients": 40, "events": 90, "codes": 12},
     "notices": [
@@ -35,26 +47,46 @@ MEASURES: dict[str, Any] = {
     ],
     "method": {"clusters": 4},
     "risk": {
+        "k": 5,
+        "patients": 40,
         "by_m": [
-            {"m": 1, "patients": 40, "below_k": 4, "unique": 1, "patients_exact": True},
-            {"m": 2, "patients": 32, "below_k": 16, "unique": 8, "patients_exact": True},
-            {"m": 3, "patients": 20, "below_k": 18, "unique": 15, "patients_exact": False},
+            {**RISK_ROW, "m": 1, "patients": 40, "below_k": 4, "unique": 1},
+            {**RISK_ROW, "m": 2, "patients": 32, "below_k": 16, "unique": 8},
+            {**RISK_ROW, "m": 3, "patients": 20, "below_k": 18, "unique": 15, "patients_exact": False},
         ],
+        "whole_set": {"unique": 0, "unique_share": 0.0, "below_k": 0, "below_k_share": 0.0},
         "after": {"sets": 200, "largest_set": 2, "smallest_candidates": 6, "below_k": 0},
     },
     "placement": {
         "occurrences": {"record": 60, "shared": 10, "item": 20, "total": 90},
         "codes": [{"code": "250.00", "support": 20, "record": 15, "shared": 2, "item": 3}],
+        "item_share": 0.22,
+        "codes_never_counted": 1,
+        "item_only_records_at_least": 2,
         "item_only_records": 3,
     },
     "are": {
         "prior": "cubic",
-        "workloads": [{"label": "frequent sets", "queries": 7, "are": 0.0213, "skipped": 1}],
+        "workloads": [
+            {
+                "name": "frequent",
+                "label": "frequent sets",
+                "queries": 7,
+                "are": 0.0213,
+                "median": 0.01,
+                "largest": 0.3,
+                "skipped": 1,
+                "outside_bounds": 0,
+            }
+        ],
     },
     "mre": {
+        "policy": "2 constraints",
+        "prior": "graded",
+        "skipped": 0,
         "constraints": [
-            {"name": "u1", "true": 10, "estimate": 10.0, "mre": 0.0},
-            {"name": "u2", "true": 4, "estimate": 3.0, "mre": 0.25},
+            {"name": "u1", "codes": 1, "true": 10, "estimate": 10.0, "mre": 0.0},
+            {"name": "u2", "codes": 2, "true": 4, "estimate": 3.0, "mre": 0.25},
         ],
         "within_5_percent": 0.5,
         "intervals": [

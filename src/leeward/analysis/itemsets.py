@@ -24,6 +24,10 @@ LIMIT = 5_000_000
 Itemset = tuple[int, ...]
 
 
+class TooManyItemsets(BadInput):
+    """More itemsets reach the support than the limit."""
+
+
 @dataclass(frozen=True)
 class Itemsets:
     """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into
@@ -69,7 +73,9 @@ def mine(
     Raises
     ------
     BadInput
-        `min_support` is out of range, or more than `limit` itemsets reach it.
+        `min_support` is out of range.
+    TooManyItemsets
+        More than `limit` itemsets reach it (a BadInput too).
     """
     from leeward.analysis import itemset_kernels as kernels
 
@@ -90,7 +96,7 @@ def mine(
     )
     offsets, items, counts = kernels.eclat(bitmaps, supports[frequent], pairs, least, size, limit)
     if len(counts) > limit:
-        raise BadInput(
+        raise TooManyItemsets(
             f"More than {limit:,} itemsets reach the support of {least:,} records; raise `min_support`."
         )
     return Itemsets(offsets, frequent[items], counts)

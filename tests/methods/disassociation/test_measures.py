@@ -14,9 +14,10 @@ from tests.oracles.disassociation_checks import Leaf
 from tests.oracles.itemsets import apriori
 from tests.oracles.published import POLICY, project, running_example, running_records, write
 
+from leeward.analysis.workloads import frequent_queries, intervals, random_queries
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
-from leeward.methods.disassociation.measures import are, intervals, random_queries
+from leeward.methods.disassociation.measures import are
 from leeward.methods.disassociation.measures.placement import item_only_at_least
 from leeward.methods.disassociation.measures.published import read
 from leeward.release import Release
@@ -74,11 +75,36 @@ def test_are_on_frequent_itemsets_is_the_plain_mean(running: Release) -> None:
 
 
 def test_a_sample_of_the_frequent_itemsets(running: Release) -> None:
-    found = are(read(running), cohort_of(running_records()).code_sets(), min_support=1, queries=7)[
-        "workloads"
-    ][0]
-    assert found["queries"] == 7
-    assert found["itemsets"] > 100
+    (found,) = are(
+        read(running), cohort_of(running_records()).code_sets(), min_support=1, queries=7
+    ).workloads
+    assert found.queries == 7
+    assert found.itemsets is not None
+    assert found.itemsets > 100
+    assert found.largest_set is None
+
+
+def test_a_few_records_that_share_many_codes_do_not_stop_the_default_measures(tmp_path: Path) -> None:
+    """Two patients with 40 codes in common have 2^40 sets in common: W1 asks for the sets of few codes."""
+    chronic = frozenset(f"c{i:02d}" for i in range(40))
+    records = [chronic, chronic, *(frozenset({"a", "b"}) for _ in range(98))]
+    cohort = cohort_of(records)
+    release = Release.open(write(tmp_path / "out", [Leaf(100, [], set(chronic) | {"a", "b"})], 2, 2))
+    found = measure(release, cohort, ["are"])["are"]["workloads"][0]
+    assert found["largest_set"] == 4
+    assert found["itemsets"] == 40 + 780 + 9880 + 91390 + 3
+    assert found["label"] == "sets of up to 4 codes that at least 1.25 % of the patients have"
+
+
+def test_frequent_queries_keep_to_the_most_that_are_wanted() -> None:
+    sets = cohort_of(running_records()).code_sets()
+    everything = frequent_queries(sets, 1)
+    few = frequent_queries(sets, 1, most=60)
+    assert everything.largest is None
+    assert few.largest == 2
+    assert all(len(query) <= 2 for query in few.queries)
+    assert len(few.queries) == few.itemsets < everything.itemsets
+    assert frequent_queries(sets, 1, most=3).largest == 1
 
 
 def test_random_queries_extend_each_other_and_occur(running: Release) -> None:
@@ -136,9 +162,9 @@ def test_item_only_records_seen_from_the_files(tmp_path: Path) -> None:
     ],
 )
 def test_intervals_of_the_paper(error: float, low: float | None) -> None:
-    found = [each for each in intervals(np.array([error])) if each["count"]]
-    assert [each["low"] for each in found] == [low]
-    assert found[0]["share"] == 1.0
+    found = [each for each in intervals(np.array([error])) if each.count]
+    assert [each.low for each in found] == [low]
+    assert found[0].share == 1.0
 
 
 @pytest.mark.parametrize(

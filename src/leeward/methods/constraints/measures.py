@@ -3,30 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from leeward.analysis.code_figures import Errors, Interval, Matched, RiskBefore, Workload
+from leeward.analysis.figures import Figures
 from leeward.analysis.generalized import Generalized, check_reading, counts, matching, read
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import risk_before
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.errors import BadInput
-from leeward.methods.disassociation.measures import (
-    RANDOM_SIZES,
+from leeward.analysis.workloads import (
     WORKLOAD_SEED,
-    frequent_queries,
+    check_options,
+    constraints_of,
     intervals,
     matching_records,
     policy_of,
-    random_queries,
+    within,
+    workloads_of,
 )
-from leeward.methods.disassociation.measures.published import Array
+from leeward.arrays import AnyArray
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.release import Release
+
+RANDOM_CHAINS = 1_000
+"""Records that W2 draws from."""
 
 LARGEST_SHOWN = 30
 
@@ -46,40 +51,85 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 
 
+@dataclass(frozen=True)
+class Are(Figures):
+    """Average relative errors, under a reading of generalized codes."""
+
+    reading: str
+    workloads: tuple[Workload, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mre(Figures):
+    """Matching relative errors of the policy's constraints; the last two only where there is a policy."""
+
+    policy: str
+    reading: str
+    constraints: tuple[Matched, ...]
+    skipped: int
+    intervals: tuple[Interval, ...]
+    within_2_5_percent: float | None = None
+    within_5_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class Fate(Figures):
+    """What became of codes, or of their occurrences."""
+
+    total: int
+    intact: int
+    generalized: int
+    suppressed: int
+
+    def share(self, part: int) -> float:
+        """`part` of the total."""
+        return part / max(1, self.total)
+
+
+@dataclass(frozen=True)
+class Label(Figures):
+    """A generalized label: its codes, and the records that hold it."""
+
+    members: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Codes(Figures):
+    """What became of the codes, and the largest labels."""
+
+    codes: Fate
+    occurrences: Fate
+    labels: int
+    largest_labels: tuple[Label, ...] = field(default=())
+
+
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The figures asked for (see `OPTIONS`), JSON-able, for the custodian only.
 
     Several `are` add up to several workloads under `are.workloads`. Raises BadInput for an unknown measure
     or option.
     """
-    for each in wanted:
-        for name, options in each.items():
-            _check_options(name, options)
+    asked = [(name, options) for each in wanted for name, options in each.items()]
+    for name, options in asked:
+        check_options("constraints", OPTIONS, name, options)
     released, sets = read(release), cohort.code_sets()
-    figures: dict[str, Any] = {}
-    for each in wanted:
-        for name, options in each.items():
-            if name == "are":
-                one = are(released, sets, **options)
-                figures.setdefault("are", {"reading": one["reading"], "workloads": []})
-                figures["are"]["workloads"] += one["workloads"]
-            elif name == "mre":
-                figures["mre"] = mre(released, sets, policy_of(release), **options)
-            elif name == "codes":
-                figures["codes"] = codes(released, sets)
-            else:
-                k = int(release.guarantee["k"])
-                figures["risk"] = risk_before(sets, k, seed=WORKLOAD_SEED, **options)
-    return figures
-
-
-def _check_options(name: str, options: Mapping[str, Any]) -> None:
-    if name not in OPTIONS:
-        raise BadInput(f"`measure`: `{name}` is not known for constraints; choose from {', '.join(OPTIONS)}.")
-    unknown = sorted(set(options) - OPTIONS[name])
-    if unknown:
-        known = ", ".join(sorted(OPTIONS[name])) or "none"
-        raise BadInput(f"`measure: {name}`: unknown option `{unknown[0]}`; known: {known}.")
+    found: dict[str, Figures] = {}
+    for name, options in asked:
+        if name == "are":
+            one = are(released, sets, **options)
+            before = found.get("are")
+            found["are"] = (
+                Are(before.reading, before.workloads + one.workloads) if isinstance(before, Are) else one
+            )
+        elif name == "mre":
+            found["mre"] = mre(released, sets, policy_of(release), **options)
+        elif name == "codes":
+            found["codes"] = codes(released, sets)
+        else:
+            k = int(release.guarantee["k"])
+            found["risk"] = RiskBefore.from_json(risk_before(sets, k, seed=WORKLOAD_SEED, **options))
+    return {name: figures.to_json() for name, figures in found.items()}
 
 
 def are(
@@ -91,103 +141,77 @@ def are(
     max_size: int | None = None,
     reading: str = "subset",
     queries: int | None = None,
-) -> dict[str, Any]:
+) -> Are:
     """Average relative error of COUNT queries, over all queries (suppressed codes estimated 0) and, under
     `kept`, over those on released codes only, as the paper reports it. Workloads as for disassociation.
     """
     check_reading(reading)
-    if workload == "frequent":
-        drawn, total = frequent_queries(sets, min_support, max_size, queries)
-        least = f"{min_support:,}" if isinstance(min_support, int) else f"{100 * min_support:g} % of the"
-        label = f"sets that at least {least} patients have"
-        found = {"name": "frequent", "label": label, "min_support": min_support, "itemsets": total}
-        return {"reading": reading, "workloads": [{**found, **_errors(released, sets, drawn, reading)}]}
-    if workload != "random":
-        raise BadInput(f"`measure: are`: workload {workload!r} is not known; choose `frequent` or `random`.")
-    by_size = random_queries(sets, 1_000 if queries is None else queries)
-    return {
-        "reading": reading,
-        "workloads": [
-            {
-                "name": "random",
-                "label": f"random sets of {size} code{'s' if size > 1 else ''}",
-                "size": size,
-                **_errors(released, sets, drawn, reading),
-            }
-            for size, drawn in zip(RANDOM_SIZES, by_size, strict=True)
-            if len(drawn)
-        ],
-    }
+    return Are(
+        reading,
+        workloads_of(
+            sets,
+            lambda drawn: _errors(released, sets, drawn, reading),
+            workload=workload,
+            min_support=min_support,
+            max_size=max_size,
+            queries=queries,
+            chains=RANDOM_CHAINS,
+        ),
+    )
 
 
-def _errors(released: Generalized, sets: CodeSets, queries: list[Array], reading: str) -> dict[str, Any]:
-    true = supports_of(sets, [query.tolist() for query in queries])
+def _errors(released: Generalized, sets: CodeSets, queries: list[AnyArray], reading: str) -> dict[str, Any]:
+    true = supports_of(sets, queries)
     found = counts(released, [[sets.codes[c] for c in query] for query in queries], reading)
     kept = found.answerable
     return {
         **average_relative_error(true, found.expected, found.low, found.high),
-        "kept": average_relative_error(true[kept], found.expected[kept]),
+        "kept": Errors(**average_relative_error(true[kept], found.expected[kept])),
     }
 
 
 def mre(
     released: Generalized, sets: CodeSets, policy: pl.DataFrame | None, *, reading: str = "subset"
-) -> dict[str, Any]:
+) -> Mre:
     """(true - estimate) / true of the number of records with a code of each utility constraint."""
     check_reading(reading)
     if policy is None:
-        return {"policy": "none", "reading": reading, "constraints": [], "intervals": [], "skipped": 0}
-    found: list[dict[str, Any]] = []
-    skipped = 0
-    grouped = policy.group_by("constraint", maintain_order=True).agg(pl.col("code").cast(pl.String))
-    listed = grouped.select(pl.col("constraint").cast(pl.String), "code").rows()
-    matches = matching_records(sets, [members for _, members in listed])
-    for (name, members), true in zip(listed, matches.tolist(), strict=True):
+        return Mre(policy="none", reading=reading, constraints=(), skipped=0, intervals=())
+    names, members = constraints_of(policy)
+    found = []
+    rows = zip(names, members, matching_records(sets, members).tolist(), strict=True)
+    for name, each, true in rows:
         if true == 0:
-            skipped += 1
             continue
-        estimate = matching(released, members, reading)
-        found.append(
-            {
-                "name": name,
-                "codes": len(members),
-                "true": true,
-                "estimate": estimate,
-                "mre": (true - estimate) / true,
-            }
-        )
-    errors = np.array([each["mre"] for each in found])
-    return {
-        "policy": f"{len(found)} constraints",
-        "reading": reading,
-        "constraints": found,
-        "skipped": skipped,
-        "intervals": intervals(errors),
-        "within_2_5_percent": float((np.abs(errors) <= 0.025).mean()) if len(errors) else 0.0,
-        "within_5_percent": float((np.abs(errors) <= 0.05).mean()) if len(errors) else 0.0,
-    }
+        estimate = matching(released, each, reading)
+        error = (true - estimate) / true
+        found.append(Matched(name=name, codes=len(each), true=true, estimate=estimate, mre=error))
+    errors = np.array([each.mre for each in found])
+    return Mre(
+        policy=f"{len(found)} constraints",
+        reading=reading,
+        constraints=tuple(found),
+        skipped=len(members) - len(found),
+        intervals=intervals(errors),
+        within_2_5_percent=within(errors, 0.025),
+        within_5_percent=within(errors, 0.05),
+    )
 
 
-def codes(released: Generalized, sets: CodeSets) -> dict[str, Any]:
+def codes(released: Generalized, sets: CodeSets) -> Codes:
     """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences."""
     supports = sets.supports()
     size = np.array([_size(released, code) for code in sets.codes])
-    occurrences = int(supports.sum())
-    parts = {"intact": size == 1, "generalized": size > 1, "suppressed": size == 0}
+    parts = (size == 1, size > 1, size == 0)
     largest = sorted(released.members, key=lambda group: (-len(group), group))[:LARGEST_SHOWN]
-    return {
-        "codes": {"total": len(sets.codes), **{name: int(mask.sum()) for name, mask in parts.items()}},
-        "occurrences": {
-            "total": occurrences,
-            **{name: int(supports[mask].sum()) for name, mask in parts.items()},
-        },
-        "labels": len(released.members),
-        "largest_labels": [
-            {"members": len(group), "records": _holders(released, group[0])}
-            for group in largest
-            if len(group) > 1
-        ],
-    }
+    return Codes(
+        codes=Fate(len(sets.codes), *(int(mask.sum()) for mask in parts)),
+        occurrences=Fate(int(supports.sum()), *(int(supports[mask].sum()) for mask in parts)),
+        labels=len(released.members),
+        largest_labels=tuple(
+            Label(len(group), _holders(released, group[0])) for group in largest if len(group) > 1
+        ),
+    )
 
 
 def _size(released: Generalized, code: str) -> int:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.methods.disassociation.report import bins, workload
+from leeward.analysis.code_figures import RiskBefore
+from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
 from leeward.report import charts
+from leeward.report.code_sets import group_errors, read_figures, risk_table, worst_groups
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
 
 INTACT, GENERALIZED, SUPPRESSED = "intact", "generalized", "suppressed"
 COLORS = {INTACT: charts.BLUE, GENERALIZED: charts.ORANGE, SUPPRESSED: charts.GREY}
-CONSTRAINTS_SHOWN = 15
 LABELS_SHOWN = 10
 
 NAMES = {
@@ -28,68 +29,63 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
+    codes = read_figures(Codes, measures, "codes")
+    errors = read_figures(Are, measures, "are")
     found = [
-        glance(release, measures),
-        fate(release, measures),
-        risk(release, measures),
-        counting(measures),
-        policy(measures),
+        glance(release, codes, errors),
+        fate(release, codes, measures.get("method", {})),
+        risk(release, read_figures(RiskBefore, measures, "risk")),
+        counting(errors),
+        policy(read_figures(Mre, measures, "mre")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, measures: Figures) -> Section:
+def glance(release: Release, codes: Codes | None, errors: Are | None) -> Section:
     """What a privacy board and a researcher ask for first."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     sets = f"every set of up to {m} released codes" if m else "every listed code set"
     tiles = [Tile(f"0 or ≥ {k}", f"records hold {sets}", tone="good")]
-    codes = measures.get("codes")
     if codes:
-        of = codes["codes"]
-        lost = codes["occurrences"]["suppressed"] / max(1, codes["occurrences"]["total"])
+        of = codes.codes
+        lost = codes.occurrences.share(codes.occurrences.suppressed)
         tiles += [
             Tile(
-                number(of["suppressed"]),
-                f"of {of['total']:,} codes suppressed",
+                number(of.suppressed),
+                f"of {of.total:,} codes suppressed",
                 f"{percent(lost)} of all occurrences",
-                "warn" if of["suppressed"] else "good",
+                "warn" if of.suppressed else "good",
             ),
             Tile(
-                number(of["generalized"]),
+                number(of.generalized),
                 "codes merged with others",
-                f"{codes['labels']:,} labels are released",
-                "warn" if of["generalized"] else "good",
+                f"{codes.labels:,} labels are released",
+                "warn" if of.generalized else "good",
             ),
         ]
-    first = next(iter(measures.get("are", {}).get("workloads", ())), None)
-    if first:
-        tiles.append(Tile(percent(first["are"]), "mean relative error of counts", workload(first), "plain"))
+    if errors and errors.workloads:
+        first = errors.workloads[0]
+        tiles.append(Tile(percent(first.are), "mean relative error of counts", first.label, "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def fate(release: Release, measures: Figures) -> Section | None:
+def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | None:
     """Codes and occurrences that stayed, were merged, or went."""
-    codes = measures.get("codes")
-    if not codes:
+    if codes is None:
         return None
-    parts = (INTACT, GENERALIZED, SUPPRESSED)
-    rows = [
-        {"what": what, "share": codes[key][part] / max(1, codes[key]["total"]), "fate": part}
-        for what, key in (("codes", "codes"), ("occurrences", "occurrences"))
-        for part in parts
+    rows: list[dict[str, Any]] = [
+        {"what": what, "share": of.share(count), "fate": part}
+        for what, of in (("codes", codes.codes), ("occurrences", codes.occurrences))
+        for part, count in ((INTACT, of.intact), (GENERALIZED, of.generalized), (SUPPRESSED, of.suppressed))
     ]
-    text = "; ".join(
-        f"{percent(codes['occurrences'][part] / max(1, codes['occurrences']['total']))} {part}"
-        for part in parts
-    )
+    text = "; ".join(f"{percent(row['share'])} {row['fate']}" for row in rows if row["what"] == "occurrences")
     chart = Chart(
         "What became of the codes",
         f"Two lying bars, distinct codes and code occurrences. Of the occurrences: {text}.",
         charts.stacked(rows, y="what", x="share", part="fate", x_title="share", colors=COLORS, share=True),
         f"Of all code occurrences: {text}.",
     )
-    facts = measures.get("method", {})
     algorithm = NAMES[release.parameters["algorithm"]]
     lines = [f"Algorithm: {algorithm}."]
     if facts.get("records_emptied"):
@@ -105,40 +101,25 @@ def fate(release: Release, measures: Figures) -> Section | None:
         kept = "kept" if not utility["over_cap"] else f"exceeded in {utility['over_cap']:,}"
         lines.append(f"Cap on suppressed codes of a constraint, {percent(utility['cap'])}: {kept}.")
     found: list[Part] = [chart, Notes(tuple(lines))]
-    if codes["largest_labels"]:
+    if codes.largest_labels:
         table = Table(
             "The largest labels",
             ("codes in the label", "patients who hold it"),
             tuple(
-                (number(each["members"]), number(each["records"]))
-                for each in codes["largest_labels"][:LABELS_SHOWN]
+                (number(each.members), number(each.records)) for each in codes.largest_labels[:LABELS_SHOWN]
             ),
         )
         found.append(table)
     return Section("What became of the codes", tuple(found))
 
 
-def risk(release: Release, measures: Figures) -> Section | None:
+def risk(release: Release, found: RiskBefore | None) -> Section | None:
     """How many patients could be singled out by m of their codes before."""
-    rows = measures.get("risk", {}).get("by_m", ())
-    if not rows:
+    if found is None or not found.by_m:
         return None
     k = release.guarantee["k"]
-    table = Table(
-        f"Original data: patients with a set of codes that fewer than {k} patients share",
-        ("codes known", "patients with so many codes", f"fewer than {k} alike", "share", "unique", "share"),
-        tuple(
-            (
-                str(row["m"]),
-                number(row["patients"]),
-                number(row["below_k"]),
-                percent(row["below_k_share"]),
-                number(row["unique"]),
-                percent(row["unique_share"]),
-            )
-            for row in rows
-        ),
-    )
+    caption = f"Original data: patients with a set of codes that fewer than {k} patients share"
+    table = risk_table(caption, found.by_m, k)
     m = release.guarantee.get("m")
     after = (
         f"In the release nobody can be told from fewer than {k - 1:,} others by up to {m} codes."
@@ -148,21 +129,20 @@ def risk(release: Release, measures: Figures) -> Section | None:
     return Section("Risk before and after", (table, after))
 
 
-def counting(measures: Figures) -> Section | None:
+def counting(errors: Are | None) -> Section | None:
     """How far estimated counts are from the true ones."""
-    are = measures.get("are")
-    if not are or not are["workloads"]:
+    if errors is None or not errors.workloads:
         return None
     rows = tuple(
         (
-            workload(each),
-            number(each["queries"]),
-            percent(each["are"], 2),
-            number(each["kept"]["queries"]),
-            percent(each["kept"]["are"], 2),
-            number(each["skipped"]),
+            each.label,
+            number(each.queries),
+            percent(each.are, 2),
+            number(each.kept.queries if each.kept else None),
+            percent(each.kept.are if each.kept else None, 2),
+            number(each.skipped),
         )
-        for each in are["workloads"]
+        for each in errors.workloads
     )
     table = Table(
         "Average relative error (ARE) of estimated counts",
@@ -185,46 +165,23 @@ def counting(measures: Figures) -> Section | None:
                 "a suppressed code is answered with 0."
             ),
             table,
-            f"Generalized codes are read as `{are['reading']}`.",
+            f"Generalized codes are read as `{errors.reading}`.",
         ),
     )
 
 
-def policy(measures: Figures) -> Section | None:
+def policy(found: Mre | None) -> Section | None:
     """How well the code groups of the utility policy are kept."""
-    mre = measures.get("mre")
-    if not mre or not mre["constraints"]:
+    if found is None or not found.constraints:
         return None
-    constraints = mre["constraints"]
-    within = percent(mre["within_5_percent"])
-    chart = Chart(
-        "Error of each code group of the policy",
-        f"Histogram of the relative error of {len(constraints):,} code groups; {within} lie within ±5 %.",
-        charts.histogram(
-            bins([each["mre"] for each in constraints]),
-            x_title="relative error, (true − estimate) / true",
-            y_title="code groups",
-            mark=(-0.05, 0.05),
-        ),
-        f"{within} of the groups lie within ±5 % (shaded). What is lost here was suppressed: codes that were "
-        "merged inside their group are still counted in full.",
-    )
-    worst = sorted(constraints, key=lambda each: -abs(each["mre"]))[:CONSTRAINTS_SHOWN]
-    table = Table(
-        f"The {len(worst)} code groups with the largest error",
-        ("code group", "patients, true", "estimated", "error"),
-        tuple(
-            (
-                each["name"],
-                number(each["true"]),
-                number(float(each["estimate"])),
-                f"{100 * each['mre']:+.1f} %",
-            )
-            for each in worst
-        ),
+    chart = group_errors(
+        found.constraints,
+        found.within_5_percent,
+        f"{percent(found.within_5_percent)} of the groups lie within ±5 % (shaded). What is lost here was suppressed: "
+        "codes that were merged inside their group are still counted in full.",
     )
     intro = "A patient matches a code group by having at least one of its codes."
-    return Section("What it cost: the utility policy", (intro, chart, table))
+    return Section("What it cost: the utility policy", (intro, chart, worst_groups(found.constraints)))
 
 
 def plain_words(release: Release) -> Section:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.measures.figures import CodePlacement, Occurrences, Placement
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Published
 
 CODES_LISTED = 30
@@ -17,7 +18,7 @@ ITEM_ONLY = "item_only_records"
 """The method's own count, in its facts for the custodian."""
 
 
-def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
+def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> Placement:
     """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
     chunks whole.
 
@@ -35,30 +36,17 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     item = np.maximum(supports - record - shared, 0)
     top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
     total = int(supports.sum())
-    found: dict[str, Any] = {
-        "occurrences": {
-            "record": int(record.sum()),
-            "shared": int(shared.sum()),
-            "item": int(item.sum()),
-            "total": total,
-        },
-        "item_share": float(item.sum() / max(total, 1)),
-        "codes": [
-            {
-                "code": sets.codes[c],
-                "support": int(supports[c]),
-                "record": int(record[c]),
-                "shared": int(shared[c]),
-                "item": int(item[c]),
-            }
+    return Placement(
+        occurrences=Occurrences(int(record.sum()), int(shared.sum()), int(item.sum()), total),
+        item_share=float(item.sum() / max(total, 1)),
+        codes=tuple(
+            CodePlacement(sets.codes[c], int(supports[c]), int(record[c]), int(shared[c]), int(item[c]))
             for c in top
-        ],
-        "codes_never_counted": int((item == supports).sum()),
-        "item_only_records_at_least": item_only_at_least(published),
-    }
-    if ITEM_ONLY in facts:
-        found[ITEM_ONLY] = int(facts[ITEM_ONLY])
-    return found
+        ),
+        codes_never_counted=int((item == supports).sum()),
+        item_only_records_at_least=item_only_at_least(published),
+        item_only_records=int(facts[ITEM_ONLY]) if ITEM_ONLY in facts else None,
+    )
 
 
 def occurrences(published: Published) -> np.ndarray[Any, Any]:

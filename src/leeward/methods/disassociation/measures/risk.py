@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
+from leeward.methods.disassociation.measures.figures import Candidates
 from leeward.methods.disassociation.measures.published import Array, Published
 from leeward.randomness import Randomness
 
@@ -15,7 +14,7 @@ SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
 """Code sets drawn from records, and those with the rarest codes, whose candidates are counted."""
 
 
-def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, Any]:
+def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates:
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
     Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
@@ -33,9 +32,9 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> dict[str, 
     distinct = {tuple(query.tolist()): query for query in drawn if len(query)}
     queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
     high = estimates_of_numbers(published, queries, "one").high
-    return {
-        "sets": len(queries),
-        "largest_set": published.m,
-        "smallest_candidates": int(high.min()) if len(high) else 0,
-        "below_k": int((high < published.k).sum()),
-    }
+    return Candidates(
+        sets=len(queries),
+        largest_set=published.m,
+        smallest_candidates=int(high.min()) if len(high) else 0,
+        below_k=int((high < published.k).sum()),
+    )

@@ -1,0 +1,195 @@
+"""Workloads of COUNT queries on code sets, and what methods and reports say of their errors.
+
+W1: the sets of codes that a share of the patients has; W2: sets drawn from random records (Loukides et al. 2014,
+section 6.1; docs/methods/disassociation.md#measures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.code_figures import Interval, Workload
+from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
+from leeward.arrays import AnyArray, counted
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.errors import BadInput
+from leeward.randomness import Randomness
+from leeward.release import Release
+
+WORKLOAD_SEED = 20140901
+"""W2 and samples are drawn from a fixed stream: the same cohort gives the same queries on every run."""
+
+RANDOM_SIZES = (1, 2, 3, 4, 5)
+"""W2: c = 1 … 4 codes and the extension by one more."""
+
+MOST_ITEMSETS = 250_000
+"""W1 asks for smaller sets only where more than this many reach the support: a few records that share 30 codes have
+2^30 sets in common."""
+
+MRE_BOUNDS = (-0.24, -0.21, -0.10, -0.05, -0.025, 0.025, 0.05, 0.10, 0.21, 0.24)
+"""Ends of the intervals of the paper's Figs. 19 to 21 (those it names: [-24 %, 5 %), [-21 %, -10 %), [-5 %,
+5 %), [-2.5 %, 2.5 %]) and their mirror images; beyond them two open ones."""
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """W1: the queries, how many itemsets reach the support (more than were drawn, perhaps), and the most codes of a
+    set where larger ones were left out because they are too many."""
+
+    queries: list[AnyArray]
+    itemsets: int
+    largest: int | None = None
+
+
+def check_options(
+    method: str, known: Mapping[str, frozenset[str]], name: str, options: Mapping[str, Any]
+) -> None:
+    """Raise BadInput for a measure or an option of it that the method does not have."""
+    if name not in known:
+        raise BadInput(f"`measure`: `{name}` is not known for {method}; choose from {', '.join(known)}.")
+    unknown = sorted(set(options) - known[name])
+    if unknown:
+        listed = ", ".join(sorted(known[name])) or "none"
+        raise BadInput(f"`measure: {name}`: unknown option `{unknown[0]}`; known: {listed}.")
+
+
+def frequent_queries(
+    sets: CodeSets,
+    min_support: int | float,
+    max_size: int | None = None,
+    queries: int | None = None,
+    *,
+    most: int = MOST_ITEMSETS,
+) -> Frequent:
+    """W1: every set of codes that `min_support` of the records hold; `queries` of them, drawn evenly, where given.
+
+    Where more than `most` sets reach the support, those of the largest number of codes with which they do not; at
+    least the single codes.
+    """
+    found, largest = _mine_at_most(sets, min_support, max_size, most)
+    chosen = np.arange(len(found))
+    if queries is not None and queries < len(found):
+        stream = Randomness.of(WORKLOAD_SEED).stream("frequent queries")
+        chosen = np.sort(stream.permutation(len(found))[:queries])
+    listed = [found.items[found.offsets[i] : found.offsets[i + 1]] for i in chosen]
+    return Frequent(listed, len(found), largest)
+
+
+def _mine_at_most(
+    sets: CodeSets, min_support: int | float, max_size: int | None, most: int
+) -> tuple[Itemsets, int | None]:
+    try:
+        return mine(sets, min_support, max_size, limit=most), None
+    except TooManyItemsets:
+        found, size = mine(sets, min_support, 1), 1
+    while True:
+        try:
+            found, size = mine(sets, min_support, size + 1, limit=most), size + 1
+        except TooManyItemsets:
+            return found, size
+
+
+def label_of_frequent(min_support: int | float, found: Frequent) -> str:
+    """The workload in words."""
+    share = f"{min_support:,}" if isinstance(min_support, int) else f"{100 * min_support:g} % of the"
+    sets = "sets" if found.largest is None else f"sets of up to {found.largest} codes"
+    return f"{sets} that at least {share} patients have"
+
+
+def workloads_of(
+    sets: CodeSets,
+    errors: Callable[[list[AnyArray]], Mapping[str, Any]],
+    *,
+    workload: str,
+    min_support: int | float,
+    max_size: int | None,
+    queries: int | None,
+    chains: int,
+) -> tuple[Workload, ...]:
+    """W1 (`frequent`) or W2 (`random`, one workload a size from 1 to 5; `chains` records unless `queries` says
+    otherwise), each with what `errors` finds for its queries (the further fields of a `Workload`).
+
+    Raises BadInput for another name.
+    """
+    if workload == "frequent":
+        found = frequent_queries(sets, min_support, max_size, queries)
+        return (
+            Workload(
+                name="frequent",
+                label=label_of_frequent(min_support, found),
+                min_support=min_support,
+                itemsets=found.itemsets,
+                largest_set=found.largest,
+                **errors(found.queries),
+            ),
+        )
+    if workload != "random":
+        raise BadInput(f"`measure: are`: workload {workload!r} is not known; choose `frequent` or `random`.")
+    by_size = random_queries(sets, chains if queries is None else queries)
+    return tuple(
+        Workload(name="random", label=f"random sets of {counted('code', size)}", size=size, **errors(drawn))
+        for size, drawn in zip(RANDOM_SIZES, by_size, strict=True)
+        if len(drawn)
+    )
+
+
+def random_queries(sets: CodeSets, queries: int) -> list[list[AnyArray]]:
+    """W2, one list a size: `queries` random records of two codes or more are drawn, the codes of each
+    shuffled, and its first c codes are a set of size c, so that each set of c + 1 extends one of c. Records
+    shorter than a size give no set of it."""
+    stream = Randomness.of(WORKLOAD_SEED).stream("random queries")
+    lengths = sets.lengths()
+    able = np.flatnonzero(lengths >= min(2, int(lengths.max(initial=0))))
+    chains = [
+        stream.permutation(sets.values[sets.offsets[r] : sets.offsets[r + 1]])[: RANDOM_SIZES[-1]]
+        for r in stream.choice(able, queries)
+    ]
+    return [[chain[:size] for chain in chains if len(chain) >= size] for size in RANDOM_SIZES]
+
+
+def policy_of(release: Release) -> pl.DataFrame | None:
+    """The utility policy applied (`constraint`, `code`), from custody; None where there was none."""
+    file = None if release.custody is None else release.custody / "data" / "policy.parquet"
+    return pl.read_parquet(file) if file is not None and file.is_file() else None
+
+
+def constraints_of(policy: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Names and codes of a policy's constraints, in its order."""
+    grouped = policy.select(pl.col("constraint", "code").cast(pl.String))
+    grouped = grouped.group_by("constraint", maintain_order=True).agg("code")
+    return grouped["constraint"].to_list(), grouped["code"].to_list()
+
+
+def matching_records(sets: CodeSets, constraints: list[list[str]]) -> AnyArray:
+    """Number of records with at least one code of each constraint; constraints share no code."""
+    from leeward.analysis import risk_kernels as kernels
+
+    index = {code: i for i, code in enumerate(sets.codes)}
+    constraint_of = np.full(len(sets.codes), -1, np.int64)
+    for u, codes in enumerate(constraints):
+        constraint_of[[index[code] for code in codes if code in index]] = u
+    return np.asarray(kernels.matching_records(sets.offsets, sets.values, constraint_of, len(constraints)))
+
+
+def within(errors: AnyArray, most: float) -> float:
+    """Share of the errors of at most `most`, either side."""
+    return float((np.abs(errors) <= most).mean()) if len(errors) else 0.0
+
+
+def intervals(errors: AnyArray) -> tuple[Interval, ...]:
+    """How many errors lie in each interval [low, high) of `MRE_BOUNDS`; the two beyond have one end None, and
+    [-2.5 %, 2.5 %] is closed, as in the paper."""
+    ends: list[float | None] = [None, *MRE_BOUNDS, None]
+    # Supports are whole numbers: rounding keeps 0.025 itself inside the middle interval.
+    rounded = np.round(errors, 12)
+    place = np.searchsorted(MRE_BOUNDS, rounded, side="right")
+    place[rounded == 0.025] -= 1
+    counts = np.bincount(place, minlength=len(MRE_BOUNDS) + 1)
+    return tuple(
+        Interval(ends[i], ends[i + 1], int(n), float(n / max(len(errors), 1))) for i, n in enumerate(counts)
+    )

@@ -1,0 +1,78 @@
+"""Parts that reports on code sets have in common: patients at risk, errors of the policy's code groups."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from leeward.analysis.code_figures import Matched, RiskRow
+from leeward.analysis.figures import Figures
+from leeward.report import charts
+from leeward.report.sections import Chart, Table, number, percent
+
+CONSTRAINTS_SHOWN = 15
+BIN, BINS_TO = 0.025, 0.4
+"""Width of a bar of the histogram of errors, and where its axis ends."""
+
+F = TypeVar("F", bound=Figures)
+
+
+def read_figures(kind: type[F], measures: Mapping[str, Any], name: str) -> F | None:
+    """The figures of a measure, None where it was not asked for."""
+    return kind.from_json(measures[name]) if measures.get(name) else None
+
+
+def risk_table(caption: str, rows: Sequence[RiskRow], k: int) -> Table:
+    """Patients at risk in the source, by the number of codes known."""
+    return Table(
+        caption,
+        ("codes known", "patients with so many codes", f"fewer than {k} alike", "share", "unique", "share"),
+        tuple(
+            (
+                str(row.m),
+                number(row.patients),
+                number(row.below_k),
+                percent(row.at_risk(row.below_k)),
+                number(row.unique),
+                percent(row.at_risk(row.unique)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def group_errors(constraints: Sequence[Matched], within: float | None, caption: str) -> Chart:
+    """A histogram of the code groups' errors; `within`: share of them within ±5 %."""
+    return Chart(
+        "Error of each code group of the policy",
+        f"Histogram of the relative error of {len(constraints):,} code groups; {percent(within)} lie within ±5 %.",
+        charts.histogram(
+            bins([each.mre for each in constraints]),
+            x_title="relative error, (true − estimate) / true",
+            y_title="code groups",
+            mark=(-0.05, 0.05),
+        ),
+        caption,
+    )
+
+
+def worst_groups(constraints: Sequence[Matched]) -> Table:
+    """The code groups with the largest error."""
+    worst = sorted(constraints, key=lambda each: -abs(each.mre))[:CONSTRAINTS_SHOWN]
+    return Table(
+        f"The {len(worst)} code groups with the largest error",
+        ("code group", "patients, true", "estimated", "error"),
+        tuple(
+            (each.name, number(each.true), number(float(each.estimate)), f"{100 * each.mre:+.1f} %")
+            for each in worst
+        ),
+    )
+
+
+def bins(errors: Sequence[float]) -> list[dict[str, float]]:
+    """Counts of errors in steps of `BIN`; the outermost bins take what lies beyond."""
+    last = round(BINS_TO / BIN)
+    counts = Counter(max(-last, min(last - 1, math.floor(round(error / BIN, 9)))) for error in errors)
+    return [{"low": n * BIN, "high": (n + 1) * BIN, "count": counts[n]} for n in range(-last, last)]
