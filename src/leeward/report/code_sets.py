@@ -5,16 +5,53 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from leeward.analysis.code_figures import Matched, RiskRow
-from leeward.analysis.figures import Figures
 from leeward.report import charts
 from leeward.report.sections import Chart, Table, number, percent
 
 CONSTRAINTS_SHOWN = 15
 BIN, BINS_TO = 0.025, 0.4
 """Width of a bar of the histogram of errors, and where its axis ends."""
+
+
+class Figures(Protocol):
+    """What a measure found."""
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """As `measures.json` has it."""
+        ...
+
+
+class Matched(Protocol):
+    """A code group of the policy: patients with one of its codes, true and estimated, and the relative error."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def true(self) -> int: ...
+    @property
+    def estimate(self) -> float: ...
+    @property
+    def mre(self) -> float: ...
+
+
+class RiskRow(Protocol):
+    """Patients whom m of their codes single out."""
+
+    @property
+    def m(self) -> int: ...
+    @property
+    def patients(self) -> int: ...
+    @property
+    def below_k(self) -> int: ...
+    @property
+    def unique(self) -> int: ...
+    def at_risk(self, patients: int) -> float:
+        """Share of the patients with so many codes."""
+        ...
+
 
 F = TypeVar("F", bound=Figures)
 
