@@ -15,7 +15,7 @@ from leeward.errors import VerificationFailed
 from leeward.methods.condensation.grouping import How, group
 from leeward.methods.condensation.kernels import values as kernels
 from leeward.methods.condensation.layout import Layout
-from leeward.methods.condensation.synthesis import Longs, synthesize
+from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pooled_scores, synthesize
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
@@ -98,6 +98,12 @@ class CellKernel:
         if self.marginals == "centroid":
             means, _ = kernels.moments(matrix, offsets)
             synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
+        elif self._pooled(offsets):
+            fell_back = len(offsets) - 1 if self.synthesis == "exact" else 0
+            identical = int(kernels.identical(matrix, offsets))
+            synthetic = pooled_scores(
+                matrix, offsets, self._stream(cell, "rows"), self.layout.attribute(), self.draw
+            )
         else:
             done = synthesize(
                 matrix,
@@ -133,7 +139,9 @@ class CellKernel:
         if feature.role == "time" and self.match_times:
             if self.coarsen_time:
                 return column.permissible(kernels.group_medians(own, offsets))
-            return kernels.group_numbers(np.ascontiguousarray(scores[:, 0]), own, offsets, own, True)
+            return kernels.group_numbers(
+                np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0
+            )
         if column.is_categorical:
             if where.indicator is not None:  # missing is one more level
                 scores = np.column_stack(
@@ -149,7 +157,8 @@ class CellKernel:
             if gone is not None and absent_here is not None:
                 score, known = np.where(gone, np.nan, score), np.where(absent_here, np.nan, own)
             drawn = steps.uniform(-0.5, 0.5, len(own))
-            return column.permissible(kernels.group_numbers(score, known, offsets, drawn, False))
+            range_ = (column.low, column.high) if self._pooled(offsets) else (0.0, 0.0)
+            return column.permissible(kernels.group_numbers(score, known, offsets, drawn, False, *range_))
         made = column.permissible(scores[:, 0])
         return made if gone is None else np.where(gone, np.nan, made)
 
@@ -163,6 +172,10 @@ class CellKernel:
         else:
             given = scores.argmax(axis=1)
         return np.where(given == levels, np.nan, given.astype(np.float64))
+
+    def _pooled(self, offsets: Longs) -> bool:
+        """Whether some group has too few rows for scores of its own."""
+        return self.marginals == "group" and int(np.diff(offsets).min()) < POOLED_ROWS
 
     def _missing(
         self, synthetic: Floats, indicator: int, absent: NDArray[np.bool_] | None, offsets: Longs

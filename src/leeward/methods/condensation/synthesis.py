@@ -12,7 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.methods.condensation.kernels.values import moments, recolour, restore
+from leeward.methods.condensation.kernels.values import (
+    moments,
+    pool,
+    recolour,
+    restore,
+    restore_pooled,
+)
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -25,6 +31,11 @@ EIGEN_BATCH_BYTES = 1 << 26
 LEAST_KEPT = 0.3
 """A column that keeps less of a covariance (a very rare level) is restored as if it kept this much: what few rows say
 of a covariance is mostly noise."""
+
+
+POOLED_ROWS = 50
+"""Scores of a smaller group are drawn from a covariance pooled over neighbouring groups with so many rows between them:
+a group of n rows has n − 1 directions of its own, so that few rows would be put together again by their order."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,99 @@ def synthesize(
         identical += int((counts == 0).sum())
         made[block] = recolour(draws, np.ascontiguousarray(factors), means, local)
     return Synthesis(made, fell_back, identical)
+
+
+def pooled_scores(
+    rows: Floats,
+    offsets: Longs,
+    generator: np.random.Generator,
+    attribute: Longs,
+    draw: Literal["normal", "uniform"] = "normal",
+) -> Floats:
+    """Scores for matching by rank, float64[rows, columns], where some groups have fewer than `POOLED_ROWS` rows.
+
+    Each group's scores are drawn around its means from the covariance within groups, averaged over a block of
+    neighbouring groups (`blocks_of`) and restored. What is fewer than `POOLED_ROWS` rows in all has its covariances
+    shrunk in proportion. With more columns than rows in a block, scores are random combinations of the block's centred
+    rows, which have the same covariance; these are not restored.
+    """
+    blocks = blocks_of(offsets)
+    width = rows.shape[1]
+    made = np.empty_like(rows)
+    batch = max(1, EIGEN_BATCH_BYTES // (8 * width * width * 3))
+    for first in range(0, len(blocks) - 1, batch):
+        part = blocks[first : first + batch + 1]
+        groups = offsets[part[0] : part[-1] + 1]
+        block = slice(int(groups[0]), int(groups[-1]))
+        local, numbers = groups - groups[0], part - part[0]
+        means, covariances = moments(rows[block], local)
+        lengths = np.diff(local[numbers])
+        if width > lengths.max():
+            drawn = _combinations(rows[block], means, local, numbers, generator, draw)
+            made[block] = drawn
+            continue
+        pooled = pool(covariances, local, numbers)
+        variances = np.diagonal(pooled, axis1=1, axis2=2).copy()
+        restore_pooled(
+            rows[block], local, numbers, pooled, attribute, blom_scores(np.diff(local)), LEAST_KEPT
+        )
+        pooled = _shrunk(pooled, lengths)
+        values, vectors = np.linalg.eigh(pooled)
+        kept = (values > KEPT * np.maximum(values[:, -1:], 0.0)) & (values > 0.0)
+        factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
+        factors *= _back_to(variances, factors)[:, :, None]
+        draws = _draws(generator, (block.stop - block.start, width), draw)
+        of_group = np.repeat(np.arange(len(numbers) - 1), np.diff(numbers))
+        made[block] = recolour(draws, np.ascontiguousarray(factors[of_group]), means, local)
+    return made
+
+
+def blocks_of(offsets: Longs) -> Longs:
+    """int64[blocks + 1]: neighbouring groups together until they have `POOLED_ROWS` rows; the last takes the rest."""
+    starts = [0]
+    for group in range(1, len(offsets) - 1):
+        here, left = offsets[group] - offsets[starts[-1]], offsets[-1] - offsets[group]
+        if here >= POOLED_ROWS and left >= POOLED_ROWS:
+            starts.append(group)
+    return np.array([*starts, len(offsets) - 1], np.int64)
+
+
+def _shrunk(covariances: Floats, lengths: Longs) -> Floats:
+    """Covariances between columns lessened where a block has few rows."""
+    factor = np.minimum(1.0, lengths / POOLED_ROWS)[:, None, None]
+    diagonal = np.eye(covariances.shape[1], dtype=bool)
+    return np.where(diagonal, covariances, covariances * factor)
+
+
+def _combinations(
+    rows: Floats,
+    means: Floats,
+    offsets: Longs,
+    blocks: Longs,
+    generator: np.random.Generator,
+    draw: Literal["normal", "uniform"],
+) -> Floats:
+    """Group means plus random combinations of the block's rows, centred group by group."""
+    around = np.repeat(means, np.diff(offsets), axis=0)
+    centred = rows - around
+    for first, last in itertools.pairwise(offsets[blocks].tolist()):
+        size = last - first
+        share = np.sqrt(min(1.0, size / POOLED_ROWS))
+        own = share * (_draws(generator, (size, size), draw) @ centred[first:last]) / np.sqrt(size)
+        spread = np.sqrt((1.0 - share * share) * (centred[first:last] ** 2).mean(axis=0))
+        around[first:last] += own + spread * _draws(generator, own.shape, draw)
+    return around
+
+
+def blom_scores(sizes: Longs) -> Floats:
+    """Row m: Blom's normal scores of m ordered rows over √((m − 1)/m), for every m in `sizes`; other rows are 0."""
+    from scipy.special import ndtri
+
+    scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
+    for size in np.unique(sizes):
+        found = ndtri((np.arange(1, size + 1) - 0.375) / (size + 0.25))
+        scores[size, :size] = found / np.sqrt(max(size - 1, 1) / size)
+    return scores
 
 
 def normal_scores(sizes: Longs) -> Floats:

@@ -42,6 +42,24 @@ def moments(rows: Any, offsets: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def identical(rows: Any, offsets: Any) -> int:
+    """How many groups consist of rows that are all alike."""
+    count = 0
+    for g in range(len(offsets) - 1):
+        start = offsets[g]
+        alike = True
+        for row in range(start + 1, offsets[g + 1]):
+            for j in range(rows.shape[1]):
+                if rows[row, j] != rows[start, j]:
+                    alike = False
+                    break
+            if not alike:
+                break
+        count += alike
+    return count
+
+
+@njit(cache=True, nogil=True)
 def recolour(draws: Any, factors: Any, means: Any, offsets: Any) -> Any:
     """Each row of `draws` (float64[rows, kept]) as mean + factor · draw; `factors` is [groups, columns, kept]."""
     n, kept = draws.shape
@@ -93,12 +111,16 @@ def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def group_numbers(scores: Any, values: Any, offsets: Any, steps: Any, exact: bool) -> Any:
+def group_numbers(
+    scores: Any, values: Any, offsets: Any, steps: Any, exact: bool, low: float, high: float
+) -> Any:
     """The group's own values by rank: the row of rank i gets x(i), moved by |u| towards a neighbour unless `exact`.
 
     scores : float64[rows] synthetic values, NaN where the row is to stay missing. values : float64[rows] the group's
     values, NaN where missing, as many as there are NaN scores. steps : float64[rows] uniform in (−½, ½): its sign
-    chooses the neighbour (at both ends the inward one). Returns float64[rows].
+    chooses the neighbour, at both ends the inward one. With low < high steps are halved and the ends move outwards as
+    often as inwards, in proportion to the gap to their neighbour, but for moves that would leave low … high, which turn
+    back: small groups keep their variance. Returns float64[rows].
     """
     made = np.full(len(values), np.nan)
     for g in range(len(offsets) - 1):
@@ -114,9 +136,14 @@ def group_numbers(scores: Any, values: Any, offsets: Any, steps: Any, exact: boo
             value = ordered[i]
             if not exact and known > 1:
                 step = steps[row]
-                up = i == 0 or (step > 0.0 and i < known - 1)
-                neighbour = ordered[i + 1] if up else ordered[i - 1]
-                value += abs(step) * (neighbour - value)
+                if low < high:
+                    place = min(max(i if step > 0.0 else i - 1, 0), known - 2)
+                    move = 0.5 * step * (ordered[place + 1] - ordered[place])
+                    value += -move if value + move < low or value + move > high else move
+                else:
+                    up = i == 0 or (step > 0.0 and i < known - 1)
+                    neighbour = ordered[i + 1] if up else ordered[i - 1]
+                    value += abs(step) * (neighbour - value)
             made[row] = value
     return made
 
@@ -145,6 +172,75 @@ def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
                 else:
                     made[row] = fallback
     return made
+
+
+@njit(cache=True, nogil=True)
+def pool(covariances: Any, offsets: Any, blocks: Any) -> Any:
+    """Covariances within groups, averaged over blocks of groups (block b: groups blocks[b] … blocks[b + 1] − 1).
+
+    covariances : float64[groups, columns, columns]. Returns float64[blocks, columns, columns], each group weighted by
+    its rows.
+    """
+    width = covariances.shape[1]
+    pooled = np.zeros((len(blocks) - 1, width, width))
+    for b in range(len(blocks) - 1):
+        first, last = blocks[b], blocks[b + 1]
+        total = offsets[last] - offsets[first]
+        for g in range(first, last):
+            pooled[b] += covariances[g] * ((offsets[g + 1] - offsets[g]) / total)
+    return pooled
+
+
+@njit(cache=True, nogil=True)
+def restore_pooled(
+    rows: Any, offsets: Any, blocks: Any, covariances: Any, attribute: Any, scores: Any, least: float
+) -> None:
+    """`restore` for covariances within groups that are averaged over blocks; changes `covariances` [blocks, …].
+
+    Hermite coefficients are summed over a block's groups, with scores[m] Blom's normal scores of m rows divided by
+    √((m − 1)/m), the spread that scores drawn for a group have around their mean: right for groups of two rows too.
+    """
+    width = rows.shape[1]
+    first = np.empty(width)
+    second = np.empty(width)
+    for b in range(len(blocks) - 1):
+        covariance = covariances[b]
+        total = offsets[blocks[b + 1]] - offsets[blocks[b]]
+        for j in range(width):
+            spread = np.sqrt(covariance[j, j])
+            first[j] = 1.0
+            second[j] = 0.0
+            if spread > 0.0:
+                linear = 0.0
+                square = 0.0
+                for g in range(blocks[b], blocks[b + 1]):
+                    start, end = offsets[g], offsets[g + 1]
+                    size = end - start
+                    ordered = np.sort(rows[start:end, j])
+                    mean = ordered.mean()
+                    for i in range(size):
+                        score = scores[size, i]
+                        linear += (ordered[i] - mean) * score
+                        square += (ordered[i] - mean) * (score * score - 1.0)
+                first[j] = max(linear / (total * spread), least)
+                second[j] = square / (total * spread * np.sqrt(2.0))
+        for i in range(width):
+            for j in range(i):
+                unit = np.sqrt(covariance[i, i] * covariance[j, j])
+                if attribute[i] != attribute[j] and unit > 0.0:
+                    value = (
+                        _latent(covariance[i, j] / unit, first[i] * first[j], second[i] * second[j]) * unit
+                    )
+                    covariance[i, j] = value
+                    covariance[j, i] = value
+
+
+@njit(cache=True, nogil=True)
+def _latent(wanted: float, linear: float, square: float) -> float:
+    """The r with linear · r + square · r² = wanted, within ±0.99."""
+    root = linear * linear + 4.0 * square * wanted
+    value = 2.0 * wanted / (linear + np.sqrt(root)) if root > 0.0 else -0.5 * linear / square
+    return min(max(value, -0.99), 0.99)
 
 
 @njit(cache=True, nogil=True)
@@ -183,11 +279,8 @@ def restore(rows: Any, offsets: Any, covariances: Any, attribute: Any, scores: A
             for j in range(i):
                 unit = np.sqrt(covariance[i, i] * covariance[j, j])
                 if attribute[i] != attribute[j] and unit > 0.0:
-                    wanted = covariance[i, j] / unit
-                    linear = first[i] * first[j]
-                    square = second[i] * second[j]
-                    root = linear * linear + 4.0 * square * wanted
-                    value = 2.0 * wanted / (linear + np.sqrt(root)) if root > 0.0 else -0.5 * linear / square
-                    value = min(max(value, -0.99), 0.99) * unit
+                    value = (
+                        _latent(covariance[i, j] / unit, first[i] * first[j], second[i] * second[j]) * unit
+                    )
                     covariance[i, j] = value
                     covariance[j, i] = value

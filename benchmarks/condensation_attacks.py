@@ -1,0 +1,132 @@
+"""The exact-time attack on condensed public registries, and what condensing costs their Cox models.
+
+    python benchmarks/condensation_attacks.py --data DIR [--k 2,3,5,10,50] [--sets gbsg,pbc] [--seeds 3]
+        [--algorithm balanced] [--relations]
+
+The attacker (tests/attacks/condensation.py) knows everything but the times: share of right exact times by the nearest
+row / by one-to-one matching, beside 1/k. Then the Cox coefficients outside the original's 95 % interval and with
+changed significance, and the rows that break a relation which the source has. `--relations` gives the confirmed
+relations of `RELATIONS` to the method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from tests.attacks.condensation import exact_time
+
+from common import commit, machine, table
+from leeward.analysis.plan import design_of, models_of
+from leeward.analysis.regression import fit
+from leeward.cohort.readers.table import read_table
+from leeward.errors import LeewardError
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation.measures.models import compare
+from leeward.randomness import Randomness
+from registries import FURTHER_OUTCOMES, NAMES, Registry, load
+
+BROKEN = {
+    "rotterdam": (pl.col("rtime") > pl.col("dtime"))
+    | ((pl.col("meno") == 0) & (pl.col("age") > 62))
+    | ((pl.col("meno") == 1) & (pl.col("age") < 38)),
+    "mgus2": (pl.col("ptime") > pl.col("futime"))
+    | ((pl.col("pstat") == 0) & (pl.col("ptime") != pl.col("futime"))),
+    "support2": (pl.col("surv6m") > pl.col("surv2m")) | (pl.col("slos") > pl.col("d.time")),
+    "colon": pl.col("node4") != (pl.col("nodes") > 4).cast(pl.Int64),
+}
+"""Rows that cannot be, by registry (colon: but for the source's own exceptions)."""
+RELATIONS: dict[str, list[str]] = {}
+FURTHER_TIMES = {"rotterdam": ["rtime"], "mgus2": ["ptime"], "support2": ["slos"]}
+"""Columns that equal the time in many rows, so that they are outcome times too."""
+
+
+def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -> pl.DataFrame:
+    more = {"relations": RELATIONS[registry.name]} if given.relations and registry.name in RELATIONS else {}
+    method = Condensation(
+        k=k,
+        algorithm=given.algorithm,
+        strata=(registry.event,),
+        time=(registry.time, *FURTHER_TIMES.get(registry.name, ())),
+        rare="keep",
+        **more,
+    )
+    made = method.protect(read_table(registry.frame), randomness=Randomness.of(seed))
+    frame = pl.from_arrow(next(iter(made.tables[0].batches())))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]:
+    columns = read_table(registry.frame).table().columns
+    (model,) = models_of(registry.plan(FURTHER_OUTCOMES))
+    before = fit("cox", design_of(model, registry.frame, columns))
+    near, linked, compared, broken = [], [], [], []
+    chance = 0.0
+    for seed in range(given.seeds):
+        frame = released(registry, k, seed, given)
+        found = exact_time(
+            frame,
+            registry.frame,
+            [registry.time, *FURTHER_TIMES.get(registry.name, ())],
+            [registry.event],
+            not given.no_matching,
+        )
+        near.append(found.nearest)
+        linked.append(found.matching)
+        chance = found.chance
+        compared.append(compare(before, fit("cox", design_of(model, frame, columns))))
+        if registry.name in BROKEN:
+            broken.append(frame.select(BROKEN[registry.name].mean()).item())
+    rows = registry.frame.height
+    error = float(np.sqrt((1 - 1 / k) / k / rows))
+    highest = max(np.mean(near), np.mean(linked) if None not in linked else 0.0)
+    kept = [each for each in compared if each is not None]
+    return [
+        registry.name,
+        str(k),
+        f"{100 / k:.1f} ± {100 * error:.1f}",
+        f"{100 * np.mean(near):.1f}",
+        "–" if None in linked else f"{100 * np.mean(linked):.1f}",
+        f"{100 * chance:.1f}",
+        "ABOVE" if highest > max(1 / k + 2 * error, chance + 2 * error) else "",
+        " / ".join(
+            f"{100 * np.mean(each):.1f}"
+            for each in ([e.outside for e in kept], [e.significance for e in kept])
+        ),
+        f"{100 * np.mean(broken):.1f}" if broken else "",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--k", default="2,3,5,10,50")
+    parser.add_argument("--sets", default=",".join(NAMES))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--algorithm", default="balanced")
+    parser.add_argument("--relations", action="store_true")
+    parser.add_argument("--no-matching", action="store_true")
+    given = parser.parse_args()
+    rows = []
+    for name in given.sets.split(","):
+        registry = load(given.data, name)
+        for k in map(int, given.k.split(",")):
+            try:
+                rows.append(measured(registry, k, given))
+            except LeewardError as error:
+                rows.append([name, str(k), f"{100 / k:.1f}", f"refused: {str(error)[:60]}", *[""] * 5])
+            print(*rows[-1], sep=" | ", flush=True)
+    print(f"\n{machine()}; commit {commit()}; {given.algorithm}, {given.seeds} seeds\n")
+    heads = ["registry", "k", "1/k ± se, %", "nearest row, %", "matching, %", "chance, %", ""]
+    print(table([*heads, "Cox: outside / changed significance, %", "rows broken, %"], rows))
+
+
+if __name__ == "__main__":
+    main()
