@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -123,6 +124,37 @@ def group_levels(scores: Sequence[Sequence[float]], levels: Sequence[int], count
         for row in free[: levels.count(level)]:
             given[row] = level
     return given
+
+
+def outward_numbers(
+    scores: Sequence[float], values: Sequence[float], steps: Sequence[float], low: float, high: float
+) -> list[float]:
+    """docs/methods/condensation.md#small-groups: half a step of the gap on its side, at the ends of the one gap there
+    is; a move that would leave low … high turns back."""
+    ordered = sorted(values)
+    made = [0.0] * len(values)
+    for rank, row in enumerate(sorted(range(len(scores)), key=lambda row: (scores[row], row))):
+        if len(values) == 1:
+            made[row] = ordered[0]
+            continue
+        gaps = [b - a for a, b in itertools.pairwise(ordered)]
+        beside = gaps[rank:] if steps[row] > 0 else gaps[:rank][::-1]
+        gap = beside[0] if beside else gaps[-1] if steps[row] > 0 else gaps[0]
+        move = steps[row] / 2 * gap
+        if not low <= ordered[rank] + move <= high:
+            move = -move
+        made[row] = ordered[rank] + move
+    return made
+
+
+def blocks(sizes: Sequence[int], rows: int) -> list[list[int]]:
+    """docs/methods/condensation.md#small-groups: sizes of neighbouring groups put together until there are `rows`."""
+    found: list[list[int]] = [[]]
+    for place, size in enumerate(sizes):
+        if sum(found[-1]) >= rows and sum(sizes[place:]) >= rows:
+            found.append([])
+        found[-1].append(size)
+    return found
 
 
 def group_numbers(scores: Sequence[float], values: Sequence[float], steps: Sequence[float]) -> list[float]:

@@ -15,7 +15,7 @@ from leeward.methods.condensation.cells import cells_of
 from leeward.methods.condensation.grouping import group, halving
 from leeward.methods.condensation.kernels import baseline as baselines
 from leeward.methods.condensation.kernels import grouping, values
-from leeward.methods.condensation.synthesis import normal_scores, synthesize
+from leeward.methods.condensation.synthesis import blocks_of, normal_scores, pooled_scores, synthesize
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -156,6 +156,89 @@ def test_identical_rows_are_told() -> None:
     assert np.array_equal(done.rows[:5], rows[:5])
 
 
+@given(seeds, st.integers(1, 15), st.floats(0, 1), st.floats(0, 1))
+def test_outward_numbers_equal_the_oracle(seed: int, n: int, below: float, above: float) -> None:
+    random = np.random.default_rng(seed)
+    own = np.round(random.normal(size=n), 1)
+    scores, steps = random.normal(size=n), random.uniform(-0.5, 0.5, n)
+    low, high = float(own.min() - below), float(own.max() + above)
+    if low == high:
+        return
+    found = values.group_numbers(scores, own, np.array([0, n]), steps, False, low, high)
+    expected = oracle.outward_numbers(scores.tolist(), own.tolist(), steps.tolist(), low, high)
+    assert found == pytest.approx(expected)
+    assert low <= found.min()
+    assert found.max() <= high
+
+
+def test_small_groups_keep_their_variance() -> None:
+    """Pairs: inward moves alone take two fifths of a pair's variance, outward ones none in expectation."""
+    random = np.random.default_rng(1)
+    own = random.normal(size=20_000)
+    offsets = np.arange(0, 20_001, 2)
+    steps = random.uniform(-0.5, 0.5, 20_000)
+    variance = {}
+    for name, bounds in (("inward", (0.0, 0.0)), ("outward", (-99.0, 99.0))):
+        made = values.group_numbers(own, own, offsets, steps, False, *bounds)
+        variance[name] = (made.reshape(-1, 2).var(axis=1) / 1).mean() / own.reshape(-1, 2).var(axis=1).mean()
+    assert variance["inward"] < 0.7
+    assert variance["outward"] == pytest.approx(1.0, abs=0.05)
+
+
+@given(st.lists(st.integers(1, 70), min_size=1, max_size=30))
+def test_blocks_equal_the_oracle(sizes: list[int]) -> None:
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    blocks = blocks_of(offsets)
+    expected = oracle.blocks(sizes, 50)
+    assert [sizes[a:b] for a, b in itertools.pairwise(blocks.tolist())] == expected
+
+
+def groups_of_five(width: int, correlation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, offsets and each row's group mean."""
+    random = np.random.default_rng(width)
+    n, size = 40_000, 5
+    common = np.sqrt(correlation) * random.normal(size=(n, 1))
+    around = common + np.sqrt(1 - correlation) * random.normal(size=(n, width))
+    rows = around + np.repeat(3 * random.normal(size=(n // size, width)), size, axis=0)
+    means = rows.reshape(-1, size, width).mean(axis=1).repeat(size, axis=0)
+    return rows, np.arange(0, n + 1, size), means
+
+
+def test_pooled_scores_keep_the_correlation_of_matched_values() -> None:
+    """Groups of five, each with its own values: five rows by rank keep 0.64 of a correlation if it is not restored."""
+    rows, offsets, means = groups_of_five(3, 0.5)
+    made = pooled_scores(rows, offsets, np.random.default_rng(1), np.arange(3))
+    columns = [np.ascontiguousarray(made[:, j]) for j in range(3)]
+    matched = np.column_stack(
+        [values.group_numbers(columns[j], rows[:, j], offsets, rows[:, j], True, 0.0, 0.0) for j in range(3)]
+    )
+    assert np.corrcoef((rows - means).T)[0, 1] == pytest.approx(0.5, abs=0.02)
+    assert np.corrcoef((matched - means).T)[np.triu_indices(3, 1)] == pytest.approx(0.5, abs=0.05)
+    assert np.corrcoef((made - means).T)[0, 1] > 0.7
+    assert np.linalg.matrix_rank(made[:5] - made[:5].mean(axis=0)) == 3
+
+
+def test_wide_blocks_have_the_covariance_within_groups() -> None:
+    """More columns than rows in a block: five rows of a group still have five directions."""
+    rows, offsets, means = groups_of_five(80, 0.5)
+    rows, offsets, means = rows[:20_000], offsets[:4_001], means[:20_000]
+    made = pooled_scores(rows, offsets, np.random.default_rng(1), np.arange(80))
+    wanted, found = np.corrcoef((rows - means).T), np.corrcoef((made - means).T)
+    assert np.abs(found - wanted).mean() < 0.03
+    assert np.linalg.matrix_rank(made[:5] - means[:5], tol=1e-6) == 5
+
+
+def test_few_rows_in_all_have_their_covariances_shrunk() -> None:
+    random = np.random.default_rng(3)
+    x = random.normal(size=10)
+    rows = np.column_stack([x, x, random.normal(size=10)])
+    offsets = np.array([0, 5, 10])
+    drawn = np.concatenate([pooled_scores(rows, offsets, random, np.arange(3)) for _ in range(2_000)])
+    means = np.concatenate([np.tile(rows[g * 5 : g * 5 + 5].mean(axis=0), (5, 1)) for g in range(2)])
+    around = drawn - np.tile(means, (2_000, 1))
+    assert np.corrcoef(around.T)[0, 1] == pytest.approx(0.2, abs=0.05)  # ten rows of fifty
+
+
 @given(seeds, st.integers(1, 15), st.integers(1, 4))
 def test_group_levels_equal_the_oracle(seed: int, n: int, levels: int) -> None:
     random = np.random.default_rng(seed)
@@ -171,11 +254,11 @@ def test_group_numbers_equal_the_oracle(seed: int, n: int) -> None:
     random = np.random.default_rng(seed)
     own = np.round(random.normal(size=n), 1)
     scores, steps = random.normal(size=n), random.uniform(-0.5, 0.5, n)
-    found = values.group_numbers(scores, own, np.array([0, n]), steps, False)
+    found = values.group_numbers(scores, own, np.array([0, n]), steps, False, 0.0, 0.0)
     assert found == pytest.approx(oracle.group_numbers(scores.tolist(), own.tolist(), steps.tolist()))
     assert found.min() >= own.min()
     assert found.max() <= own.max()
-    exact = values.group_numbers(scores, own, np.array([0, n]), steps, True)
+    exact = values.group_numbers(scores, own, np.array([0, n]), steps, True, 0.0, 0.0)
     assert sorted(exact) == sorted(own)
 
 
@@ -194,7 +277,9 @@ def test_restored_covariances_survive_the_matching_by_rank() -> None:
         given_levels = values.group_levels(
             np.ascontiguousarray(made[:, :2]), binary.astype(np.int64), offsets, 2
         )
-        given_numbers = values.group_numbers(np.ascontiguousarray(made[:, 2]), number, offsets, number, True)
+        given_numbers = values.group_numbers(
+            np.ascontiguousarray(made[:, 2]), number, offsets, number, True, 0.0, 0.0
+        )
         kept[name] = np.cov(given_levels, given_numbers)[0, 1] / np.cov(binary, number)[0, 1]
     assert kept["plain"] < 0.8
     assert 0.9 < kept["restored"] < 1.05

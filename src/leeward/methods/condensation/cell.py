@@ -38,6 +38,7 @@ class CellKernel:
     draw: Literal["normal", "uniform"]
     match_times: bool
     coarsen_time: bool
+    coarsen_groups: int
     randomness: Randomness
 
     def schema(self) -> pa.Schema:
@@ -138,7 +139,7 @@ class CellKernel:
         own, absent_here = filled[name], absent.get(name)
         if feature.role == "time" and self.match_times:
             if self.coarsen_time:
-                return column.permissible(kernels.group_medians(own, offsets))
+                return column.permissible(kernels.group_medians(own, joined(offsets, self.coarsen_groups)))
             return kernels.group_numbers(
                 np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0
             )
@@ -196,6 +197,13 @@ class CellKernel:
 
     def _stream(self, cell: int, what: str) -> np.random.Generator:
         return self.randomness.stream("condensation", what, cell)
+
+
+def joined(offsets: Longs, together: int) -> Longs:
+    """The offsets of runs of `together` neighbouring groups; the last run takes what is left."""
+    count = len(offsets) - 1
+    starts = np.arange(max(1, count // together)) * together
+    return np.concatenate([offsets[starts], offsets[-1:]])
 
 
 def fill(values: Floats, offsets: Longs, generator: np.random.Generator, fallback: float) -> Floats:

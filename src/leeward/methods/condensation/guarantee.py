@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.methods.condensation.cell import CellKernel
+from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.run import Condensed
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from leeward.methods.condensation.parameters import Condensation
 
 ATTACKER = (
-    "Somebody who knows everything about a patient but the outcome times below. Each released row was made from the "
-    "mean and covariance (and, where `marginals` is `group`, the column-wise values) of a group of at least k "
-    "patients, who are treated alike: no row belongs to one patient rather than to another of the group."
+    "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
+    "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
+    "neighbouring ones (and, where `marginals` is `group`, from the group's values column by column). Every patient of "
+    "a group counts alike: to find a patient's group is to find at least k patients."
 )
 
 NO_K_ANONYMITY = (
@@ -30,7 +32,15 @@ NO_K_ANONYMITY = (
 )
 ATTRIBUTES = (
     "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
-    "not hidden where a group agrees on them."
+    "not hidden where a group agrees on them. So can about where a group's outcome times lie."
+)
+MEMBERSHIP = (
+    "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
+    "larger k is the remedy."
+)
+COARSE_TIMES = (
+    "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
+    "read column by column. Set `coarsen_groups` to let more groups share a time."
 )
 EXACT_TIMES = (
     "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
@@ -77,11 +87,14 @@ def release_of(
 def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> Guarantee:
     """The guarantee, exactly, and what it leaves open."""
     roles = prepared.roles
-    open_ends = [NO_K_ANONYMITY, ATTRIBUTES]
+    open_ends = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP]
     exact = roles.times if kernel.match_times and not method.coarsen_time else ()
     if exact:
         strata = ", ".join(roles.strata) or "none"
         open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(exact)))
+    elif kernel.match_times and roles.times:
+        shared = f" ({method.coarsen_groups} neighbouring ones)" if method.coarsen_groups else ""
+        open_ends.insert(0, COARSE_TIMES.format(groups=shared))
     if kernel.marginals == "group":
         open_ends.append(OWN_VALUES)
     if method.rare == "keep":
@@ -193,6 +206,11 @@ def custody_of(
 def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> tuple[str, ...]:
     """What a custodian should know of this run."""
     found = list(prepared.notices)
+    if kernel.k < SMALL_K:
+        found.append(
+            f"k = {kernel.k} is below {SMALL_K}: so small groups tell about where their patients' times lie, and "
+            "whether somebody is in the table at all can often be told; the report has the figures."
+        )
     if prepared.empty:
         found.append(f"{len(prepared.empty):,} columns have no value and are released empty.")
     if condensed.facts["identical"]:

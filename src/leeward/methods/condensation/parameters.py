@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 STRATIFIED = ("balanced", "improved")
 """Algorithms that keep strata apart and times as they are."""
 
+LEAST_K = 5
+LEAST_K_OTHERS = 10
+"""Minimum k with exact times, for group marginals (pooled covariances) and for all else: from there on the measured
+attack finds at most one exact time in k (docs/methods/condensation.md#least-k)."""
+
+SMALL_K = 10
+"""Below, a notice says what small groups give away."""
+
 REPEATED_ROWS = 50_000
 """Up to this many rows a planned release is measured over `REPETITIONS`, above over itself alone."""
 REPETITIONS = 20
@@ -81,6 +89,10 @@ class Condensation(Parameters):
     coarsen_time: Annotated[
         bool, Parameter("Publish each group's median time in place of exact times.", shown="always")
     ] = False
+    coarsen_groups: Annotated[
+        int | None,
+        Parameter("Number of neighbouring groups that share a median time.", ge=2, metavar="N", default="1"),
+    ] = None
     missing: Annotated[
         Literal["level", "impute"],
         Parameter(
@@ -134,9 +146,25 @@ class Condensation(Parameters):
             )
         if self.coarsen_time and self.algorithm not in (*STRATIFIED, "auto"):
             raise BadInput(f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.")
+        if self.coarsen_groups is not None and not self.coarsen_time:
+            raise BadInput("`coarsen_groups` belongs to `coarsen_time`.")
+        self._require_least_k()
         if self.cell_rows is not None and self.cell_rows < 2 * self.k:
             raise BadParameter(
                 "cell_rows", f"must be a whole number of at least 2k = {2 * self.k}; got {self.cell_rows}."
+            )
+
+    def _require_least_k(self) -> None:
+        exact = self.algorithm in (*STRATIFIED, "auto") and not self.coarsen_time
+        if not exact or not (self.time or any(model.time for model in self.models)):
+            return
+        group_marginals = self.algorithm == "balanced" and self.marginals != "nearest"
+        least = LEAST_K if group_marginals else LEAST_K_OTHERS
+        if self.k < least:
+            raise BadParameter(
+                "k",
+                f"must be at least {least} where times are exact (`algorithm` {self.algorithm}): in smaller groups the "
+                f"nearest row may give a patient's time away; got {self.k}. Choose a larger k or `coarsen_time`.",
             )
 
     @property

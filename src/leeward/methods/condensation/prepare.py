@@ -24,6 +24,12 @@ NUMBERED = 200
 """From this many rows on, whole numbers that all differ are taken for record numbers."""
 
 
+COPIED_SHARE = 0.05
+COPIED_CHANCE = 3.0
+"""A column that equals a time in more than this share of the rows, and this many times as often as by chance, is an
+outcome time too."""
+
+
 @dataclass(frozen=True)
 class Roles:
     """What the plan and the parameters make of the columns.
@@ -119,8 +125,10 @@ def prepare(
     missing: str,
     rare: str,
     sided: bool = False,
+    exact_times: bool = False,
 ) -> Prepared:
-    """The table as features and strata; `sided`: with the sides of the plan's logistic models.
+    """The table as features and strata; `sided`: with the sides of the plan's logistic models; `exact_times`: the times
+    will be published as they are.
 
     Raises
     ------
@@ -143,6 +151,8 @@ def prepare(
             "strata."
         )
     _refuse_numberings(table, roles, models)
+    if exact_times:
+        _refuse_copies_of_times(table, roles, k)
     columns = [
         events.get(column.name, column)
         for column in table.columns
@@ -259,6 +269,29 @@ def _refuse_numberings(table: Table, roles: Roles, models: Sequence[Model]) -> N
             f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
             "it out with `drop`, or name it as `patient`; if it is a measurement, declare its domain."
         )
+
+
+def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
+    """BadInput where a column equals an exact time in many rows: whoever knows the column knows the time."""
+    rows = len(table)
+    for column in table.columns:
+        if column.kind not in ("number", "whole") or column.name in (*roles.times, *roles.strata):
+            continue
+        values = table.encoded(column.name)
+        for time in roles.times:
+            other = table.encoded(time)
+            equal = int((values == other).sum())
+            if equal <= max(k, COPIED_SHARE * rows):
+                continue
+            found, counts = np.unique(values, return_counts=True)
+            times, time_counts = np.unique(other, return_counts=True)
+            _, here, there = np.intersect1d(found, times, return_indices=True)
+            by_chance = float((counts[here] * (time_counts[there] / rows)).sum())
+            if equal > COPIED_CHANCE * by_chance:
+                raise BadInput(
+                    f"{table.name}: column '{column.name}' equals the time '{time}' in {equal:,} rows: whoever knows "
+                    f"it knows the exact time. Name '{column.name}' as a `time` too, or leave it out with `drop`."
+                )
 
 
 def _encoded(table: Table, column: Column) -> Floats:

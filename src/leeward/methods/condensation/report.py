@@ -41,6 +41,8 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         marginals(_read(figures.Marginals, measures, "marginals")),
         correlations(_read(figures.Correlations, measures, "correlations")),
         attacks(
+            _read(figures.ExactTimes, measures, "exact_times"),
+            _read(figures.Membership, measures, "membership"),
             _read(figures.Linkage, measures, "linkage"),
             _read(figures.Closest, measures, "closest"),
             _read(figures.Privacy, measures, "privacy"),
@@ -350,10 +352,35 @@ def heat(found: figures.Correlations) -> str:
 
 
 def attacks(
-    linkage: figures.Linkage | None, closest: figures.Closest | None, privacy: figures.Privacy | None
+    times: figures.ExactTimes | None,
+    membership: figures.Membership | None,
+    linkage: figures.Linkage | None,
+    closest: figures.Closest | None,
+    privacy: figures.Privacy | None,
 ) -> Section | None:
-    """What an attacker who knows whole rows gets, beside chance."""
+    """What an attacker gets, beside chance."""
     rows: list[tuple[str, ...]] = []
+    tried: list[Part] = []
+    if times:
+        rows.append(
+            (
+                f"exact '{times.time}' guessed from the nearest row",
+                percent(times.right),
+                percent(times.chance),
+            )
+        )
+        above = times.right > times.allowed + 2 * (times.allowed * (1 - times.allowed) / times.asked) ** 0.5
+        tried.append(
+            f"tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
+            f"right for {percent(times.right)} of {times.asked:,} patients; 1/k is {percent(times.allowed)}."
+            + (" **This is above 1/k: choose a larger k or `coarsen_time`.**" if above else "")
+        )
+    if membership:
+        rows.append(("somebody's membership told (area under the curve)", f"{membership.auc:.2f}", "0.50"))
+        tried.append(
+            "tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
+            f"{percent(membership.caught)} of those who are in it are named while 1 % of the others are."
+        )
     if linkage:
         rows.append(
             (
@@ -378,9 +405,10 @@ def attacks(
     parts: list[Part] = [
         Table("Attacks on the release", ("", "release", "chance"), tuple(rows)),
         (
-            "Chance is a random released row for the first line, and for the others what one original row is to the "
+            "Chance is a random released row for times and groups, and for distances what one original row is to the "
             "other original ones. To find one's group is to find at least k patients."
         ),
+        *tried,
     ]
     if privacy:
         parts.append(

@@ -41,6 +41,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         missing=parameters.missing,
         rare=parameters.rare,
         sided=parameters.algorithm == "balanced",
+        exact_times=own and not parameters.coarsen_time,
     )
     features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
     layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
@@ -59,6 +60,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         parameters.draw,
         own,
         parameters.coarsen_time,
+        parameters.coarsen_groups or 1,
         randomness,
     )
     return replace(prepared, features=features), kernel

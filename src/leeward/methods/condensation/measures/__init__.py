@@ -1,8 +1,9 @@
 """What condensation protects and costs: the recipient's models, marginals, conditional privacy, linkage attacks.
 
 Measures: `models` (coefficients before and after, the paper's three metrics, over the repetitions in custody, beside
-bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `privacy` (conditional privacy),
-`linkage` (nearest released row from one's own group) and `closest` (distance to the closest record).
+bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `privacy` (conditional privacy), and
+attacks: `exact_times`, `membership`, `linkage` (nearest released row from one's own group) and `closest` (distance to
+the closest record).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from leeward.analysis.figures import Figures
 from leeward.cohort.cohort import Cohort
 from leeward.engine import beside
 from leeward.errors import BadInput
-from leeward.methods.condensation.measures.attacks import closest, linkage
+from leeward.methods.condensation.measures.attacks import closest, exact_times, linkage
 from leeward.methods.condensation.measures.both import both_of
 from leeward.methods.condensation.measures.columns import correlations, marginals
+from leeward.methods.condensation.measures.membership import membership
 from leeward.methods.condensation.measures.models import models, survival
 from leeward.methods.condensation.measures.privacy import privacy
 from leeward.release import Release
@@ -27,6 +29,8 @@ DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
     {"marginals": {}},
     {"correlations": {}},
     {"privacy": {}},
+    {"exact_times": {}},
+    {"membership": {}},
     {"linkage": {}},
     {"closest": {}},
 )
@@ -36,6 +40,8 @@ MEASURES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "marginals": (marginals, ()),
     "correlations": (correlations, ()),
     "privacy": (privacy, ("bins", "permutations")),
+    "exact_times": (exact_times, ("sample",)),
+    "membership": (membership, ("most_rows", "sample")),
     "linkage": (linkage, ("sample",)),
     "closest": (closest, ("sample",)),
 }

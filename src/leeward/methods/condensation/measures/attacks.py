@@ -1,13 +1,15 @@
-"""Attacks on a condensed table: which group's row is nearest, and how near the nearest row is."""
+"""Attacks on a condensed table: exact times, which group's row is nearest, and how near the nearest row is."""
 
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
+from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import Closest, Distances, Linkage
+from leeward.methods.condensation.measures.figures import Closest, Distances, ExactTimes, Linkage
 
 SAMPLE = 1_000
 
@@ -28,6 +30,82 @@ def linkage(both: Both, sample: int = SAMPLE) -> Linkage | None:
     return Linkage(
         len(chosen), float((both.group[nearest] == own).mean()), float((sizes[own] / len(after)).mean())
     )
+
+
+def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
+    """An attacker who knows all but the times guesses the exact time of the nearest released row of the stratum.
+
+    Numbers are compared by their ranks inside the stratum, levels as dummies. None where the release has no exact
+    times. docs/methods/condensation.md has the section least k.
+    """
+    times = both.release.guarantee.get("facts", {}).get("exact", ())
+    if not times:
+        return None
+    strata = _strata(both)
+    random = np.random.Generator(np.random.Philox(SEED))
+    known = [each.name for each in both.table.columns if each.name not in (*times, *strata)]
+    keys = [
+        np.unique(_codes(both, strata, side), return_inverse=True) for side in (both.table.frame, both.made)
+    ]
+    own, theirs = (each[times[0]].cast(pl.Float64).to_numpy() for each in (both.table.frame, both.made))
+    asked, right, chance = 0, 0.0, 0.0
+    for number, key in enumerate(keys[0][0].tolist()):
+        rows = np.flatnonzero(keys[0][1] == number)
+        made = np.flatnonzero(keys[1][0][keys[1][1]] == key)
+        if not len(made):
+            continue
+        chosen = rows
+        most = max(1, round(sample * len(rows) / len(both.table)))
+        if len(both.table) > sample:
+            chosen = np.sort(random.choice(len(rows), min(most, len(rows)), replace=False))
+            chosen = rows[chosen]
+        before, after = _ranked(both, known, rows, chosen, made)
+        nearest, _ = nearest_rows(before, after)
+        right += float((theirs[made][nearest] == own[chosen]).sum())
+        values, counts = np.unique(theirs[made], return_counts=True)
+        place = np.minimum(np.searchsorted(values, own[chosen]), len(values) - 1)
+        chance += float((counts[place] * (values[place] == own[chosen])).sum() / len(made))
+        asked += len(chosen)
+    if not asked:
+        return None
+    k = int(both.release.guarantee["k"])
+    return ExactTimes(times[0], asked, right / asked, chance / asked, 1 / k)
+
+
+def _strata(both: Both) -> list[str]:
+    given = both.release.parameters
+    events = [model.event for model in models_of(given.get("plan", ())) if model.event]
+    return list(dict.fromkeys([*given.get("strata", ()), *events]))
+
+
+def _codes(both: Both, strata: list[str], frame: pl.DataFrame) -> np.ndarray:
+    """The stratum of each row as text."""
+    if not strata:
+        return np.zeros(frame.height, "U1")
+    return frame.select(pl.concat_str(pl.col(strata).cast(pl.String), separator="|")).to_series().to_numpy()
+
+
+def _ranked(
+    both: Both, known: list[str], rows: np.ndarray, chosen: np.ndarray, made: np.ndarray
+) -> tuple[Singles, Singles]:
+    """Ranks in 0 … 1 and dummies of the `chosen` source rows and of the `made` rows of a stratum."""
+    sides: tuple[list[Floats], list[Floats]] = ([], [])
+    for name in known:
+        column, before, after = both.columns(name)
+        for side, values, own, wanted in (
+            (0, before, rows, chosen),
+            (1, after, made, made),
+        ):
+            if column.is_categorical:
+                levels = range(len(column.levels))
+                sides[side].extend((values[wanted] == level) * np.sqrt(0.5) for level in levels)
+                continue
+            ordered = np.sort(values[own][~np.isnan(values[own])])
+            low, high = (np.searchsorted(ordered, values[wanted], where) for where in ("left", "right"))
+            share = (low + high) / (2.0 * max(1, len(ordered)))
+            sides[side].append(np.where(np.isnan(values[wanted]), 0.5, share))
+    one, two = (np.column_stack(each).astype(np.float32) for each in sides)
+    return one, two
 
 
 def closest(both: Both, sample: int = SAMPLE) -> Closest:

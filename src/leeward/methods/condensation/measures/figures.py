@@ -172,6 +172,30 @@ class Linkage(Figures):
 
 
 @dataclass(frozen=True)
+class ExactTimes(Figures):
+    """Shares of the `asked` patients whose exact time an attacker guesses right, by the nearest row and by chance."""
+
+    time: str
+    asked: int
+    right: float
+    chance: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Membership(Figures):
+    """How well an attacker tells patients who are in a table made of half the source from the others.
+
+    auc : the probability that a patient who is in it looks nearer than one who is not (0.5 is chance)
+    caught : share of the patients in it that are named while 1 % of the others are
+    """
+
+    asked: int
+    auc: float
+    caught: float
+
+
+@dataclass(frozen=True)
 class Distances(Figures):
     """Quantiles of distances, and the share of rows at distance 0."""
 

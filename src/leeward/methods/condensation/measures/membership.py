@@ -1,0 +1,67 @@
+"""Membership: who is in the table at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from leeward.cohort.lenses.table import Floats
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
+from leeward.methods.condensation.measures.figures import Membership
+from leeward.randomness import Randomness
+
+MOST_ROWS = 20_000
+SAMPLE = 2_000
+
+
+def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> Membership | None:
+    """One half of the source is condensed anew as the release was; the attacker compares distances to the result.
+
+    The attacker knows whole rows (times too) and takes the better of two signs: the distance to the nearest row, and
+    its ratio to the distance to the second nearest. None where a half cannot be condensed. docs/methods/condensation.md
+    has the section membership.
+    """
+    from leeward.engine import make
+    from leeward.methods.condensation.parameters import Condensation
+    from leeward.methods.condensation.run import condense
+    from leeward.methods.condensation.setting import ready
+
+    if both.release.method != "condensation" or sample < 1:
+        return None
+    random = np.random.Generator(np.random.Philox(SEED))
+    rows = random.permutation(len(both.table))[:most_rows]
+    inside, outside = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    half = replace(both.table, frame=both.table.frame[np.sort(inside)])
+    parameters = Condensation(**{**both.release.parameters, "repetitions": 0})
+    if parameters.needs_pilot:
+        return None
+    own = Randomness(SEED, True)
+    try:
+        prepared, kernel = ready(parameters, half, own)
+        made = condense(prepared, kernel, make("local", threads=1), own, max(len(half), 1)).frame
+    except (BadInput, GuaranteeUnreachable):
+        return None
+    _, before, after, _ = dummies(replace(both, made=made, _dummies={}))
+    signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
+    found = [_told(signs[0][:, place], signs[1][:, place]) for place in range(2)]
+    auc, caught = max(found)
+    return Membership(len(signs[0]) + len(signs[1]), auc, caught)
+
+
+def _signs(asked: Singles, rows: Singles) -> Floats:
+    """Distance to the nearest row, and its ratio to that to the second nearest: float64[asked, 2]."""
+    from sklearn.neighbors import NearestNeighbors
+
+    near, _ = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(rows).kneighbors(asked)
+    return np.column_stack([near[:, 0], near[:, 0] / np.maximum(near[:, 1], 1e-9)]).astype(float)
+
+
+def _told(inside: Floats, outside: Floats) -> tuple[float, float]:
+    """Area under the curve of small values, and the share of `inside` below the 1 % quantile of `outside`."""
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, "left")
+    equal = np.searchsorted(ordered, inside, "right") - below
+    auc = float((len(outside) - below - 0.5 * equal).mean() / len(outside))
+    return auc, float((inside < np.quantile(outside, 0.01)).mean())

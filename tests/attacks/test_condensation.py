@@ -1,0 +1,100 @@
+"""The exact-time attack succeeds on deliberately weak tables and fails on the product's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn.neighbors  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.attacks.condensation import attack, exact_time
+
+from leeward.cohort.readers.table import read_table
+from leeward.errors import BadInput
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import cell as cells
+from leeward.methods.condensation.measures.attacks import exact_times
+from leeward.methods.condensation.measures.both import both_of
+from leeward.randomness import Randomness
+from leeward.release import Release, write
+
+
+def registry(rows: int, seed: int = 1) -> pl.DataFrame:
+    """Many correlated columns and a time that differs for nearly everybody."""
+    random = np.random.default_rng(seed)
+    common = random.normal(size=(rows, 3)) @ random.normal(size=(3, 12))
+    values = np.round(10 * (common + random.normal(size=(rows, 12))), 1)
+    time = np.ceil(1000 * random.exponential(size=rows) * np.exp(-0.02 * values[:, 0]))
+    frame = pl.DataFrame({f"x{place}": values[:, place] for place in range(12)})
+    return frame.with_columns(
+        g=pl.Series(random.choice(list("abc"), rows)),
+        time=pl.Series(time),
+        event=pl.Series(random.random(rows) < 0.6),
+    )
+
+
+@pytest.mark.parametrize("k", [5, 10, 20])
+def test_the_products_rows_give_at_most_one_time_in_k(k: int, tmp_path: Path) -> None:
+    source = registry(600)
+    cohort = read_table(source)
+    made = Condensation(k=k, strata=("event",), time=("time",)).protect(cohort, randomness=Randomness.of(k))
+    share = write(made, tmp_path / "out") / "share"
+    found = attack(share, source)
+    assert found.chance < 0.02
+    assert not found.exceeds(k), found
+    (notice,) = [each for each in made.notices if "is below 10" in each] or [""]
+    assert bool(notice) == (k < 10)
+    measured = exact_times(both_of(Release.open(tmp_path / "out"), cohort))
+    assert measured is not None
+    assert measured.right <= 1 / k + 0.05
+    assert measured.chance == pytest.approx(found.chance, abs=0.01)
+
+
+def test_groups_with_covariances_of_their_own_give_the_times_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pooling is for: five rows have four directions, and their order in twelve columns tells which is which."""
+    source = registry(600)
+    monkeypatch.setattr(cells, "POOLED_ROWS", 0)
+    made = Condensation(k=5, strata=("event",), time=("time",)).protect(
+        read_table(source), randomness=Randomness.of(5)
+    )
+    released = pl.from_arrow(next(iter(made.tables[0].batches())))
+    assert isinstance(released, pl.DataFrame)
+    found = exact_time(released, source, ["time"], ["event"])
+    assert found.exceeds(5), found
+
+
+def test_a_table_of_jittered_rows_gives_the_times_away() -> None:
+    source = registry(300)
+    random = np.random.default_rng(2)
+    weak = source.with_columns(
+        pl.col(f"x{place}") + pl.Series(random.normal(size=300)) for place in range(12)
+    )
+    found = exact_time(weak[random.permutation(300)], source, ["time"], ["event"])
+    assert found.exceeds(10)
+    assert found.matching is not None
+    assert found.matching > 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "least"),
+    [({}, 5), ({"algorithm": "improved"}, 10), ({"marginals": "nearest"}, 10)],
+)
+def test_smaller_k_is_refused_where_times_are_exact(parameters: dict[str, str], least: int) -> None:
+    with pytest.raises(BadInput, match=f"must be at least {least} where times are exact"):
+        Condensation(k=least - 1, time=("time",), **parameters)  # type: ignore[arg-type]  # parameters by name
+    Condensation(k=least - 1, time=("time",), coarsen_time=True, **parameters)  # type: ignore[arg-type]  # the same
+    Condensation(k=2, **parameters)  # type: ignore[arg-type]  # the same
+
+
+def test_a_copy_of_the_time_is_refused() -> None:
+    """Where nobody recurred, the time to recurrence is the time to death."""
+    source = registry(300).with_columns(
+        recurrence=pl.when("event").then(pl.col("time") / 2).otherwise("time")
+    )
+    method = {"k": 20, "strata": ("event",)}
+    with pytest.raises(BadInput, match="'recurrence' equals the time 'time' in"):
+        Condensation(time=("time",), **method).protect(read_table(source), randomness=Randomness.of(1))  # type: ignore[arg-type]  # parameters by name
+    Condensation(time=("time", "recurrence"), **method).protect(  # type: ignore[arg-type]  # the same
+        read_table(source), randomness=Randomness.of(1)
+    )
