@@ -24,7 +24,7 @@ FRAME = pl.DataFrame(
 
 
 def laid_out(frame: pl.DataFrame, **parameters: object) -> tuple[Prepared, Layout]:
-    method = Condensation(k=2, coarsen_time=True, **parameters)  # type: ignore[arg-type]  # parameters by name
+    method = Condensation(k=2, **{"coarsen_time": "algorithm" not in parameters, **parameters})  # type: ignore[arg-type]  # parameters by name
     prepared, kernel = ready(method, read_table(frame).table(), Randomness.of(1))
     return prepared, kernel.layout
 
