@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from leeward.cohort.notices import Notice
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,28 +20,6 @@ if TYPE_CHECKING:
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
-
-ROWS_SHOWN = 20
-"""A notice lists at most this many row numbers."""
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something a custodian should know about the input: what was repaired, left out or looks odd.
-
-    `rows` holds the first row numbers concerned (1-based, counted as in the file, header excluded).
-    """
-
-    kind: str
-    message: str
-    count: int
-    rows: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return self.message
-        shown = ", ".join(str(row) for row in self.rows[:ROWS_SHOWN])
-        return f"{self.message} (rows {shown}{', …' if self.count > min(len(self.rows), ROWS_SHOWN) else ''})"
 
 
 @dataclass(frozen=True)

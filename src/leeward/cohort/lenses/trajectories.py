@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import Int32s, Int64s, offsets_of
-from leeward.cohort.cohort import ROWS_SHOWN, Notice
 from leeward.cohort.lenses.code_sets import patient_numbers
+from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import UInt32s
-from leeward.cohort.cohort import Notice
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.values import blank_as_null, plain, same_type
 from leeward.errors import BadInput

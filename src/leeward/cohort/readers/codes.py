@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
-from leeward.cohort.cohort import Notice
+from leeward.cohort.notices import Notice
 from leeward.errors import BadInput
 
 NO_CODE = -1

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s, UInt32s
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import (
     BIRTH,
     ISO,

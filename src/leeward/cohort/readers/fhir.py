@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES
 from leeward.cohort.readers.collect import Collector

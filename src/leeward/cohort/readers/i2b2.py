@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames
 from leeward.cohort.readers.people import births_of, code_and_patients, patients_of, visits_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from leeward.cohort.cohort import Notice
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.values import same_type
 
 WHOLE_NUMBER = r"^-?(0|[1-9]\d{0,17})$"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import BIRTH, ISO, dates_leniently
 from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.collect import Collector

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from leeward.cohort.cohort import Cohort, Notice
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.columns import did_you_mean, require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER
