@@ -26,7 +26,7 @@ ROOMS: dict[str, frozenset[str]] = {
     "queries": frozenset({"cohort", "analysis", "release", "report"}),
 }
 # Small modules beside the rooms that every room may import; they import no room themselves.
-SHARED = frozenset({"arrays", "compiled", "errors", "fields", "randomness", "version"})
+SHARED = frozenset({"arrays", "compiled", "errors", "fields", "randomness", "texts", "version"})
 # The doors of the house: they may import everything.
 DOORS = frozenset({"__init__", "cli", "runs"})
 

@@ -21,6 +21,7 @@ import click
 
 from leeward.errors import LeewardError
 from leeward.methods import METHODS
+from leeward.texts import for_terminal
 from leeward.version import __version__
 
 HERE = Path(__file__).parent
@@ -143,18 +144,36 @@ def status_of(args: Sequence[str] | None = None) -> int:
         # The reader of our output left (`| head`); Python must not complain at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # native libraries panic outside of Exception
         return _fault(error)
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
 
-def _fault(error: Exception) -> int:
+NO_MEMORY = ("out of memory", "cannot allocate", "can't start new thread", "failed to allocate", "malloc")
+
+
+def _short_of_memory(error: BaseException) -> bool:
+    """Whether the memory gave out: Python says so in one way, libraries below in several."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return any(sign in str(error).lower() for sign in NO_MEMORY)
+
+
+def _fault(error: BaseException) -> int:
     """An error of the disk is for the user to solve. Every other is ours; its text may hold data and is not printed."""
     if isinstance(error, OSError) and error.errno in DISK_ERRORS:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")
+        return 2
+    if _short_of_memory(error):
+        _say(
+            "leeward: this run needs more memory than there is; nothing was left behind. Give it more, or fewer rows, "
+            "or run it on Spark (--engine spark)."
+        )
         return 2
     if os.environ.get("LEEWARD_DEBUG"):
         traceback.print_exception(error)
@@ -181,4 +200,4 @@ def _end_like_an_interrupt() -> Any:
 
 
 def _say(message: str) -> None:
-    click.echo(message, err=True)
+    click.echo(for_terminal(message), err=True)

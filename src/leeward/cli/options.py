@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from leeward.errors import BadInput
+from leeward.texts import for_terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -291,4 +292,4 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 def print_lines(*lines: str) -> None:
     """Text on stdout, for people."""
-    click.echo("\n".join(lines))
+    click.echo(for_terminal("\n".join(lines)))

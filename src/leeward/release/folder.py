@@ -1,6 +1,6 @@
 """Atomic writing of a release folder.
 
-Everything is written into `OUT.partial-xxxxxxxx` beside `OUT`, flushed to the disk and renamed at the end,
+Everything is written into `OUT.partial-xxxxxxxx` beside `OUT` (`aside`), flushed to the disk and renamed at the end,
 so that `OUT` either is a whole release or is not there. Any failure (full disk, interrupt, refuted
 guarantee) removes what was written.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
+from leeward.release.aside import finish, new_aside, owner_only
 from leeward.release.content import Anonymized
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
@@ -63,8 +63,9 @@ class Draft:
         entries: list[FileEntry] = []
         for table in anonymized.tables:
             entries.extend(write_table(table, self.share / "data", self.share, with_csv=with_csv))
-        for table in anonymized.custody_tables:
-            write_table(table, self.custody / "data", self.custody, with_csv=False)
+        with owner_only():
+            for table in anonymized.custody_tables:
+                write_table(table, self.custody / "data", self.custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
         self.put("share/release.json", to_json_text(manifest))
         self.put("share/README.md", readme_of(anonymized, entries, with_csv=with_csv))
@@ -73,8 +74,9 @@ class Draft:
     def put(self, path: str, text: str) -> None:
         """Write a text file at `path`, relative to the release folder."""
         target = self.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", newline="\n")
+        with owner_only() if self.custody in target.parents else nullcontext():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="\n")
 
     def put_json(self, path: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file at `path`, relative to the release folder."""
@@ -109,15 +111,14 @@ def draft(out: str | Path) -> Iterator[Draft]:
     out = Path(out).absolute()
     check_out(out)
     with _disk_errors(out), _parents(out):
-        folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+        folder = new_aside(out)
         try:
-            folder.mkdir()
             (folder / "share" / "data").mkdir(parents=True)
             (folder / "custody").mkdir(mode=CUSTODY_MODE)
             yield Draft(folder, out)
             _flush(folder)
             check_out(out)
-            folder.rename(out)
+            finish(folder, out)
             _flush_folder(out.parent)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from leeward.errors import BadInput
+from leeward.release.aside import refuse_unfinished
 from leeward.release.manifest import NAME, parse
 
 
@@ -47,6 +48,7 @@ class Release:
             )
         if not folder.is_dir():
             raise BadInput(f"{folder}: not a folder; name the release's folder, not a file in it.")
+        refuse_unfinished(folder)
         share = folder if (folder / NAME).is_file() else folder / "share"
         if not (share / NAME).is_file():
             raise BadInput(

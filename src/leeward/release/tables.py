@@ -109,11 +109,26 @@ def _write_csv(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch])
 
 def _cell(path: Path, field: pa.Field, column: pa.Array) -> pa.Array:
     if not pa.types.is_list(field.type):
+        if pa.types.is_string(field.type):
+            _refuse_formulas(path, field.name, column)
         return column
     texts = column.cast(pa.list_(pa.string()))
+    _refuse_formulas(path, field.name, texts.flatten())
     if pc.any(pc.match_substring(texts.flatten(), LIST_SEPARATOR)).as_py():
         raise BadInput(
             f"{path.name}: a code in column `{field.name}` holds `{LIST_SEPARATOR}`, which separates the "
             "codes of a CSV cell. Leave `csv` out of the formats; Parquet keeps such codes."
         )
     return pc.binary_join(texts, LIST_SEPARATOR)
+
+
+FORMULA = r"^[=+@\t\r]|^-[^0-9.]|^-.*[^0-9.]"
+"""Texts that a spreadsheet runs instead of showing them; a lone `-` and negative numbers are none."""
+
+
+def _refuse_formulas(path: Path, column: str, texts: pa.Array) -> None:
+    if pc.any(pc.match_substring_regex(texts, FORMULA)).as_py():
+        raise BadInput(
+            f"{path.name}: a text in column `{column}` begins like a formula (=, +, -, @ or a tab), which "
+            "spreadsheets run. Leave `csv` out of the formats; Parquet keeps such texts."
+        )

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from leeward.texts import all_for_xml
+
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8F98"
 INK, LINE = "#1d2733", "#d9dee5"
 WIDTH = 760
@@ -108,8 +110,6 @@ def _frame(rows: Rows) -> pl.DataFrame:
 
 def _svg(chart: Any, width: int, height: int) -> str:
     """The chart as SVG that scales with the page; its labels stay text, to be searched and read out."""
-    import vl_convert
-
     styled = (
         chart.properties(width=width, height=height, background="transparent", padding=4)
         .configure(font=FONT)
@@ -127,5 +127,15 @@ def _svg(chart: Any, width: int, height: int) -> str:
         )
         .configure_axisY(domain=False, ticks=False)
     )
-    svg: str = vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(styled)
+
+
+def drawn(chart: Any) -> str:
+    """A chart of Altair's as SVG.
+
+    The drawing library ends the process at a sign that XML lacks, so it gets none (`for_xml`).
+    """
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(all_for_xml(chart.to_dict()))
     return svg

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
+from leeward.release.aside import new_aside, owner_only
 from leeward.release.spec import SourceSpec
 from leeward.runs.protect import Tell, read_source, watched
 
@@ -131,18 +131,22 @@ def beside(out: Path) -> Iterator[Path]:
     """The name of a folder beside `out` that becomes `out` when all is done, and is removed when not."""
     if out.exists() or out.is_symlink():
         raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
-    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = new_aside(out)
+    inside = folder / out.name
     try:
-        yield folder
+        with owner_only():
+            yield inside
         try:
-            folder.rename(out)
+            inside.rename(out)
         except OSError:  # another run was faster
             if not out.exists():
                 raise
             raise BadInput(f"{out}: another run wrote an index here; name another folder with -o.") from None
-    except BaseException:
+    except BadInput as error:
+        raise BadInput(str(error).replace(str(inside), str(out))) from None
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def build(

@@ -257,9 +257,11 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
     BadInput
         `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
     """
+    from leeward.release.aside import refuse_unfinished
     from leeward.verify import Source
     from leeward.verify import verify as check
 
+    refuse_unfinished(Path(path))
     if source is None:
         if population is not None:
             raise BadInput("`population` also needs the source (--source).")

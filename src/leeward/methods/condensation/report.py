@@ -344,11 +344,8 @@ def heat(found: figures.Correlations) -> str:
         .properties(width=side, height=side)
         for label, first in ((BEFORE, True), (AFTER, False))
     ]
-    import vl_convert
-
     styled = alt.hconcat(*maps).configure(font=charts.FONT).configure_view(stroke=None)
-    svg: str = vl_convert.vegalite_to_svg(styled.to_json())
-    return svg
+    return charts.drawn(styled)
 
 
 def attacks(

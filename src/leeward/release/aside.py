@@ -1,0 +1,124 @@
+"""A folder beside its final place: written there, renamed when it is whole, gone when it is not.
+
+While it is written only its owner may read it, and it holds a lock with the process and the host. A run that was
+killed leaves it behind; the next run with the same name removes it, and nobody takes it for a release.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from leeward.errors import BadInput
+
+LOCK = ".being-written"
+"""The file that says that a folder is not whole yet, and who writes it."""
+
+OWNER_ONLY = 0o077
+"""The umask under which custody is written."""
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Files and folders made inside are the owner's alone."""
+    before = os.umask(OWNER_ONLY)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def new_aside(out: Path) -> Path:
+    """Make the folder in which `out` is written; folders that killed runs left for the same `out` are removed."""
+    remove_abandoned(out)
+    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+    folder.mkdir(mode=0o700)
+    try:
+        with owner_only():
+            (folder / LOCK).write_text(json.dumps(_self()), encoding="utf-8")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def finish(folder: Path, out: Path) -> None:
+    """Give the folder its name; from then on others may enter it as the umask says."""
+    (folder / LOCK).unlink(missing_ok=True)
+    umask = os.umask(0)
+    os.umask(umask)
+    folder.chmod(0o777 & ~umask)
+    folder.rename(out)
+
+
+def remove_abandoned(out: Path) -> int:
+    """Remove what runs of this host that are no more have left beside `out`; returns how many folders."""
+    removed = 0
+    for folder in out.parent.glob(f"{_literal(out.name)}.partial-*"):
+        if folder.is_dir() and not folder.is_symlink() and _abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """BadInput where `folder`, or the release that it is the share of, is still being written by another process."""
+    for each in (folder, folder.parent):
+        writer = _writer(each)
+        if writer is not None and writer != _self():
+            raise BadInput(
+                f"{folder}: a release that is still being written, or whose run was killed; it is not verified. Run "
+                "it again, or remove the folder."
+            )
+
+
+def _self() -> dict[str, object]:
+    return {"host": socket.gethostname(), "process": os.getpid(), "started": _started(os.getpid())}
+
+
+def _started(process: int) -> str | None:
+    """When a process began, as the system counts it; None where the system does not say."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else None
+
+
+def _writer(folder: Path) -> dict[str, object] | None:
+    """What the lock of a folder says; None without one, empty where it cannot be read."""
+    try:
+        content = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _abandoned(folder: Path) -> bool:
+    """Whether the process that wrote the folder was of this host and is no more."""
+    writer = _writer(folder)
+    if writer is None or writer.get("host") != socket.gethostname():
+        return False
+    process = writer.get("process")
+    if not isinstance(process, int) or process <= 0:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        return False
+    return _started(process) != writer.get("started")
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)

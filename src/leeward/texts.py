@@ -1,0 +1,35 @@
+"""Which signs a text may have: pictures and pages are XML, and a terminal obeys control sequences."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+OUTSIDE_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no sign for (section 2.2): most control characters, surrogates, U+FFFE and U+FFFF."""
+
+CONTROL = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and marks that turn the direction of what follows."""
+
+REPLACEMENT = "\ufffd"
+
+
+def for_xml(text: str) -> str:
+    """The text with a replacement character for each sign that XML 1.0 does not have."""
+    return OUTSIDE_XML.sub(REPLACEMENT, text)
+
+
+def all_for_xml(content: Any) -> Any:
+    """The same mapping or list with every text in it `for_xml`."""
+    if isinstance(content, str):
+        return for_xml(content)
+    if isinstance(content, dict):
+        return {all_for_xml(key): all_for_xml(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [all_for_xml(each) for each in content]
+    return content
+
+
+def for_terminal(text: str) -> str:
+    r"""The text with control characters written out (`\x1b`), so that a name in a file cannot steer a terminal."""
+    return CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)

@@ -1,0 +1,121 @@
+"""Folders of killed runs: only their owner reads them, nobody takes them for a release, the next run removes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.release.made import made
+
+from leeward.errors import BadInput
+from leeward.release import Release, draft, write
+from leeward.release.aside import LOCK, remove_abandoned
+from leeward.runs.protect import verify
+
+KILLED = """
+import os, signal, sys
+from tests.release.made import made
+from leeward.release import draft
+with draft(sys.argv[1]) as pending:
+    pending.write(made())
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_a_run(out: Path) -> Path:
+    ran = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False)
+    assert ran.returncode == -signal.SIGKILL
+    (left,) = out.parent.glob(f"{out.name}.partial-*")
+    return left
+
+
+def test_what_a_killed_run_left_is_private_and_no_release(tmp_path: Path) -> None:
+    left = kill_a_run(tmp_path / "out")
+    assert (left / "share" / "release.json").is_file()
+    assert stat.S_IMODE(left.stat().st_mode) == 0o700
+    for folder in (left, left / "share"):
+        with pytest.raises(BadInput, match="still being written, or whose run was killed"):
+            Release.open(folder)
+        with pytest.raises(BadInput, match="it is not verified"):
+            verify(folder)
+
+
+def test_the_next_run_of_that_name_removes_it(tmp_path: Path) -> None:
+    left, other = kill_a_run(tmp_path / "out"), kill_a_run(tmp_path / "out2")
+    write(made(), tmp_path / "out")
+    assert not left.exists() and other.exists()
+    assert not (tmp_path / "out" / LOCK).exists()
+    assert Release.open(tmp_path / "out").records
+
+
+def test_a_run_that_is_at_work_or_elsewhere_keeps_its_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with draft(out) as pending:
+        pending.write(made())
+        assert Release.open(pending.folder).records  # the run itself reads it, to verify it
+        assert remove_abandoned(out) == 0
+        lock = json.loads((pending.folder / LOCK).read_text())
+    elsewhere = tmp_path / "out.partial-0123abcd"
+    elsewhere.mkdir()
+    (elsewhere / LOCK).write_text(json.dumps({**lock, "host": "another", "process": 2**22 + 1}))
+    assert remove_abandoned(out) == 0
+    (elsewhere / LOCK).write_text(json.dumps({**lock, "started": "0"}))  # our number, another process
+    assert remove_abandoned(out) == 1
+
+
+def test_custody_is_its_owners_alone_file_by_file(tmp_path: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        write(made(), tmp_path / "out", spec_text="a: 1\n")
+    finally:
+        os.umask(before)
+    modes = {
+        path.relative_to(tmp_path / "out").as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path / "out").rglob("*")
+    }
+    assert modes["custody"] == 0o700
+    assert {mode & 0o077 for name, mode in modes.items() if name.startswith("custody")} == {0}
+    assert modes["share"] & 0o005 == 0o005
+
+
+@pytest.mark.parametrize("text", ["=1+1", "@SUM(1)", "+1+1", "-1+2", "=cmd|' /C calc'!A0", "\t=1"])
+def test_texts_that_a_spreadsheet_runs_are_not_written_as_csv(tmp_path: Path, text: str) -> None:
+    from leeward.release.tables import _cell
+
+    with pytest.raises(BadInput, match="which spreadsheets run"):
+        _cell(Path("x.csv"), pa.field("code", pa.string()), pa.array(["250", text]))
+    with pytest.raises(BadInput, match="which spreadsheets run"):
+        _cell(Path("x.csv"), pa.field("code", pa.list_(pa.string())), pa.array([["250", text]]))
+
+
+def test_other_texts_are_written_as_csv() -> None:
+    from leeward.release.tables import _cell
+
+    texts = pa.array(["250.00", "-", "-5", "-5.25", "E812", "(a,b)", None, ""])
+    assert _cell(Path("x.csv"), pa.field("code", pa.string()), texts).equals(texts)
+
+
+def test_an_index_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from leeward.runs.index import beside\n"
+        "with beside(Path(sys.argv[1])) as folder:\n"
+        "    folder.mkdir(); (folder / 'bitmaps.bin').write_bytes(b'x'); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "index")], check=False)
+    (left,) = tmp_path.iterdir()
+    assert stat.S_IMODE(left.stat().st_mode) == 0o700
+    from leeward.runs.index import beside
+
+    with beside(tmp_path / "index") as folder:
+        assert not left.exists()
+        folder.mkdir()
+        (folder / "bitmaps.bin").write_bytes(b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    assert stat.S_IMODE((tmp_path / "index" / "bitmaps.bin").stat().st_mode) & 0o077 == 0
