@@ -281,7 +281,7 @@ def test_refusals_do_not_depend_on_the_data_without_a_vocabulary_either(tmp_path
 
 def test_refusals_catch_the_papers_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: answer only what passes an exact minimum support."""
-    true = answering.planned
+    true = answering.plan_query
 
     def gated(session: IndexSession, asked: Question) -> answering.Plan:
         plan = true(session, asked)
@@ -289,7 +289,7 @@ def test_refusals_catch_the_papers_gate(tmp_path: Path, monkeypatch: pytest.Monk
             raise LeewardError("below the minimum support")
         return plan
 
-    monkeypatch.setattr(answering, "planned", gated)
+    monkeypatch.setattr(answering, "plan_query", gated)
     found = [reactions(session_of(notes, tmp_path / name)) for name, notes in NEIGHBOURS.items()]
     assert any(each != found[0] for each in found[1:])
 
