@@ -272,7 +272,7 @@ def test_bad_hierarchies(tmp_path, text, message):
 
 
 def test_fewer_than_k_patients(tmp_path, hierarchy):
-    with pytest.raises(BadInput, match="fewer than k = 50"):
+    with pytest.raises(GuaranteeUnreachable, match="fewer than k = 50"):
         released(tmp_path, cohort(20), k=50, hierarchy=hierarchy, partition=0)
 
 

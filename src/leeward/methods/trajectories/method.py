@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import guarantee as wording
 from leeward.methods.trajectories import hierarchies, space
 from leeward.methods.trajectories.space import Space
@@ -39,9 +39,9 @@ def protect(
     Raises
     ------
     BadInput
-        No ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks, fewer than k patients.
+        No ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks.
     GuaranteeUnreachable
-        A sensitive value is too frequent for the diversity wanted.
+        Fewer than k patients, or a sensitive value that is too frequent for the diversity wanted.
     """
     from leeward.engine import make
     from leeward.methods.trajectories import losses
@@ -62,7 +62,7 @@ def protect(
     values = None if parameters.sensitive_column is None else _numbered(payload, parameters.sensitive_column)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
     if len(records) < parameters.k:
-        raise BadInput(
+        raise GuaranteeUnreachable(
             f"{cohort.name}: {len(records):,} patients with a trajectory are fewer than k = {parameters.k}; "
             "no group of k can be made. Give more patients or a smaller k."
         )

@@ -1,0 +1,136 @@
+"""No method without verifier, worked example, oracle, attack, page and command; no check without a break."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import leeward as lw
+from leeward.cli.main import COMMANDS, leeward
+from leeward.methods import METHODS
+from leeward.verify import CHECKERS
+
+TREE = Path(__file__).resolve().parents[2]
+
+NO_ATTACK_YET = frozenset(
+    {"censoring", "constraints", "disassociation", "k-anonymity", "trajectories", "visits"}
+)
+NO_ORACLE_YET = frozenset({"k-anonymity"})
+NO_EXAMPLE_YET = frozenset({"k-anonymity"})
+"""What is still to be written. These lists only shrink: a method that has it must leave them."""
+
+
+def folder(name: str) -> str:
+    return METHODS[name].folder.rpartition(".")[2]
+
+
+def texts(*places: Path) -> str:
+    files = [
+        path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))
+    ]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_its_public_name_and_its_command(name: str) -> None:
+    cls = METHODS[name].parameters_class()
+    assert getattr(lw, METHODS[name].class_name) is cls and METHODS[name].class_name in dir(lw)
+    assert cls.name == name
+    command = leeward.get_command(None, METHODS[name].command)  # type: ignore[arg-type]  # needs no context
+    assert METHODS[name].command in COMMANDS and command is not None
+    assert {"--k", "--out", "--seed"} <= {flag for option in command.params for flag in option.opts}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_a_verifier(name: str) -> None:
+    module, _, function = CHECKERS[name].partition(":")
+    assert function == "check" and module.startswith("leeward.verify.")
+    assert (TREE / f"tests/verify/test_{folder(name)}.py").is_file() or name == "k-anonymity"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_a_page(name: str) -> None:
+    page = (TREE / f"docs/methods/{name}.md").read_text(encoding="utf-8")
+    assert "uarantee" in page and "ttacker" in page and len(page) > 500
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_a_worked_example(name: str) -> None:
+    found = "_example" in texts(TREE / f"tests/methods/{folder(name)}")
+    assert found is (name not in NO_EXAMPLE_YET)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_an_oracle(name: str) -> None:
+    found = (TREE / f"tests/oracles/{folder(name)}.py").is_file()
+    assert found is (name not in NO_ORACLE_YET)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_an_attack(name: str) -> None:
+    found = (TREE / f"tests/attacks/test_{folder(name)}.py").is_file()
+    assert found is (name not in NO_ATTACK_YET)
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert set(lw.__all__) == {name for name in lw.__all__ if getattr(lw, name) is not None}
+    wanted = {
+        "profile",
+        "index",
+        "itemsets",
+        "budget",
+        "audit",
+        "decrypt",
+        "run",
+        "open",
+        "query",
+        "annotate",
+    }
+    assert wanted <= set(dir(lw))
+
+
+def check_names(source: Path) -> set[str]:
+    """The names of the checks in a verifier's files: the first argument of `Check`, `of_count` and their like."""
+    found = set()
+    for node in ast.walk(ast.parse(texts(source))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            first = node.args[0]
+            makes = node.func.id == "Check" or node.func.id in MAKERS
+            if makes and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                found.add(first.value)
+    return found
+
+
+MAKERS = frozenset({"of_count", "count_check", "contained_check", "shared"})
+"""Functions of verifiers that make a check of the name that is their first argument."""
+
+NO_BREAK_YET = {
+    "condensation": {"layout"},
+    "trajectories": {
+        "ages_not_wider",
+        "diverse_codes",
+        "diverse_column",
+        "positions",
+        "source_patients",
+        "source_values",
+    },
+    "visits": {"every_patient_once", "labels", "layout", "master_files", "nodes_above", "one_set_a_record"},
+}
+"""Checks that no test sees failing yet. The list only shrinks."""
+
+VERIFIERS = sorted(
+    path.name for path in (TREE / "src/leeward/verify").iterdir() if (path / "check.py").is_file()
+)
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+def test_every_check_is_broken_by_a_test(verifier: str) -> None:
+    """Its name is in the tests of the verifier, where releases are broken one way a test."""
+    names = check_names(TREE / "src/leeward/verify" / verifier)
+    places = [TREE / f"tests/verify/test_{verifier}.py"]
+    places += [TREE / f"tests/{room}/{verifier}" for room in ("verify", "methods")]
+    tests = texts(*(place for place in places if place.exists()))
+    unbroken = {name for name in names if f'"{name}"' not in tests and f"'{name}'" not in tests}
+    assert names and unbroken == NO_BREAK_YET.get(verifier, set())

@@ -1,0 +1,152 @@
+"""What holds of every method's releases, tried on each method of METHODS."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.laws.cases import Case, cases
+from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
+
+import leeward as lw
+from leeward.engine import Engine
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods import METHODS
+from leeward.randomness import Randomness
+from leeward.verify import Verification
+
+CASES = cases()
+
+
+def test_every_method_has_a_case() -> None:
+    assert set(CASES) == set(METHODS)
+
+
+def method_of(name: str, **further: Any) -> Any:
+    return METHODS[name].parameters_class()(**{**CASES[name].parameters, **further})
+
+
+def release(name: str, out: Path, **options: Any) -> lw.Result:
+    case = CASES[name]
+    return lw.protect(case.cohort, method_of(name), out, population=case.population, **options)
+
+
+def verify(name: str, result: lw.Result) -> Verification:
+    return lw.verify(result.path, CASES[name].cohort, CASES[name].population)
+
+
+def digests(share: Path) -> dict[str, str]:
+    files = (path for path in share.rglob("*") if path.is_file())
+    return {str(path.relative_to(share)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lw.Result]:
+    """A seeded release of each method, made with one thread."""
+    folder = tmp_path_factory.mktemp("fresh")
+    return {name: release(name, folder / name, seed=7, threads=1) for name in CASES}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
+    name: str, fresh: dict[str, lw.Result], tmp_path: Path
+) -> None:
+    again = release(name, tmp_path / "again", seed=7, threads=3)
+    assert digests(again.release.share) == digests(fresh[name].release.share)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_engine_changes_nothing(name: str, spark_engine: Engine) -> None:  # noqa: F811
+    case: Case = CASES[name]
+    here, there = (
+        method_of(name).protect(case.cohort, engine, randomness=Randomness.of(7), population=case.population)
+        for engine in (lw_engine(), spark_engine)
+    )
+    assert [each.path for each in here.tables] == [each.path for each in there.tables]
+    for one, other in zip(here.tables, there.tables, strict=True):
+        assert list(one.batches()) == list(other.batches()), one.path
+    assert (here.parameters, here.guarantee, here.records) == (
+        there.parameters,
+        there.guarantee,
+        there.records,
+    )
+
+
+def lw_engine() -> Engine:
+    from leeward.engine import make
+
+    return make("local", threads=2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_without_a_seed_releases_differ_and_do_not_warn(
+    name: str, fresh: dict[str, lw.Result], tmp_path: Path
+) -> None:
+    result = release(name, tmp_path / "out")
+    assert digests(result.release.share) != digests(fresh[name].release.share)
+    assert "seeded" not in result.release.manifest and not verify(name, result).warnings
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_seeded_release_warns(name: str, fresh: dict[str, lw.Result]) -> None:
+    assert fresh[name].release.manifest["seeded"] is True
+    assert any("seed" in warning for warning in verify(name, fresh[name]).warnings)
+    assert "7" not in {str(value) for value in fresh[name].release.manifest["parameters"].values()}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_k_above_the_data_is_unreachable_and_nothing_is_written(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    with pytest.raises(GuaranteeUnreachable) as stopped:
+        lw.protect(
+            case.cohort, method_of(name, **case.too_many), tmp_path / "out", population=case.population
+        )
+    assert stopped.value.exit_code == 3 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_frames_that_came_in_are_untouched(name: str, tmp_path: Path) -> None:
+    before = cases()[name]
+    release(name, tmp_path / "out", seed=7, threads=2)
+    after = CASES[name]
+    for one, other in ((before.cohort, after.cohort), (before.population, after.population)):
+        if one is None or other is None:
+            continue
+        for kind in ("events", "patients", "notes"):
+            was, now = getattr(one, kind), getattr(other, kind)
+            assert (was is None) == (now is None)
+            if isinstance(was, pl.DataFrame):
+                assert was.equals(now) and was.schema == now.schema
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_fresh_release_verifies_with_and_without_its_source(name: str, fresh: dict[str, lw.Result]) -> None:
+    case = CASES[name]
+    beside = verify(name, fresh[name])
+    assert beside.passed and beside.with_source and len(beside.checks) > 3
+    if case.population is None:
+        alone = lw.verify(fresh[name].path)
+        assert alone.passed and len(alone.checks) < len(beside.checks)
+    else:
+        with pytest.raises(BadInput, match="give the population"):
+            lw.verify(fresh[name].path)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_custodian_gets_measures_and_a_report(name: str, fresh: dict[str, lw.Result]) -> None:
+    assert fresh[name].report.is_file()
+    assert set(fresh[name].measures) > {"source", "notices", "method"}
+    assert lw.open(fresh[name].path).manifest["method"] == name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_spec_in_custody_makes_the_parameters_again(name: str, fresh: dict[str, lw.Result]) -> None:
+    from leeward.release.spec import load
+    from leeward.runs.protect import method_of as made
+
+    custody = fresh[name].release.custody
+    assert custody is not None
+    assert made(load(custody / "spec.yaml").method) == method_of(name)
