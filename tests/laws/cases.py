@@ -24,7 +24,9 @@ def events(patients: int = PATIENTS) -> pl.DataFrame:
         age = int(draws.integers(30, 80))
         for visit in range(int(draws.integers(1, 4))):
             drawn = draws.choice(len(CODES), int(draws.integers(1, 5)), False, weights / weights.sum())
-            rows += [(f"p{patient:02}", f"p{patient:02}-{visit}", CODES[int(code)], age + visit) for code in drawn]
+            rows += [
+                (f"p{patient:02}", f"p{patient:02}-{visit}", CODES[int(code)], age + visit) for code in drawn
+            ]
     return pl.DataFrame(rows, schema=["patient", "visit", "code", "age"], orient="row")
 
 
