@@ -6,6 +6,7 @@ Imports are read from the syntax tree, so that one inside a function counts like
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,13 @@ def test_relative_imports_inside_a_package_are_resolved() -> None:
     assert imported("from ..protect import x", "leeward.verify.chunks") == [(1, "leeward.protect")]
     assert imported("from .. import protect", "leeward.verify.chunks") == [(1, "leeward.protect")]
     assert imported("from .. import protect", "leeward.verify", is_package=True) == [(1, "leeward.protect")]
+
+
+def test_the_page_has_the_same_table() -> None:
+    page = (SOURCE.parents[1] / "docs/decisions/0001-rooms.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|$", page, re.MULTILINE)
+    assert {room: frozenset(re.findall(r"`(\w+)`", allowed)) for room, allowed in rows} == ROOMS
+    assert all(f"`{module}`" in page for module in SHARED)
 
 
 def test_the_verifier_shares_no_code_with_a_method() -> None:

@@ -1,4 +1,7 @@
-"""A small cohort for each method, on which every law is tried. A new method adds a case."""
+"""A small cohort for each method, on which every law is tried.
+
+A new method has the usual case: k = 3 and the cohort of its kind. One that needs more adds a case here.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from leeward.cohort import Cohort, read
+from leeward.methods import METHODS
 
 CODES = [f"{category}.{n}" for category in (250, 272, 401, 414, 428, 493) for n in range(3)]
 PATIENTS = 60
@@ -75,12 +79,13 @@ class Case:
 def cases() -> dict[str, Case]:
     """Method -> its case."""
     codes, patients = cohort_of_events(), cohort_of_table()
-    return {
+    usual = {
+        name: Case(patients if method.source == "table" else codes, {"k": 3})
+        for name, method in METHODS.items()
+    }
+    return usual | {
         "censoring": Case(sample(), {"k": 3, "cap": 2}, population=codes),
         "condensation": Case(patients, {"k": 5, "strata": ("died",), "time": ("days",)}),
         "constraints": Case(codes, {"k": 3, "m": 2, "policy": "hierarchy:1"}),
         "disassociation": Case(codes, {"k": 3, "m": 2, "reconstructions": 1}),
-        "k-anonymity": Case(patients, {"k": 5}),
-        "trajectories": Case(codes, {"k": 3}),
-        "visits": Case(codes, {"k": 3}),
     }

@@ -1,0 +1,107 @@
+"""A method that exists nowhere else is added to a copy of the repository, as CONTRIBUTING says; all follows.
+
+`trial/` has nine of its ten files; the tenth is the row of METHODS, added here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+TRIAL = Path(__file__).resolve().parent / "trial"
+ROW = """
+    "suppression": Method(
+        "leeward.methods.suppression.parameters:Suppression",
+        "suppress",
+        "Release diagnosis codes of at least k patients.",
+    ),
+}
+\"\"\"Each method by its name in a spec."""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copy with the method in it."""
+    copy = tmp_path_factory.mktemp("trial") / "leeward"
+    ignored = shutil.ignore_patterns("__pycache__", "trial", "studies", "images")
+    for name in ("src", "tests", "docs", "scripts"):
+        shutil.copytree(TREE / name, copy / name, ignore=ignored)
+    for name in ("README.md", "CONTRIBUTING.md", "pyproject.toml"):
+        shutil.copy(TREE / name, copy / name)
+    shutil.copytree(TRIAL, copy, dirs_exist_ok=True)
+    registry = copy / "src/leeward/methods/__init__.py"
+    text = registry.read_text(encoding="utf-8")
+    assert '\n}\n"""Each method by its name in a spec.' in text
+    registry.write_text(text.replace('\n}\n"""Each method by its name in a spec.', ROW), encoding="utf-8")
+    return copy
+
+
+def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}"}
+    return subprocess.run(
+        [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def leeward(tree: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return run(tree, "-c", "from leeward.cli import main; main()", *map(str, arguments))
+
+
+def test_it_has_at_most_ten_files_and_contributing_lists_them() -> None:
+    files = sorted(str(path.relative_to(TRIAL)) for path in TRIAL.rglob("*") if path.suffix in (".py", ".md"))
+    page = (TREE / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = {
+        name.replace("{method}", "suppression") for name in re.findall(r"`((?:src|docs|tests)/[^`]*)`", page)
+    }
+    assert len(files) + 1 <= 10
+    assert {*files, "src/leeward/methods/__init__.py"} <= listed
+
+
+def test_the_command_releases_verifies_and_reports(tree: Path, tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)) + "p1,250.0\n")
+    assert "suppress" in leeward(tree, "--help").stdout
+    shown = leeward(tree, "suppress", "--help").stdout
+    assert "Minimum number of patients who have each released code." in " ".join(shown.split())
+    done = leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "codes of k patients" in (tmp_path / "out/custody/report.html").read_text()
+    assert leeward(tree, "verify", tmp_path / "out").returncode == 0
+    refused = leeward(tree, "suppress", events, "--k", "5.5", "-o", tmp_path / "no")
+    assert refused.returncode == 2
+    assert "`--k` must be a whole number of at least 2; got a decimal number." in refused.stderr
+
+
+def test_a_spec_its_schema_and_the_page_of_parameters_have_it(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("patient,code\n" + "".join(f"p{n},401.{n % 2}\n" for n in range(8)))
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("source: {path: events.csv}\nmethod: {name: suppression, k: 3}\n")
+    done = leeward(tree, "protect", spec, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert '"const": "suppression"' in leeward(tree, "protect", "--schema").stdout
+    assert run(tree, "scripts/reference.py").returncode == 0
+    assert "\n## suppression\n" in (tree / "docs/parameters.md").read_text(encoding="utf-8")
+
+
+def test_its_tests_and_the_laws_pass(tree: Path) -> None:
+    own = [
+        "tests/methods/suppression",
+        "tests/verify/test_suppression.py",
+        "tests/attacks/test_suppression.py",
+    ]
+    laws = [
+        "tests/laws/test_releases.py",
+        "tests/laws/test_completeness.py",
+        "tests/methods/test_parameters.py",
+    ]
+    for places, which in ((own, ""), (laws, "suppression and not engine")):
+        done = run(tree, "-m", "pytest", "-q", *places, "-k", which)
+        assert done.returncode == 0, done.stdout[-3000:]
+        assert "passed" in done.stdout
