@@ -11,7 +11,7 @@ from leeward.methods.base import Parameters
 
 @dataclass(frozen=True, kw_only=True)
 class Suppression(Parameters):
-    """Sets of codes without the codes that fewer than k patients have (docs/methods/suppression.md)."""
+    """Sets of codes without the codes that fewer than k patients have."""
 
     name: ClassVar[str] = "suppression"
 
