@@ -12,14 +12,15 @@ from leeward.methods.base import Parameters, PolicyLike
 if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
 
-PARTITIONINGS = {"settled": 10, "paper": 2}
+PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
 
 SETTLED_MAX_PASSES = 24
 """Default `max_passes` of `settled`: later passes find a few per cent of the joins and grow in number with the data."""
 
-SETTLED_FROM_K = 4
-"""From this k on `settled` beats `paper` on both measures (docs/benchmarks.md); below, pairs suffer."""
+FITTED_FROM_K = 4
+"""From this k on `fitted` is at least as good as `paper` and `settled` (docs/studies/disassociation.md); below, short
+records are counted better by `paper`."""
 
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
@@ -54,10 +55,10 @@ class Disassociation(Parameters):
         ),
     ] = field(default=None, hash=False)
     partitioning: Annotated[
-        Literal["auto", "settled", "paper"],
+        Literal["auto", "fitted", "settled", "paper"],
         Parameter(
-            "settled: records choose a better cluster after the split (ours); paper: HorPart as published; "
-            f"auto: settled from k = {SETTLED_FROM_K} on.",
+            "fitted: clusters that are large and alike (ours); settled: fewest codes in item chunks (ours); "
+            f"paper: HorPart as published; auto: fitted from k = {FITTED_FROM_K} on, below paper.",
             shown=lambda p: p.chosen_partitioning,
         ),
     ] = "auto"
@@ -76,7 +77,7 @@ class Disassociation(Parameters):
         Parameter(
             "Largest joint cluster in records, at least k.",
             ge=2,
-            default=f"{SETTLED_MAX_JOINT}k (settled) or no limit (paper)",
+            default=f"{SETTLED_MAX_JOINT}k (settled) or no limit",
             metavar="N",
             shown=lambda p: p.joint_limit,
         ),
@@ -86,7 +87,7 @@ class Disassociation(Parameters):
         Parameter(
             "Maximum number of passes of Refine over all clusters.",
             ge=1,
-            default=f"{SETTLED_MAX_PASSES} (settled) or until nothing changes (paper)",
+            default=f"{SETTLED_MAX_PASSES} (settled) or until nothing changes",
             metavar="N",
             shown=lambda p: p.pass_limit,
         ),
@@ -174,7 +175,7 @@ class Disassociation(Parameters):
     def chosen_partitioning(self) -> str:
         """`partitioning`, with `auto` decided."""
         if self.partitioning == "auto":
-            return "settled" if self.k >= SETTLED_FROM_K else "paper"
+            return "fitted" if self.k >= FITTED_FROM_K else "paper"
         return self.partitioning
 
     @property

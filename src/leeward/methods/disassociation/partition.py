@@ -5,6 +5,7 @@ HorPart, the small parts' pool, and the steps beyond the paper: settling and rec
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
+from leeward.methods.disassociation.fit import aim_of, block_records, fit_block, purity
 from leeward.methods.disassociation.horpart import gather, split_all, split_chain
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
@@ -29,7 +31,10 @@ class Partition:
 
 def partition_records(sets: CodeSets, rules: Rules, workers: Workers) -> Partition:
     """HorPart, then settling and recutting where the rules ask for them."""
-    first = horizontal_partition(sets.offsets, sets.values, rules, workers)
+    if rules.fit:
+        first = fitted_partition(sets.offsets, sets.values, rules, workers)
+    else:
+        first = horizontal_partition(sets.offsets, sets.values, rules, workers)
     return improve_partition(sets.offsets, sets.values, first, rules, workers)
 
 
@@ -43,6 +48,40 @@ def gather_records(offsets: Int64s, values: Int32s, order: Int32s, workers: Work
 
 def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
     """HorPart and the small leaves' pool (docs/methods/disassociation.md#horizontal-partitioning)."""
+    return pool_small(split_records(offsets, values, rules, workers), rules.k)
+
+
+def fitted_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+    """HorPart, then records move, clusters are dissolved and split while the objective grows
+    (docs/methods/disassociation.md#fitted-partitioning)."""
+    k = rules.k
+    partition = pool_in_place(split_records(offsets, values, rules, workers), k)
+    near = gather_records(offsets, values, partition.order, workers)
+    bounds = partition.leaf_offsets
+    at, codes, support = count_supports(*near, bounds, rules.n_codes)
+    aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, 2 * rules.max_cluster)
+    frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
+    blocks = cut_blocks(bounds, block_records(k, frequent))
+    cluster_of = np.empty(len(partition.order), np.int32)
+
+    def run(first: int, last: int) -> Callable[[], object]:
+        return lambda: fit_block(*near, bounds, first, last, aim, rules.sensitive, cluster_of)
+
+    workers.tasks([run(first, last) for first, last in blocks])
+    return regroup(partition, cluster_of)
+
+
+def cut_blocks(leaf_offsets: Int64s, records: int) -> list[tuple[int, int]]:
+    """Runs of leaves, first and last + 1, of about equally many records and at most about `records`, or one leaf."""
+    n = int(leaf_offsets[-1])
+    wanted = -(-n // records)
+    edges = np.searchsorted(leaf_offsets, n * np.arange(1, wanted) // wanted)
+    edges = np.unique(np.concatenate([[0], edges, [len(leaf_offsets) - 1]]))
+    return list(itertools.pairwise(edges.tolist()))
+
+
+def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+    """HorPart before small leaves are pooled."""
     n = len(offsets) - 1
     order = np.arange(n, dtype=np.int32)
     n_codes = rules.n_codes
@@ -63,7 +102,7 @@ def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers:
         )  # fmt: skip
 
     workers.tasks([run(i) for i in np.argsort(begins - ends, kind="stable")])
-    return pool_small(Partition(order[near], np.append(np.flatnonzero(leaf_begins), n)), rules.k)
+    return Partition(order[near], np.append(np.flatnonzero(leaf_begins), n))
 
 
 def pool_small(partition: Partition, k: int) -> Partition:
@@ -85,6 +124,20 @@ def pool_small(partition: Partition, k: int) -> Partition:
     at = bounds[int(np.argmin(sizes[~small])) + 1]
     order = np.concatenate([proper[:at], pooled, proper[at:]])
     return Partition(order, bounds + np.where(bounds >= at, len(pooled), 0))
+
+
+def pool_in_place(partition: Partition, k: int) -> Partition:
+    """As `pool_small`, but a block of pooled records is placed where its first record was, so that neighbours stay
+    neighbours."""
+    sizes = np.diff(partition.leaf_offsets)
+    pooled = np.flatnonzero(np.repeat(sizes < k, sizes))
+    if len(pooled) < k or len(pooled) == len(partition.order):
+        return pool_small(partition, k)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    cluster[pooled] = len(sizes) + np.minimum(np.arange(len(pooled)) // k, len(pooled) // k - 1)
+    _, first, number = np.unique(cluster, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))[number]
+    return Partition(partition.order[np.argsort(rank, kind="stable")], offsets_of(np.bincount(rank)))
 
 
 def improve_partition(
@@ -125,7 +178,7 @@ def improve_partition(
 def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
     """The partition after records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
     by_leaf = np.argsort(leaf_of, kind="stable")
-    sizes = np.bincount(leaf_of, minlength=len(partition.leaf_offsets) - 1)
+    sizes = np.bincount(leaf_of)
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
 
 

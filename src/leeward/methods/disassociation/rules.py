@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     safe: bool = False
     refine: bool = True
     settle: bool = False
+    fit: bool = False
     recut: bool = False
     max_joint: int = NO_LIMIT
     max_passes: int = NO_LIMIT
@@ -72,6 +73,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         nested=parameters.nested,
         safe=parameters.safe,
         refine=parameters.refine,
+        fit=parameters.chosen_partitioning == "fitted",
         settle=parameters.chosen_partitioning == "settled",
         recut=parameters.recut,
         max_joint=parameters.joint_limit or NO_LIMIT,

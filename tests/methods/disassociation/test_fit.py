@@ -1,0 +1,107 @@
+"""The fitted partitioning: the objective never falls, clusters stay large enough, near the optimum on tiny inputs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.methods.disassociation.shapes import data_sets, flat, rules_of
+from tests.oracles import disassociation as oracle
+from tests.oracles import fit as plain
+
+from leeward.methods.disassociation import fit as kernels
+from leeward.methods.disassociation.partition import (
+    Partition,
+    cut_blocks,
+    fitted_partition,
+    pool_in_place,
+    split_records,
+)
+from leeward.methods.disassociation.workers import Workers
+
+Drawn = tuple[oracle.Records, int, oracle.Parameters]
+
+
+def clusters_of(partition: Partition) -> list[list[int]]:
+    return [partition.order[a:b].tolist() for a, b in itertools.pairwise(partition.leaf_offsets)]
+
+
+def weight_of(rows: oracle.Records, start: list[list[int]], p: oracle.Parameters) -> float:
+    """The weight that the start's purity asks for."""
+    occurrences = sum(len(row - p.sensitive) for row in rows)
+    pure = plain.objective(rows, start, p.k, 0.0, p.sensitive) / max(occurrences, 1)
+    return kernels.aim_of(pure, p.k, 2 * p.max_cluster).weight
+
+
+@given(data_sets(most=60))
+def test_the_objective_never_falls_and_clusters_keep_k_records(drawn: Drawn) -> None:
+    rows, n_codes, p = drawn
+    rules = rules_of(p, n_codes, fit=True)
+    start = clusters_of(pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k))
+    after = clusters_of(fitted_partition(*flat(rows), rules, Workers(1)))
+    assert sorted(r for cluster in after for r in cluster) == list(range(len(rows)))
+    assert min(map(len, after)) >= p.k
+    assert max(map(len, after)) <= max(2 * p.max_cluster, *map(len, start))
+    weight = weight_of(rows, start, p)
+    before = plain.objective(rows, start, p.k, weight, p.sensitive)
+    assert plain.objective(rows, after, p.k, weight, p.sensitive) >= before - 1e-6
+
+
+@given(data_sets(most=60), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
+def test_sums_kept_while_records_move_are_those_counted_anew(drawn: Drawn, weight: float) -> None:
+    rows, n_codes, p = drawn
+    rules = rules_of(p, n_codes)
+    start = pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k)
+    leaves = len(start.leaf_offsets) - 1
+    near = flat([rows[r] for r in start.order])
+    b = kernels.block_of(*near, start.leaf_offsets, 0, leaves, p.k, rules.sensitive)
+    aim = kernels.Aim(p.k, 2 * p.max_cluster, weight, 3)
+    kernels.improve(b, leaves, aim)
+    clusters = kernels.split(b, leaves, aim)
+    kernels.improve(b, clusters, aim)
+    support = np.zeros_like(b.support)
+    for record, home in enumerate(b.home):
+        np.add.at(support, (home, b.code[b.at[record] : b.at[record + 1]]), 1)
+    assert (b.support == support).all()
+    kept = np.where(support >= p.k, support.astype(np.int64), 0)
+    assert (b.plain == kept.sum(axis=1)).all()
+    assert (b.square == (kept**2).sum(axis=1)).all()
+    assert (b.size == np.bincount(b.home, minlength=len(b.size))).all()
+
+
+def test_near_the_optimum_on_tiny_inputs() -> None:
+    """Ten neighbours each of made-up records; all partitions into clusters of two and more are tried."""
+    draw = np.random.Generator(np.random.Philox(3))
+    found, optimum = [], []
+    for _ in range(12):
+        rows = [frozenset(draw.zipf(1.6, 4).clip(max=12).tolist()) for _ in range(9)]
+        p = oracle.Parameters(2, 2, 4)
+        start = clusters_of(pool_in_place(split_records(*flat(rows), rules_of(p, 13), Workers(1)), 2))
+        weight = weight_of(rows, start, p)
+        after = clusters_of(fitted_partition(*flat(rows), rules_of(p, 13, fit=True), Workers(1)))
+        found.append(plain.objective(rows, after, 2, weight, frozenset()))
+        optimum.append(plain.best(rows, 2, weight))
+    assert sum(found) >= 0.95 * sum(optimum)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leeward.methods.disassociation import partition
+
+    monkeypatch.setattr(partition, "block_records", lambda k, codes: 500)
+    draw = np.random.Generator(np.random.Philox(5))
+    rows = [frozenset(draw.zipf(1.5, draw.integers(1, 6)).clip(max=40).tolist()) for _ in range(3000)]
+    rules = rules_of(oracle.Parameters(3, 2, 12), 41, fit=True)
+    one = fitted_partition(*flat(rows), rules, Workers(1))
+    other = fitted_partition(*flat(rows), rules, Workers(threads))
+    assert clusters_of(one) == clusters_of(other)
+    assert len(cut_blocks(one.leaf_offsets, 500)) > 3
+
+
+def test_more_records_alike_than_a_support_can_count_are_left_as_they_are() -> None:
+    rows = [frozenset({0})] * 70_000 + [frozenset({1, 2})] * 10
+    partition = fitted_partition(*flat(rows), rules_of(oracle.Parameters(5, 2, 50), 3, fit=True), Workers(1))
+    assert sorted(map(len, clusters_of(partition))) == [10, 70_000]
