@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import VerificationFailed
 from leeward.methods.condensation.grouping import How, group
+from leeward.methods.condensation.keeping import keep
 from leeward.methods.condensation.kernels import values as kernels
 from leeward.methods.condensation.layout import Layout
+from leeward.methods.condensation.relations import Relation
 from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pooled_scores, synthesize
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
-FACTS = ("moved", "before", "after", "fell_back", "identical")
+FACTS = ("moved", "before", "after", "fell_back", "identical", "broken")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class CellKernel:
     synthesis: Literal["sampled", "exact"]
     draw: Literal["normal", "uniform"]
     match_times: bool
+    relations: tuple[Relation, ...]
     coarsen_time: bool
     coarsen_groups: int
     randomness: Randomness
@@ -67,8 +70,8 @@ class CellKernel:
         if int(np.diff(offsets).min()) < self.k:
             raise VerificationFailed("a group has fewer than k rows; nothing was written.")
         values = {name: each[order] for name, each in values.items()}
-        made, fell_back, identical = self.made(values, offsets, cell)
-        facts = (grouping.moved, grouping.before, grouping.after, fell_back, identical)
+        made, fell_back, identical, broken = self.made(values, offsets, cell)
+        facts = (grouping.moved, grouping.before, grouping.after, fell_back, identical, broken)
         n = len(order)
         arrays = [
             np.full(n, cell),
@@ -81,8 +84,8 @@ class CellKernel:
 
     def made(
         self, values: Mapping[str, Floats], offsets: Longs, cell: int
-    ) -> tuple[dict[str, Floats], int, int]:
-        """Made values of rows that stand group by group; groups that fell back, groups of identical rows."""
+    ) -> tuple[dict[str, Floats], int, int, int]:
+        """Made values, group by group; groups that fell back, groups of identical rows, rows that break relations."""
         generator = self._stream(cell, "fill")
         filled: dict[str, Floats] = {}
         absent: dict[str, NDArray[np.bool_]] = {}
@@ -121,7 +124,15 @@ class CellKernel:
             feature.column.name: self._column(place, synthetic, filled, absent, offsets, steps)
             for place, feature in enumerate(self.layout.features)
         }
-        return made, fell_back, identical
+        broken = 0
+        if self.relations:
+            own = {
+                name: np.where(absent[name], np.nan, each) if name in absent else each
+                for name, each in filled.items()
+            }
+            columns = {feature.column.name: feature.column for feature in self.layout.features}
+            broken = keep(self.relations, made, own, columns, offsets)
+        return made, fell_back, identical, broken
 
     def _column(
         self,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
+from leeward.methods.condensation.proposals import Proposal
 from leeward.methods.condensation.run import Condensed
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
@@ -66,6 +67,7 @@ def release_of(
     condensed: Condensed,
     further: Sequence[pl.DataFrame],
     pilot: Mapping[str, Any],
+    proposals: Sequence[Proposal],
     seeded: bool,
 ) -> Anonymized:
     """What the release writer needs."""
@@ -76,10 +78,16 @@ def release_of(
         guarantee=guarantee_of(chosen, prepared, kernel),
         records=condensed.frame.height,
         tables=(ReleaseTable.of("table.parquet", table),),
-        readme=readme_of(chosen, prepared, kernel),
+        readme=readme_of(chosen, prepared, kernel) + not_kept(condensed.frame.height, proposals),
         custody_tables=(*custody_tables(prepared, condensed), *_repetitions(further)),
-        custody=custody_of(chosen, prepared, kernel, condensed, pilot),
-        notices=notices_of(prepared, condensed, kernel),
+        custody={
+            **custody_of(chosen, prepared, kernel, condensed, pilot),
+            "relations": {
+                "confirmed": list(chosen.relations),
+                "proposed": [{"relation": each.relation.text, "broken": each.broken} for each in proposals],
+            },
+        },
+        notices=(*notices_of(prepared, condensed, kernel), *proposed(proposals)),
         seeded=seeded,
     )
 
@@ -127,12 +135,39 @@ def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> s
         plan = "\n\nIt was shaped to keep these models:\n" + "\n".join(
             f"- {model.title} on {', '.join(model.covariates)}" for model in method.models
         )
+    kept = ""
+    if method.relations:
+        kept = "\n\nEvery row keeps:\n" + "\n".join(f"- `{each}`" for each in method.relations)
     return (
         "`table.parquet` has the columns, types and permissible values of the original table, one row a synthetic "
         "patient. Fit models as you would on the original; means, frequencies, correlations and regression "
         "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
-        f"are nobody's record.{times}{plan}"
+        f"are nobody's record.{times}{plan}{kept}"
     )
+
+
+def not_kept(rows: int, proposals: Sequence[Proposal]) -> str:
+    """For the recipient: relations of the source that released rows break, with their share."""
+    lost = [each for each in proposals if each.broken]
+    if not lost:
+        return ""
+    listed = "\n".join(
+        f"- `{each.relation.text}`: broken in {100 * each.broken / rows:.1f} % of the rows" for each in lost
+    )
+    return f"\n\nThese relations hold in every row of the original, but not of this table:\n{listed}"
+
+
+def proposed(proposals: Sequence[Proposal]) -> tuple[str, ...]:
+    """For the custodian: what may be confirmed."""
+    lost = [each for each in proposals if each.broken]
+    if not lost:
+        return ()
+    listed = "; ".join(f"`{each.relation.text}` ({each.broken:,} rows)" for each in lost)
+    text = (
+        f"{len(lost):,} relations hold in every row of the source and are broken in the release: {listed}. Confirm "
+        "those that always hold as `relations`, and they are kept."
+    )
+    return (text,)
 
 
 def custody_tables(prepared: Prepared, condensed: Condensed) -> tuple[ReleaseTable, ...]:

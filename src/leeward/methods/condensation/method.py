@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leeward.cohort.cohort import Cohort
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
@@ -35,6 +35,7 @@ def protect(
 
     from leeward.engine import make
     from leeward.methods.condensation import guarantee as wording
+    from leeward.methods.condensation.proposals import unconfirmed
     from leeward.methods.condensation.run import again, condense
     from leeward.methods.condensation.setting import ready, repeats, rows_at_once
 
@@ -56,6 +57,13 @@ def protect(
     with threadpool_limits(1):
         condensed = condense(prepared, kernel, engine, randomness, at_once)
         further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
+    if condensed.facts["broken"]:
+        raise GuaranteeUnreachable(
+            f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: values that "
+            "were withheld or imputed, or relations that exclude each other. Leave one out, keep rare levels "
+            "(`rare` keep), or fill missing values in."
+        )
+    proposals = unconfirmed(table, condensed.frame, kernel.relations)
     return wording.release_of(
-        parameters, chosen, prepared, kernel, condensed, further, pilot, randomness.seeded
+        parameters, chosen, prepared, kernel, condensed, further, pilot, proposals, randomness.seeded
     )

@@ -89,6 +89,15 @@ class Condensation(Parameters):
     coarsen_time: Annotated[
         bool, Parameter("Publish each group's median time in place of exact times.", shown="always")
     ] = False
+    relations: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Relations that every released row keeps, as in the source: a <= b, a = b, a -> b (a determines b), "
+            "a = 0 <=> b = 0, c = v => a = b, c = v => x >= 40. Proposed by every run.",
+            flag="--relations",
+            metavar="TEXT[,TEXT…]",
+        ),
+    ] = ()
     coarsen_groups: Annotated[
         int | None,
         Parameter("Number of neighbouring groups that share a median time.", ge=2, metavar="N", default="1"),
@@ -149,6 +158,13 @@ class Condensation(Parameters):
         if self.coarsen_groups is not None and not self.coarsen_time:
             raise BadInput("`coarsen_groups` belongs to `coarsen_time`.")
         self._require_least_k()
+        if self.relations:
+            from leeward.methods.condensation.relations import relation_of
+
+            parsed = tuple(relation_of(each) for each in self.relations)
+            object.__setattr__(self, "relations", tuple(each.text for each in parsed))
+            if self.algorithm != "balanced" or self.marginals == "nearest":
+                raise BadInput("`relations` belong to `algorithm` balanced with group marginals.")
         if self.cell_rows is not None and self.cell_rows < 2 * self.k:
             raise BadParameter(
                 "cell_rows", f"must be a whole number of at least 2k = {2 * self.k}; got {self.cell_rows}."

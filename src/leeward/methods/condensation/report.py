@@ -366,11 +366,15 @@ def attacks(
                 percent(times.chance),
             )
         )
-        above = times.right > times.allowed + 2 * (times.allowed * (1 - times.allowed) / times.asked) ** 0.5
         tried.append(
-            f"tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
-            f"right for {percent(times.right)} of {times.asked:,} patients; 1/k is {percent(times.allowed)}."
-            + (" **This is above 1/k: choose a larger k or `coarsen_time`.**" if above else "")
+            "tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
+            f"right for {percent(times.right)} of {times.asked:,} patients; 1/k is {percent(1 / times.k)}."
+            + (
+                f" A random row of the patient's own group: {percent(times.in_group)}."
+                if times.in_group
+                else ""
+            )
+            + (" **This is above: choose a larger k or `coarsen_time`.**" if times.above else "")
         )
     if membership:
         rows.append(("somebody's membership told (area under the curve)", f"{membership.auc:.2f}", "0.50"))
@@ -462,6 +466,19 @@ def groups(measures: Figures) -> Section | None:
         lines.append(f"**{total:,} levels** that fewer than k patients have were withheld.")
     pilot = facts.get("pilot")
     parts: list[Part] = [Notes(tuple(lines))]
+    relations = facts.get("relations", {})
+    rows = [(text, "confirmed", "0") for text in relations.get("confirmed", ())]
+    rows += [
+        (each["relation"], "not confirmed", number(each["broken"])) for each in relations.get("proposed", ())
+    ]
+    if rows:
+        parts.append(
+            Table(
+                "Relations that every row of the source keeps",
+                ("relation", "", "rows that break it"),
+                tuple(rows),
+            )
+        )
     if pilot:
         parts.append(
             Table(

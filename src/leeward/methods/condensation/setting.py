@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from leeward.cohort.lenses.table import Table
+from leeward.errors import BadInput
 from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.grouping import How
 from leeward.methods.condensation.layout import layout_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
 from leeward.methods.condensation.prepare import Prepared, prepare, roles_of
+from leeward.methods.condensation.relations import Relation, relation_of, require
 from leeward.randomness import Randomness
 
 GROUPINGS: dict[str, How] = {
@@ -31,6 +34,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
     assert parameters.algorithm != "auto"  # the pilot has chosen
     assert parameters.weight != "pilot"
     own = parameters.algorithm in STRATIFIED
+    relations = tuple(relation_of(each) for each in parameters.relations)
     roles = roles_of(parameters.models, parameters.strata, parameters.time, parameters.response)
     prepared = prepare(
         table,
@@ -43,6 +47,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         sided=parameters.algorithm == "balanced",
         exact_times=own and not parameters.coarsen_time,
     )
+    _require_relations(relations, prepared)
     features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
     layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
     how: How = (
@@ -59,11 +64,25 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         parameters.synthesis,
         parameters.draw,
         own,
+        relations,
         parameters.coarsen_time,
         parameters.coarsen_groups or 1,
         randomness,
     )
     return replace(prepared, features=features), kernel
+
+
+def _require_relations(relations: Sequence[Relation], prepared: Prepared) -> None:
+    """BadInput where a relation does not hold in the source, or speaks of a column that is not condensed."""
+    require(relations, prepared.table)
+    condensed = {feature.column.name for feature in prepared.features}
+    for relation in relations:
+        for name in relation.columns():
+            if name not in condensed:
+                raise BadInput(
+                    f"{prepared.table.name}: the relation '{relation.text}' names '{name}', which is a stratum or has "
+                    "no values."
+                )
 
 
 def rows_at_once(parameters: Condensation, rows: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.condensation import relations
 from leeward.verify.manifest import Share
 
 TABLE = "table.parquet"
@@ -31,6 +32,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     original = None if source is None or source.patients is None else plain(source.patients, table)
     if share.method == "k-anonymity":
         checks.append(equal_rows(share, table))
+    checks += relations.check(share.manifest["parameters"].get("relations", ()), table)
     custody = share.folder.parent / "custody" / "data"
     groups = groups_of(custody, share.method)
     if groups is not None:

@@ -69,7 +69,16 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
     if not asked:
         return None
     k = int(both.release.guarantee["k"])
-    return ExactTimes(times[0], asked, right / asked, chance / asked, 1 / k)
+    return ExactTimes(times[0], asked, right / asked, chance / asked, k, _in_group(both, own))
+
+
+def _in_group(both: Both, time: Floats) -> float | None:
+    """How often a random row of a patient's group has the patient's time."""
+    if both.group is None or both.source_row is None or both.source_group is None:
+        return None
+    rows = pl.DataFrame({"group": both.source_group, "time": time[both.source_row]})
+    sizes = rows.group_by("group", "time").len("same").join(rows.group_by("group").len("all"), on="group")
+    return float((sizes["same"] ** 2 / sizes["all"]).sum() / rows.height)
 
 
 def _strata(both: Both) -> list[str]:

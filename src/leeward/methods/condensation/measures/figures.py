@@ -173,13 +173,21 @@ class Linkage(Figures):
 
 @dataclass(frozen=True)
 class ExactTimes(Figures):
-    """Shares of the `asked` patients whose exact time an attacker guesses right, by the nearest row and by chance."""
+    """Shares of the `asked` patients whose exact time is guessed right: by the nearest row, by a random row of the
+    stratum (`chance`), by a random row of the patient's own group (`in_group`, above 1/k where times tie)."""
 
     time: str
     asked: int
     right: float
     chance: float
-    allowed: float
+    k: int
+    in_group: float | None = None
+
+    @property
+    def above(self) -> bool:
+        """Whether the guesses are right more often than 1/k or a random row of the group, by two standard errors."""
+        allowed = max(1 / self.k, self.in_group or 0.0)
+        return bool(self.right > allowed + 2 * (allowed * (1 - allowed) / self.asked) ** 0.5)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,172 @@
+"""Relations between columns that hold in every row: read from text, checked on the source, proposed from it.
+
+See docs/methods/condensation.md#relations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.cohort.lenses.table import Column, Floats, Table
+from leeward.errors import BadInput
+
+NAME = r"('[^']+'|[^\s'<>=]+)"
+VALUE = r"('[^']+'|[^\s'<>=]+)"
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+FORMS = {
+    "zeros": rf"{NAME} = 0 <=> {NAME} = 0",
+    "range": rf"{NAME} = {VALUE} => {NAME} (<=|>=) {NUMBER}",
+    "equal-in-level": rf"{NAME} = {VALUE} => {NAME} = {NAME}",
+    "determines": rf"{NAME} -> {NAME}",
+    "at-most": rf"{NAME} <= {NAME}",
+    "equal": rf"{NAME} = {NAME}",
+}
+EXAMPLES = "`a <= b`, `a = b`, `a -> b`, `a = 0 <=> b = 0`, `c = v => a = b`, `c = v => x >= 40`"
+ROWS_SHOWN = 20
+
+Kind = Literal["zeros", "range", "equal-in-level", "determines", "at-most", "equal"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One relation.
+
+    text : as the custodian writes it
+    a, b : its columns (of `range`: a alone); level : (column, value as text) of the forms that begin with `c = v`
+    low, high : of `range`
+    """
+
+    text: str
+    kind: Kind
+    a: str
+    b: str = ""
+    level: tuple[str, str] | None = None
+    low: float = -np.inf
+    high: float = np.inf
+
+    def columns(self) -> tuple[str, ...]:
+        """Every column that it speaks of."""
+        named = [self.a, self.b, *([self.level[0]] if self.level else [])]
+        return tuple(each for each in named if each)
+
+
+def relation_of(text: str) -> Relation:
+    """A relation from its text.
+
+    Raises
+    ------
+    BadInput
+        A text of no known form.
+    """
+    plain = " ".join(text.split())
+    for kind, form in FORMS.items():
+        found = re.fullmatch(form, plain)
+        if found:
+            return _relation(kind, plain, [each.strip("'") for each in found.groups()])
+    raise BadInput(f"`relations`: '{text}' has no known form; write {EXAMPLES}.")
+
+
+def _relation(kind: Any, text: str, parts: list[str]) -> Relation:
+    if kind == "range":
+        column, value, x, side, number = parts
+        bounds = {"low": float(number)} if side == ">=" else {"high": float(number)}
+        return Relation(text, kind, x, "", (column, value), **bounds)
+    if kind == "equal-in-level":
+        column, value, a, b = parts
+        return Relation(text, kind, a, b, (column, value))
+    return Relation(text, kind, parts[0], parts[1])
+
+
+def code_of(column: Column, value: str) -> float:
+    """The number of the level written `value`, or the number itself; NaN where the column has no such level."""
+    if column.kind in ("levels", "ordered"):
+        places = [place for place, level in enumerate(column.levels) if str(level) == value]
+        return float(places[0]) if places else np.nan
+    try:
+        return float(value)
+    except ValueError:
+        return np.nan
+
+
+def broken(
+    relation: Relation, values: Mapping[str, Floats], columns: Mapping[str, Column]
+) -> NDArray[np.bool_]:
+    """bool[rows]: rows that break a relation; a missing value breaks none. Of `determines`: rows whose value of b is
+    not the most frequent one of their value of a."""
+    a = values[relation.a]
+    if relation.kind == "range":
+        return _inside(relation, values, columns) & ((a < relation.low) | (a > relation.high))
+    b = values[relation.b]
+    both = ~np.isnan(a) & ~np.isnan(b)
+    if relation.kind == "at-most":
+        return np.asarray(a > b)
+    if relation.kind == "equal":
+        return both & (a != b)
+    if relation.kind == "zeros":
+        return both & ((a == 0) != (b == 0))
+    if relation.kind == "equal-in-level":
+        return _inside(relation, values, columns) & both & (a != b)
+    keys, wanted = mapping(a, b)
+    place = np.minimum(np.searchsorted(keys, a), max(len(keys) - 1, 0))
+    return both & (wanted[place] != b) if len(keys) else np.zeros(len(a), bool)
+
+
+def _inside(
+    relation: Relation, values: Mapping[str, Floats], columns: Mapping[str, Column]
+) -> NDArray[np.bool_]:
+    assert relation.level is not None  # forms that begin with `c = v` have one
+    name, value = relation.level
+    return np.asarray(values[name] == code_of(columns[name], value))
+
+
+def mapping(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Each known value of a, ascending, and its most frequent value of b (equal counts: the least)."""
+    both = ~np.isnan(a) & ~np.isnan(b)
+    pairs, counts = np.unique(np.column_stack([a[both], b[both]]), axis=0, return_counts=True)
+    order = np.lexsort((pairs[:, 1], -counts, pairs[:, 0]))
+    pairs = pairs[order]
+    first = np.concatenate(([True], pairs[1:, 0] != pairs[:-1, 0])) if len(pairs) else np.zeros(0, bool)
+    return pairs[first, 0], pairs[first, 1]
+
+
+def require(relations: Sequence[Relation], table: Table) -> None:
+    """BadInput where a relation names an unknown column, or does not hold in the source."""
+    columns = {each.name: each for each in table.columns}
+    for relation in relations:
+        for name in relation.columns():
+            table.column(name, f"`relations`, '{relation.text}',")
+        _require_kinds(relation, columns, table.name)
+        values = {name: table.encoded(name) for name in relation.columns()}
+        rows = np.flatnonzero(broken(relation, values, columns))
+        if len(rows):
+            listed = ", ".join(map(str, (rows[:ROWS_SHOWN] + 1).tolist()))
+            raise BadInput(
+                f"{table.name}: the relation '{relation.text}' does not hold in {len(rows):,} rows (rows {listed}); "
+                "correct them or leave it out."
+            )
+
+
+def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str) -> None:
+    numbers = {
+        "at-most": (relation.a, relation.b),
+        "zeros": (relation.a, relation.b),
+        "range": (relation.a,),
+        "equal-in-level": (relation.a, relation.b),
+    }.get(relation.kind, ())
+    for each in numbers:
+        if columns[each].kind not in ("number", "whole"):
+            raise BadInput(f"{name}: the relation '{relation.text}' needs numbers in '{each}'.")
+    if relation.kind == "determines" and columns[relation.a].kind not in ("levels", "ordered"):
+        raise BadInput(f"{name}: the relation '{relation.text}' needs levels in '{relation.a}'.")
+    if relation.kind == "equal" and columns[relation.a].kind != columns[relation.b].kind:
+        raise BadInput(f"{name}: the relation '{relation.text}' needs two columns of one type.")
+    if relation.level and np.isnan(code_of(columns[relation.level[0]], relation.level[1])):
+        raise BadInput(
+            f"{name}: the relation '{relation.text}' names a value that is no level of '{relation.level[0]}'."
+        )
