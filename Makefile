@@ -4,6 +4,7 @@
 #   make install     .venv with all that the tests need, and the package editable
 #   make test        install, system packages, lint, types, tests
 #   make lint        ruff and mypy alone
+#   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make benchmarks  the benchmarks of benchmarks/README.md
 #   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
 #   make clean       caches, builds and the demo; the environment stays
@@ -14,6 +15,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 JOBS   ?= 2
 PYTEST_ARGS ?=
+FUZZ_ARGS ?= --inputs 20000 --seed 1
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -29,7 +31,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo test system-packages lint benchmarks lock clean distclean
+.PHONY: help install demo test system-packages lint fuzz benchmarks lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -69,6 +71,9 @@ lint: install
 
 test: install system-packages lint
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+fuzz: install
+	$(PY) -m tests.fuzz $(FUZZ_ARGS)
 
 benchmarks: install
 	@if [ -f benchmarks/run_all.py ]; then $(PY) benchmarks/run_all.py $(BENCHMARK_ARGS); \

@@ -93,8 +93,19 @@ def _model_of(entry: Any, number: int) -> Model:
     covariates = content.get("covariates")
     if isinstance(covariates, str):
         covariates = [covariates]
-    if not covariates or not all(isinstance(each, str) for each in covariates):
+    if (
+        not isinstance(covariates, list | tuple)
+        or not covariates
+        or not all(isinstance(each, str) for each in covariates)
+    ):
         raise BadInput(f"`{where}.{kind}.covariates` is a list of columns.")
+    for key in ("response", "time", "event"):
+        if not isinstance(content.get(key), str | None):
+            raise BadInput(
+                f"`{where}.{kind}.{key}` is the name of a column, as text (in quotes where it is a number)."
+            )
+    if not isinstance(content.get("event_value"), str | int | float | None):
+        raise BadInput(f"`{where}.{kind}.event_value` is a text or a number.")
     model = Model(
         kind,
         tuple(covariates),

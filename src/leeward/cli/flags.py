@@ -13,6 +13,7 @@ import click
 
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Declaration, declarations
+from leeward.paths import is_file
 
 
 def parameter_options(
@@ -110,15 +111,17 @@ def content_of(path: str, key: str, kind: type) -> Any:
     BadInput
         No such file, no YAML, or another kind of content.
     """
-    import yaml
+    from leeward.release.spec import content_of_yaml
 
     file = Path(path)
-    if not file.is_file():
+    if not is_file(file):
         raise BadInput(f"{path}: there is no such file.")
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise BadInput(f"{path}: not valid YAML.") from None
+        content = content_of_yaml(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; save it as UTF-8.") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
     if isinstance(content, dict) and key in content:
         content = content[key]
     if not isinstance(content, kind):

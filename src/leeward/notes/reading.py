@@ -14,6 +14,7 @@ import polars as pl
 
 from leeward.errors import BadInput
 from leeward.notes.pipeline import KNOWN
+from leeward.paths import exists
 
 LONGEST = 1_000_000
 """Characters of a note; beyond, it is a file of many notes."""
@@ -61,7 +62,7 @@ def read(
         Whatever cannot be read; an empty note, one longer than `LONGEST`, one that holds binary data or two encodings.
     """
     given = Path(path)
-    if not given.exists():
+    if not exists(given):
         raise BadInput(f"{given.name}: no such file or folder.")
     frame = _checked(_read(given, dict(columns or {})), given.name)
     if metadata is not None:

@@ -17,6 +17,7 @@ import yaml
 
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest
+from leeward.paths import exists, is_file
 from leeward.version import __version__
 
 ENGINES = ("local", "spark")
@@ -146,8 +147,8 @@ def load(path: str | Path) -> Spec:
         Missing or unreadable file, bad YAML, unknown or missing keys, values of the wrong type.
     """
     path = Path(path)
-    if not path.is_file():
-        raise BadInput(f"{path}: there is no such spec file.")
+    if not is_file(path):
+        raise BadInput(f"{str(path)[:200]}: there is no such spec file.")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -160,18 +161,34 @@ def load(path: str | Path) -> Spec:
 
 def parse(text: str) -> Spec:
     """A spec from YAML text; paths stay as written."""
-    try:
-        content = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise BadInput(
-            f"not valid YAML{place}: {getattr(error, 'problem', None) or 'cannot be parsed'}."
-        ) from None
+    content = content_of_yaml(text)
     if not isinstance(content, dict):
         raise BadInput("a spec is a mapping with `source`, `method` and more; see `leeward protect --help`.")
     spec: Spec = build(Spec, content, "")
     return spec
+
+
+def content_of_yaml(text: str) -> Any:
+    """The content of a YAML text.
+
+    Raises
+    ------
+    BadInput
+        No YAML, a key given twice, a value that is not of the type that its tag says, lists in lists without end.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise BadInput(f"not valid YAML{place}: {problem}.") from None
+    except RecursionError:
+        raise BadInput("not valid YAML: lists and mappings lie too deep in each other.") from None
+    except (ValueError, TypeError, OverflowError, AttributeError):
+        raise BadInput(
+            "not valid YAML: a value is not of the type that its tag or its form says (a date, a number)."
+        ) from None
 
 
 def to_yaml(spec: Spec) -> str:
@@ -261,7 +278,7 @@ def _policy_at(value: Any, folder: Path) -> Any:
 def _path_at(path: str, folder: Path) -> str:
     """The absolute path: beside the spec, or else in the working directory."""
     beside, here = folder.absolute() / path, Path.cwd() / path
-    return str(here if not beside.exists() and here.exists() else beside)
+    return str(here if not exists(beside) and exists(here) else beside)
 
 
 def _shown(value: Any) -> Any:
@@ -291,6 +308,8 @@ class _Loader(yaml.SafeLoader):
 def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
     seen: set[str] = set()
     for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a text", key.start_mark)
         if key.value in seen:
             raise yaml.constructor.ConstructorError(
                 None, None, f"the key `{key.value}` is given twice", key.start_mark

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from leeward.errors import BadInput
+from leeward.paths import is_file
 from leeward.vocabulary.classification import Classification, Normalised
 from leeward.vocabulary.custom import CustomVocabulary
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -98,7 +99,7 @@ def load(name_or_path: str | Path) -> Vocabulary:
     if made is not None:
         return made()
     path = Path(name_or_path)
-    if not path.is_file():
+    if not is_file(path):
         raise BadInput(
             f"vocabulary {path.name!r} is neither built in ({', '.join(VOCABULARIES)}) nor a file; "
             "give one of these names or the path of a CSV with the columns node,parent."

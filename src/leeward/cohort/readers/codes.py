@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.notices import Notice
 from leeward.errors import BadInput
+from leeward.texts import OUTSIDE_XML
 
 NO_CODE = -1
 """The number of a missing code."""
@@ -60,12 +62,21 @@ class CodeNumbers:
     texts: list[str] = field(default_factory=list)
     _number_of: dict[str, int] = field(default_factory=dict)
 
-    def number(self, column: pa.Array, name: str, title: str) -> Int32s:
-        """The number of each value, NO_CODE where it is null, blank or a text for 'missing'."""
+    def number(self, column: pa.Array, name: str, title: str, rows: Int64s | None = None) -> Int32s:
+        """The number of each value, NO_CODE where it is null, blank or a text for 'missing'.
+
+        `rows` are the numbers of the rows, for messages (default: 1, 2, …).
+        """
+        if pa.types.is_nested(column.type) or pa.types.is_decimal256(column.type):
+            raise BadInput(
+                f"{name}: column '{title}' holds {column.type}, not codes; codes are text or whole numbers."
+            )
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
+        check_indices(column, name, title)
         values = _as_texts(column.dictionary, name, title)
         _refuse_line_breaks(values, name, title)
+        _refuse_control(column, values, name, title, rows)
         table = np.array([*map(self._number, values), NO_CODE], np.int32)
         indices = column.indices
         if indices.null_count:
@@ -90,6 +101,32 @@ def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None
             f"{name}: a value in column '{title}' goes over several lines; "
             f"look for a quote that is not closed."
         )
+
+
+def check_indices(column: pa.Array, name: str, title: str) -> None:
+    """BadInput where a dictionary-encoded column points outside of its dictionary."""
+    limits = pc.min_max(column.indices)
+    low, high = limits["min"].as_py(), limits["max"].as_py()
+    if low is not None and (low < 0 or high >= len(column.dictionary)):
+        raise BadInput(f"{name}: column '{title}' is damaged (its values point outside of its dictionary).")
+
+
+def _refuse_control(
+    column: pa.Array, values: list[str | None], name: str, title: str, rows: Int64s | None
+) -> None:
+    """Codes go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
+    bad = [number for number, value in enumerate(values) if value is not None and OUTSIDE_XML.search(value)]
+    if not bad:
+        return
+    hits = pl.Series(pl.from_arrow(column.indices)).is_in(bad)
+    at = np.flatnonzero(hits.fill_null(False).to_numpy())
+    if not len(at):
+        return
+    numbers = at + 1 if rows is None else rows[at]
+    raise BadInput(
+        f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); take it out of the "
+        f"file."
+    )
 
 
 def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, UInt32s
+from leeward.arrays import Int32s, Int64s, UInt32s, counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import (
@@ -117,7 +117,11 @@ class Collector:
         if no_patient.any():
             self._refuse(row[no_patient])
         numbers = np.stack(
-            [self.codes.number(batch.column(c), self._file, c) for c in self.columns.code], axis=1
+            [
+                self.codes.number(batch.column(c), self._file, c, row.astype(np.int64) - self._rows_before)
+                for c in self.columns.code
+            ],
+            axis=1,
         )  # rows by code columns
         self._add_events(batch, patient, row, numbers)
         if self.columns.patients:
@@ -222,7 +226,7 @@ class Collector:
         else:
             entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
             normalised = normalise(self.codes.texts, vocabulary, entries)
-        notices = [*self._gap_notices(patient), *normalised.notices(numbers, row)]
+        notices = [*self._gap_notices(patient), *_alike(patient, row), *normalised.notices(numbers, row)]
         extra |= {role: same_type(parts) for role, parts in self._optional.items()}
         notices += self._date_notices(row)
         if visits is not None and "visit" in extra and "date" in extra and extra["date"].null_count():
@@ -269,7 +273,13 @@ class Collector:
         if not self._gaps:
             return []
         found = []
-        if self.unit == "row" or self.missing:
+        if len(self.columns.code) > 1:  # of a wide form's columns the last ones are empty as a rule
+            empty = sum(each.height for each in self._rows_without_code)
+            if empty:
+                at = pl.concat([each["row"] for each in self._rows_without_code]).head(ROWS_KEPT)
+                message = f"{counted('row', empty)} without any code{self._where()} left out"
+                found.append(Notice("missing code", message, empty, tuple(at.to_list())))
+        elif self.unit == "row" or self.missing:
             rows = tuple(int(row) for row in np.concatenate(self._rows_with_gap)[:ROWS_KEPT])
             message = f"{self._gaps:,} missing code{'s' if self._gaps > 1 else ''}{self._where()} left out"
             found.append(Notice("missing code", message, self._gaps, rows))
@@ -326,6 +336,29 @@ def _date_by_visit(extra: dict[str, pl.Series], visits: pl.DataFrame | None, row
     extra["date"] = dates_of_visits(extra["visit"], before, visits)
     filled = before.is_null() & extra["date"].is_not_null()
     return noticed("date of the visit", filled, row, "{} without a date of their own: the visit's is taken")
+
+
+def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
+    """A notice of identifiers that differ in blanks, leading zeros or `.0` alone: they may be one patient's."""
+    if patient.dtype != pl.String:
+        return []
+    first = pl.DataFrame({"patient": patient, "row": row}).unique(
+        "patient", keep="first", maintain_order=True
+    )
+    plainest = (
+        first["patient"]
+        .str.replace_all(r"\s+", "")
+        .str.replace(r"\.0+$", "")
+        .str.replace(r"^0+([0-9])", "$1")
+    )
+    twice = first.filter(plainest.is_duplicated())
+    if not twice.height:
+        return []
+    message = (
+        f"{twice.height:,} identifiers of patients differ from another one in blanks, leading zeros or '.0' alone; "
+        f"they are read as different patients"
+    )
+    return [Notice("identifiers alike", message, twice.height, tuple(twice["row"].head(ROWS_KEPT).to_list()))]
 
 
 Number = TypeVar("Number", np.int32, np.uint32)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import BadInput
+from leeward.texts import OUTSIDE_XML
 
 ColumnNames = Mapping[str, str | Sequence[str]]
 """What a caller gives: `{patient, code, visit, date, age, birth, vocabulary, patients}` to column names."""
@@ -105,6 +106,11 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
     The file's columns are listed only when one of the asked columns was found: what stands in the first row
     of a file without a header is a patient's record.
     """
+    for number, column in enumerate(available, start=1):
+        if OUTSIDE_XML.search(column):
+            raise BadInput(
+                f"{name}: the name of column {number} holds a control character; rename the column."
+            )
     found = [column for column in needed if column in available]
     for column in needed:
         if column not in found:

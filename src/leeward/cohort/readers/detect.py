@@ -9,6 +9,7 @@ from leeward.cohort.readers.files import READABLE, suffix
 from leeward.cohort.readers.sql import Database, is_url
 from leeward.cohort.readers.stores import Folder, Store
 from leeward.errors import BadInput
+from leeward.paths import is_folder
 
 FORMATS = ("events", "table", "lines", "omop", "fhir", "synthea", "i2b2", "sql")
 
@@ -35,7 +36,7 @@ def detected(path: str | Path, kind: str | None, *, query: bool) -> tuple[str, S
     kind = kind or _of_files(given)
     if kind not in TELLING:
         return kind, None
-    if not given.is_dir():
+    if not is_folder(given):
         raise BadInput(f"{given.name}: the format '{kind}' needs the folder that holds its tables.")
     return kind, Folder(given)
 
@@ -63,7 +64,7 @@ def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store
 
 
 def _of_files(path: Path) -> str:
-    if not path.is_dir():
+    if not is_folder(path):
         return "fhir" if is_ndjson(path) else "events"
     names = {
         file.name.split(".")[0].lower()

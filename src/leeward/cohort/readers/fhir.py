@@ -32,6 +32,7 @@ from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import Births, code_and_patients
 from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput
+from leeward.paths import is_folder
 
 ENDINGS = (".ndjson", ".jsonl")
 READ = ("Patient", "Encounter", "Condition", "DocumentReference")
@@ -267,7 +268,7 @@ def _files_by_type(path: str | Path) -> dict[str, list[Path]]:
     given = Path(path)
     found = (
         sorted(f for f in given.iterdir() if f.is_file() and is_ndjson(f))
-        if given.is_dir()
+        if is_folder(given)
         else find_files(path, ENDINGS)
     )
     for file in found:

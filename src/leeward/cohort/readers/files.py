@@ -6,6 +6,7 @@ import glob
 from pathlib import Path
 
 from leeward.errors import BadInput
+from leeward.paths import exists, is_folder
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -28,17 +29,23 @@ def is_gzip(file: Path) -> bool:
 def find_files(path: str | Path, readable: tuple[str, ...] = READABLE) -> list[Path]:
     """The files that `path` means, in the order of their names, never empty."""
     given = Path(path)
-    if given.is_dir():
+    if is_folder(given):
         return _files_of_folder(given, readable)
-    if given.exists():
+    if exists(given):
+        if not given.is_file():
+            raise BadInput(
+                f"{given.name}: a pipe or a device, not a file; it is read more than once, so save it to a file first."
+            )
         return [given]
     if any(sign in str(path) for sign in "*?["):
+        if "\0" in str(path):
+            raise BadInput("the path holds a NUL character; no file has such a name.")
         found = glob.glob(str(path), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute pattern
         matches = sorted(Path(match) for match in found if Path(match).is_file())
         if not matches:
             raise BadInput(f"{given.name}: no file matches this pattern.")
         return matches
-    raise BadInput(f"{given.name}: no such file or folder.")
+    raise BadInput(f"{given.name[:200]}: no such file or folder.")
 
 
 def _files_of_folder(folder: Path, readable: tuple[str, ...]) -> list[Path]:

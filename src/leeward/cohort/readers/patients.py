@@ -7,8 +7,8 @@ import polars as pl
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.values import same_type
 
-WHOLE_NUMBER = r"^-?(0|[1-9]\d{0,17})$"
-DECIMAL_NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?$"
+WHOLE_NUMBER = r"^-?(0|[1-9][0-9]{0,17})$"
+DECIMAL_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
 def one_row_each(

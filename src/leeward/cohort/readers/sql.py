@@ -204,8 +204,11 @@ def _engine(address: str) -> sa.Engine:
     alchemy = _sqlalchemy()
     try:
         url = alchemy.make_url(address)
-    except alchemy.exc.ArgumentError:
-        raise BadInput("The source's URL is not of the form dialect://user@host/database.") from None
+    except (alchemy.exc.ArgumentError, ValueError):
+        raise BadInput(
+            "The source's URL is not of the form dialect://user@host:port/database; write the @, : and / of a password "
+            "as %40, %3A and %2F, or give it in PGPASSWORD."
+        ) from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+pg8000")
     if url.get_backend_name() == "postgresql" and url.password is None and os.environ.get("PGPASSWORD"):

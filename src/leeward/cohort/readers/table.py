@@ -6,18 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
-import pyarrow as pa
 
+from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
+from leeward.cohort.readers.codes import row_text
 from leeward.cohort.readers.columns import did_you_mean, require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER
+from leeward.cohort.readers.values import plain
 from leeward.errors import BadInput
 
-ISO_DATE = r"^\d{4}-\d{2}-\d{2}$"
-SCIENTIFIC = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+NOT_XML = r"[^\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]"
+SCIENTIFIC = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def read_table(
@@ -57,8 +61,13 @@ def read_table(
     for each in (*drop, *([patient] if patient else [])):
         if each not in frame.columns:
             require_columns(name, [each], frame.columns)
+    if patient and patient != "patient" and "patient" in frame.columns and "patient" not in drop:
+        raise BadInput(
+            f"{name}: column '{patient}' names the patients, and another column is called 'patient'; rename that one "
+            f"or leave it out (--drop patient)."
+        )
     frame = frame.drop(list(dict.fromkeys(each for each in drop if each != patient)))
-    frame, notices = _cleaned(frame, frozenset(text.strip() for text in missing), patient)
+    frame, notices = _cleaned(name, frame, frozenset(text.strip() for text in missing), patient)
     if patient:
         frame = frame.rename({patient: "patient"}) if patient != "patient" else frame
     return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
@@ -86,13 +95,30 @@ def _of_files(path: str | Path) -> pl.DataFrame:
                 f"{file.name}: its columns differ from those of the first file; read them separately."
             )
         batches = [*reader.batches(file, header)]
-        table = pa.Table.from_batches(batches) if batches else pa.table({each: [] for each in header})
-        frames.append(pl.DataFrame(pl.from_arrow(table)))
-    return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+        frames += [
+            pl.DataFrame({each: plain(batch.column(each), file.name, each) for each in header})
+            for batch in batches
+        ] or [pl.DataFrame({each: [] for each in header})]
+    try:
+        return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+    except pl.exceptions.PolarsError:
+        raise BadInput(
+            f"{Path(path).name}: the types of its columns differ from file to file; read them separately."
+        ) from None
+
+
+def _refuse_control(title: str, name: str, texts: pl.Series) -> None:
+    """Levels go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
+    bad = texts.str.contains(NOT_XML).fill_null(False)
+    if bad.any():
+        raise BadInput(
+            f"{title}: column '{name}' holds a text with a control character "
+            f"({row_text(np.flatnonzero(bad.to_numpy()) + 1)}); take it out of the file."
+        )
 
 
 def _cleaned(
-    frame: pl.DataFrame, missing: frozenset[str], patient: str | None
+    title: str, frame: pl.DataFrame, missing: frozenset[str], patient: str | None
 ) -> tuple[pl.DataFrame, list[Notice]]:
     """Texts without outer blanks, blank and `missing` as null, and as numbers or dates where all of them are."""
     notices = []
@@ -102,6 +128,11 @@ def _cleaned(
         if each.dtype in (pl.Float32, pl.Float64):
             each = each.fill_nan(None)
         if each.dtype == pl.String:
+            _refuse_control(title, name, each)
+            trimmed = int((each != each.str.strip_chars()).sum())
+            if trimmed:
+                message = f"blanks around {counted('value', trimmed)} of column '{name}' taken off"
+                notices.append(Notice("trimmed", message, trimmed))
             each = _typed_text(each, missing)
         elif missing and each.dtype.is_numeric():
             each = each.set(each.cast(pl.String).is_in(list(missing)).fill_null(False), None)
@@ -126,7 +157,7 @@ def _typed_text(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
         return texts.cast(pl.Int64)
     if (
         values.str.contains(f"{DECIMAL_NUMBER}|{SCIENTIFIC}").all()
-        and not values.str.contains(r"^-?0\d").any()
+        and not values.str.contains(r"^-?0[0-9]").any()
     ):
         return texts.cast(pl.Float64)
     if values.str.contains(ISO_DATE).all():

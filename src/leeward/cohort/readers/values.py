@@ -7,17 +7,33 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import Bools
-from leeward.cohort.readers.codes import row_text
+from leeward.cohort.readers.codes import check_indices, row_text
 from leeward.errors import BadInput
 
 OLDEST_YEARS = 150
 
 
-def plain(column: pa.Array) -> pl.Series:
-    """An Arrow column as a Polars series without dictionary encoding."""
+def plain(column: pa.Array, name: str = "the source", title: str = "") -> pl.Series:
+    """An Arrow column as a Polars series without dictionary encoding.
+
+    Raises
+    ------
+    BadInput
+        Values of a type that no column of a cohort has (nested ones, decimal numbers of 256 bits), damaged ones.
+    """
     if pa.types.is_dictionary(column.type):
+        check_indices(column, name, title)
         column = column.dictionary_decode()
-    return pl.Series(pl.from_arrow(column))
+    kind = column.type
+    where = f"column '{title}'" if title else "a column"
+    if pa.types.is_nested(kind) or pa.types.is_decimal256(kind) or pa.types.is_union(kind):
+        raise BadInput(f"{name}: {where} holds {kind}, not plain values; give text, numbers or dates.")
+    try:
+        return pl.Series(pl.from_arrow(column))
+    except (pl.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError):
+        raise BadInput(
+            f"{name}: {where} holds {kind}, which cannot be read; give text, numbers or dates."
+        ) from None
 
 
 def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
@@ -25,7 +41,7 @@ def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
 
     '007' stays text: it is not the identifier '7'.
     """
-    series = plain(column)
+    series = plain(column, name, title)
     if series.dtype.is_integer():
         return (
             series.cast(pl.Int64, strict=False)
@@ -79,9 +95,11 @@ def same_type(parts: list[pl.Series]) -> pl.Series:
 
 def years(column: pa.Array, name: str, title: str, missing: frozenset[str], first_row: int) -> pl.Series:
     """Ages in years as Float64; null where missing."""
-    series = plain(column)
+    series = plain(column, name, title)
     if series.dtype == pl.String:
         series = blank_as_null(series, missing)
+    elif not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+        raise BadInput(f"{name}: column '{title}' holds {series.dtype}, not ages in years.")
     read = series.cast(pl.Float64, strict=False).fill_nan(None)
     bad = (
         (series.is_not_null() & read.is_null())
@@ -97,7 +115,7 @@ def dates(
     column: pa.Array, name: str, title: str, missing: frozenset[str], form: str | None, first_row: int
 ) -> pl.Series:
     """Dates; text is read as ISO 8601 (a time of day is dropped) unless `form` says otherwise."""
-    series = plain(column)
+    series = plain(column, name, title)
     if series.dtype in (pl.Date, pl.Datetime):
         return series.cast(pl.Date)
     if series.dtype != pl.String:

@@ -65,7 +65,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         sensitive[hits] = True
     return Rules(
         k=parameters.k,
-        m=parameters.m,
+        m=min(parameters.m, int(sets.lengths().max(initial=1))),  # no record has larger sets
         constraint_of=policy.of_code,
         n_constraints=len(policy),
         sensitive=sensitive,

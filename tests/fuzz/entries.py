@@ -1,0 +1,592 @@
+"""What the fuzzer feeds, entry by entry: each makes one hostile input from a generator and hands it to Leeward.
+
+An entry may end in an error with a sentence (`LeewardError`). Anything else that it raises, an aborted process, a
+hang, and a row that is neither kept nor noticed are faults.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leeward.cohort import Cohort, read
+from leeward.errors import BadInput, LeewardError
+
+CELLS = [
+    "", " ", "1", "01", "1.0", "-1", "007", "401.9", "4019", "250.00", "E11.9", "E876", "I10", "V20.2", "8", "?", "NULL",
+    "n/a", "-", "=1+1", "@SUM(1)", "+1", "\x00", "\x1b[31m", "\x1f", "\ufffe", "\u0661\u0662", "é", "中", "𝒳", "\u202e",
+    "a\nb", 'a"b', "a,b", "a;b", "a|b", "\t", "1e400", "-1e-400", "nan", "inf", "True", "2020-01-01", "2020-13-45", "99",
+    "127", "128", "150", "151", "-5", "61,3", "03.04.2010", "9" * 30, "9" * 400, "x" * 5000, "\r", "#", "//", "{{}}",
+    "18446744073709551616", "-9223372036854775809", "𝟙", "１２",
+]  # fmt: skip
+"""Cells that have broken readers of tables, here or elsewhere."""
+
+NAMES = [
+    "patient",
+    "code",
+    "age",
+    "visit",
+    "date",
+    "birth",
+    "vocabulary",
+    "sex",
+    "",
+    "Patient",
+    "code ",
+    "x\x01",
+    "中",
+]
+
+Entry = Callable[[Random, Path], None]
+
+
+class LostRows(AssertionError):
+    """Rows of the source that are neither in the cohort nor in a notice."""
+
+
+def mutated(data: bytes, random: Random) -> bytes:
+    """The bytes with a few changes: flips, cuts, repeats, insertions."""
+    out = bytearray(data)
+    for _ in range(random.randint(1, 8)):
+        place = random.randrange(len(out) + 1)
+        kind = random.randrange(6)
+        if kind == 0 and out:
+            out[place % len(out)] ^= 1 << random.randrange(8)
+        elif kind == 1:
+            del out[place : place + random.randint(1, 20)]
+        elif kind == 2:
+            out[place:place] = out[place : place + random.randint(1, 50)]
+        elif kind == 3:
+            out[place:place] = random.choice(CELLS).encode("utf-8", "surrogatepass")
+        elif kind == 4:
+            out[place:place] = bytes(random.randrange(256) for _ in range(random.randint(1, 4)))
+        else:
+            out[place:place] = random.choice(
+                [b"\r\n", b"\n\n", b",", b";", b'"', b"\xef\xbb\xbf", b"\x1f\x8b", b"\x00"]
+            )
+    return bytes(out)
+
+
+def rows_accounted(cohort: Cohort, rows: int) -> None:
+    """Every one of `rows` rows is in the events or counted by the notice of missing codes."""
+    kept = cohort.require_events()["row"].n_unique()
+    noticed = sum(notice.count for notice in cohort.notices if notice.kind == "missing code")
+    if kept + noticed != rows:
+        raise LostRows(f"{rows} rows in, {kept} kept, {noticed} noticed")
+
+
+def options_of(random: Random) -> dict[str, Any]:
+    """Arguments of `read` for a table of events."""
+    chosen: dict[str, Any] = {"accept_unknown": random.random() < 0.8}
+    if random.random() < 0.3:
+        chosen["vocabulary"] = random.choice(["icd9", "icd10", "icd", "none", "icd11", "nothing.csv"])
+    if random.random() < 0.3:
+        chosen["missing"] = random.sample(CELLS, 2)
+    if random.random() < 0.2:
+        chosen["date_format"] = random.choice(["%d.%m.%Y", "%Y", "%%", "", "%Q", "x"])
+    if random.random() < 0.3:
+        roles = ["patient", "code", "age", "visit", "date", "birth", "vocabulary", "patients"]
+        chosen["columns"] = {
+            role: random.choice(NAMES) for role in random.sample(roles, random.randint(1, 4))
+        }
+        if random.random() < 0.3:
+            chosen["columns"]["code"] = random.sample(NAMES, 2)
+    return chosen
+
+
+def events(random: Random, folder: Path) -> None:
+    """A well-formed CSV file with odd cells: its rows are counted."""
+    names = ["patient", "code", *random.sample(NAMES[2:], random.randint(0, 3))]
+    good = random.random() < 0.6
+    rows = [
+        [
+            str(random.randint(1, 9)) if good and name == "patient" else
+            random.choice(["401.9", "E11.9", "", "x"]) if good and name == "code" else random.choice(CELLS)
+            for name in names
+        ]
+        for _ in range(random.randint(0, 12))
+    ]  # fmt: skip
+    out = io.StringIO()
+    separator = random.choice(",;\t|")
+    writer = csv.writer(out, delimiter=separator, lineterminator=random.choice(["\n", "\r\n"]))
+    writer.writerows([names, *rows])
+    data = out.getvalue().encode("utf-8", "surrogatepass")
+    compressed = random.random() < 0.2
+    file = folder / ("events.csv.gz" if compressed else "events.csv")
+    file.write_bytes(gzip.compress(data) if compressed else data)
+    options = options_of(random)
+    cohort = read(file, **options)
+    wide = not isinstance((options.get("columns") or {}).get("code", ""), str)
+    if (
+        "missing" not in options
+        and not wide
+        and not any("\n" in cell or "\r" in cell for row in rows for cell in row)
+    ):
+        rows_accounted(cohort, sum(any(row) for row in rows))
+
+
+def bytes_of_events(random: Random, folder: Path) -> None:
+    """The bytes of a CSV file, damaged."""
+    text = "patient,code,age,date\n" + "".join(
+        f"{i % 5},{random.choice(['401.9', 'E11.9', '250.00'])},{20 + i},2020-01-{i + 1:02d}\n"
+        for i in range(9)
+    )
+    data = mutated(text.encode(), random)
+    ending = random.choice([".csv", ".csv", ".tsv", ".csv.gz", ".parquet", ".txt"])
+    file = folder / f"events{ending}"
+    file.write_bytes(mutated(gzip.compress(data), random) if ending.endswith("gz") else data)
+    read(file, **options_of(random))
+
+
+def _values(random: Random, n: int) -> pa.Array:
+    kinds: list[Callable[[], pa.Array]] = [
+        lambda: pa.array([random.choice(CELLS) for _ in range(n)]),
+        lambda: pa.array([random.choice(["401.9", None]) for _ in range(n)], pa.large_string()),
+        lambda: pa.array([random.randint(-5, 9) for _ in range(n)]),
+        lambda: pa.array([2**64 - 1 - i for i in range(n)], pa.uint64()),
+        lambda: pa.array([random.choice([1.0, 1.5, float("nan"), float("inf"), None]) for _ in range(n)]),
+        lambda: pa.array([Decimal("1.5")] * n, pa.decimal256(50, 2)),
+        lambda: pa.array([Decimal(i) for i in range(n)], pa.decimal128(20, 0)),
+        lambda: pa.array([[1, 2]] * n),
+        lambda: pa.array([{"a": 1}] * n),
+        lambda: pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int64())),
+        lambda: pa.array([b"\xff\x00"] * n),
+        lambda: pa.array([True, None, False, True, True, True, True, True, True][:n]),
+        lambda: pa.array([random.randint(0, 99999) for _ in range(n)], pa.date32()),
+        lambda: pa.array([random.randint(0, 2**62) for _ in range(n)], pa.timestamp("ns")),
+        lambda: pa.array([1] * n, pa.duration("s")),
+        lambda: pa.array([1] * n, pa.time64("us")),
+        lambda: pa.nulls(n),
+        lambda: pa.array([random.choice("ab") for _ in range(n)]).dictionary_encode(),
+        lambda: pa.array([random.choice(["401.9", "x"]) for _ in range(n)], pa.string_view()),
+    ]
+    return random.choice(kinds)()
+
+
+def parquet(random: Random, folder: Path) -> None:
+    """Parquet with columns of any type, sometimes with its bytes damaged."""
+    n = random.randint(0, 9)
+    names = ["patient", "code", *random.sample(NAMES[2:7], random.randint(0, 3))]
+    columns = {name: _values(random, n) for name in names}
+    if random.random() < 0.5:
+        columns["patient"] = pa.array([i % 3 for i in range(n)])
+    if random.random() < 0.4:
+        columns["code"] = pa.array([random.choice(["401.9", "E11.9", None]) for _ in range(n)])
+    file = folder / "events.parquet"
+    try:
+        pq.write_table(pa.table(columns), file)
+    except (pa.ArrowException, OSError):
+        return  # a type that Parquet does not have
+    if random.random() < 0.3:
+        file.write_bytes(mutated(file.read_bytes(), random))
+    table = random.random() < 0.3
+    cohort = read(file, format="table") if table else read(file, **options_of(random))
+    if table:
+        cohort.table()
+
+
+def frames(random: Random, folder: Path) -> None:
+    """A frame in memory."""
+    n = random.randint(0, 6)
+    frame = pl.DataFrame(
+        {
+            "patient": [random.choice(CELLS) for _ in range(n)],
+            "code": [random.choice(CELLS) for _ in range(n)],
+        }
+    )
+    options = options_of(random) | {"missing": ()}
+    options.pop("columns", None)
+    cohort = read(frame, **options)
+    rows_accounted(cohort, n)
+
+
+def tables(random: Random, folder: Path) -> None:
+    """A table of patients with odd columns and options."""
+    n = random.randint(0, 8)
+    names = random.sample([*NAMES, "x1", "x2", "x3"], random.randint(1, 5))
+    out = io.StringIO()
+    rows = [[random.choice(CELLS[:20] if random.random() < 0.5 else CELLS) for _ in names] for _ in range(n)]
+    csv.writer(out).writerows([names, *rows])
+    file = folder / "table.csv"
+    file.write_bytes(out.getvalue().encode("utf-8", "surrogatepass"))
+    options: dict[str, Any] = {}
+    if random.random() < 0.4:
+        options["columns"] = {random.choice(["patient", "code"]): random.choice(names)}
+    if random.random() < 0.3:
+        options["drop"] = random.sample([*names, "nope"], 1)
+    if random.random() < 0.3:
+        options["domains"] = random.choice(
+            [
+                {names[0]: ["a"]},
+                {names[0]: {"low": 1, "high": 0}},
+                {names[0]: 3},
+                {"nope": []},
+                {names[0]: {"x": 1}},
+            ]
+        )
+    read(file, format="table", **options).table()
+
+
+def lines(random: Random, folder: Path) -> None:
+    """One record a line."""
+    text = "\n".join(
+        random.choice([" ", ",", "\t"]).join(random.choice(CELLS) for _ in range(random.randint(0, 5)))
+        for _ in range(random.randint(0, 6))
+    )
+    data = text.encode("utf-8", "surrogatepass")
+    (folder / "lines.txt").write_bytes(mutated(data, random) if random.random() < 0.5 else data)
+    read(folder / "lines.txt", lines=True, accept_unknown=random.random() < 0.8)
+
+
+def _json(random: Random, depth: int = 0) -> Any:
+    kind = random.randrange(9 if depth < 3 else 6)
+    if kind < 3:
+        return random.choice(CELLS)
+    if kind == 3:
+        return random.choice([0, -1, 2**70, 1.5, True, None, float("1e308")])
+    if kind < 6:
+        return random.choice(
+            ["2020-01-01", "Condition/1", "Patient/a", "http://hl7.org/fhir/sid/icd-10-cm", "E11.9"]
+        )
+    if kind == 6:
+        return [_json(random, depth + 1) for _ in range(random.randint(0, 3))]
+    return {
+        random.choice(["coding", "code", "reference", "system", "display", "x"]): _json(random, depth + 1)
+    }
+
+
+def fhir(random: Random, folder: Path) -> None:
+    """FHIR resources with parts replaced."""
+    resources: list[dict[str, Any]] = [
+        {"resourceType": "Patient", "id": "a", "birthDate": "1960-06-15", "gender": "male"},
+        {
+            "resourceType": "Condition", "id": "1", "subject": {"reference": "Patient/a"},
+            "code": {"coding": [{"system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "E11.9"}]},
+            "onsetDateTime": "2010-01-01", "encounter": {"reference": "Encounter/e"},
+        },
+        {"resourceType": "Encounter", "id": "e", "period": {"start": "2010-01-01"}},
+    ]  # fmt: skip
+    for _ in range(random.randint(0, 3)):
+        one = random.choice(resources)
+        if one:
+            one[random.choice(list(one))] = _json(random)
+    text = "\n".join(json.dumps(each) for each in resources)
+    data = text.encode("utf-8", "surrogatepass")
+    (folder / "Condition.ndjson").write_bytes(mutated(data, random) if random.random() < 0.3 else data)
+    read(folder, format="fhir", accept_unknown=random.random() < 0.8)
+
+
+def omop(random: Random, folder: Path) -> None:
+    """OMOP tables with odd cells, columns or tables gone."""
+    source: dict[str, dict[str, list[Any]]] = {
+        "person": {"person_id": [1, 2], "gender_concept_id": [8507, 8532], "year_of_birth": [1960, 1980]},
+        "condition_occurrence": {
+            "person_id": [1, 1, 2], "condition_concept_id": [201826, 320128, 0],
+            "condition_start_date": ["2010-06-14", "2010-06-15", "2015-01-01"], "visit_occurrence_id": [1, 1, 2],
+        },
+        "concept": {"concept_id": [201826], "concept_code": ["E11.9"], "vocabulary_id": ["ICD10CM"]},
+    }  # fmt: skip
+    for _ in range(random.randint(0, 4)):
+        name = random.choice(list(source))
+        column = random.choice(list(source[name]))
+        rows = source[name][column]
+        if random.random() < 0.15:
+            del source[name][column]
+            if not source[name]:
+                del source[name]
+        elif rows:
+            rows[random.randrange(len(rows))] = random.choice(CELLS)
+    for name, columns in source.items():
+        out = io.StringIO()
+        csv.writer(out).writerows([list(columns), *zip(*columns.values(), strict=True)])
+        (folder / f"{name}.csv").write_bytes(out.getvalue().encode("utf-8", "surrogatepass"))
+    read(folder, format="omop", concepts=random.random() < 0.5, accept_unknown=random.random() < 0.8)
+
+
+SPEC = """source: {path: events.csv, columns: {patient: pid, code: [a, b]}, missing: ['?']}
+method: {name: disassociation, k: 5, m: 2, utility: 'hierarchy:1'}
+measure: [{are: {min_support: 0.1}}, mre]
+engine: {spark: {master: 'local[2]', memory: 2g}}
+plan: [{cox: {time: t, event: d, covariates: [x, y]}}]
+seed: 3
+"""
+YAML_PARTS = [
+    "!!float x", "!!int ''", "!!python/object/apply:os.system ['true']", "&a [*a]", "{{{{", "- - - -", "2020-01-01", "2020-99-99",
+    "0o9", "1_000", ".nan", ".inf", "~", "!!binary x", "? [a]", "<<: *x", "\t", "%YAML 1.9", "---", "99999999999999999999", "true",
+    "[" * 3000, "{a: " * 2000, "'", "k: 5.5", "m: [1]", "k: '5'", "!!set {a}", "!!timestamp 1",
+]  # fmt: skip
+
+
+def spec(random: Random, folder: Path) -> None:
+    """A spec, read and its method built."""
+    from leeward.release.spec import parse
+
+    text = SPEC
+    for _ in range(random.randint(1, 4)):
+        place = random.randrange(len(text))
+        cut = random.randint(0, 12)
+        text = text[:place] + random.choice([*YAML_PARTS, *CELLS]) + text[place + cut :]
+    read_spec = parse(text)
+    from leeward.runs.protect import method_of
+
+    method_of(read_spec.method, read_spec.plan)
+
+
+def parameters(random: Random, folder: Path) -> None:
+    """A method's parameters with any values."""
+    from leeward.methods import METHODS
+    from leeward.runs.protect import method_of
+
+    values = [
+        0,
+        1,
+        2,
+        5,
+        -1,
+        5.5,
+        "5",
+        None,
+        True,
+        [],
+        {},
+        "x",
+        10**20,
+        float("nan"),
+        [1, "a"],
+        {"a": 1},
+        "hierarchy:1",
+    ]
+    names = [
+        "k",
+        "m",
+        "policy",
+        "cap",
+        "caps",
+        "codes",
+        "prior",
+        "algorithm",
+        "enforce",
+        "level",
+        "ages",
+        "sensitive",
+    ]
+    given = {name: random.choice(values) for name in random.sample(names, random.randint(0, 4))}
+    method_of({"name": random.choice([*METHODS, "nothing"]), "k": random.choice([5, *values]), **given})
+
+
+def policy(random: Random, folder: Path) -> None:
+    """A utility policy, as text, mapping or file."""
+    from leeward.analysis.policies import constraints
+
+    sets = read(pl.DataFrame({"patient": [1, 1, 2], "code": ["401.9", "250.00", "401.9"]})).code_sets()
+    texts = [
+        "hierarchy:1",
+        "hierarchy:9",
+        "similarity:2",
+        "similarity:x",
+        "frequency:0.5",
+        "frequency:",
+        "file:",
+        "none",
+        ":",
+    ]
+    text = random.choice(texts) + random.choice(["", *CELLS])
+    if random.random() < 0.4:
+        file = folder / "policy.csv"
+        file.write_bytes(mutated(b"constraint,code\n1,401.9\n1,250.00\n2,250.00\n", random))
+        text = f"file:{file}"
+    content: Any = text
+    if random.random() < 0.3:
+        content = {
+            "policy": random.choice(["hierarchy", "file", 3, None]),
+            random.choice(["level", "size", "path"]): _json(random),
+        }
+    constraints(content, sets, random.choice([None, "icd9", "icd10", "icd"]))
+
+
+def plan(random: Random, folder: Path) -> None:
+    """The recipient's models."""
+    from datetime import date
+
+    from leeward.analysis.plan import models_of
+
+    odd = [date(2020, 1, 1), True, {"a": 1}, ["x"], 3, None, "x", "y", "", 1.5]
+    entry = {
+        random.choice(["cox", "linear", "logistic", "poisson", 3]): random.choice(
+            [
+                {key: random.choice(odd) for key in random.sample(
+                    ["response", "time", "event", "event_value", "covariates", "other"], random.randint(0, 5))},
+                random.choice(odd),
+            ]
+        )
+    }  # fmt: skip
+    models_of([entry])
+
+
+def queries(random: Random, folder: Path) -> None:
+    """A query with its conditions."""
+    from leeward.queries.language.query import parse
+
+    parts = [
+        "fever",
+        "sore throat",
+        "&",
+        "|",
+        "!",
+        "(",
+        ")",
+        "=",
+        "*",
+        "..",
+        "250.00",
+        "/",
+        "\\",
+        "'",
+        '"',
+        *CELLS,
+    ]
+    text = random.choice(["", " "]).join(random.choice(parts) for _ in range(random.randint(0, 8)))
+    conditions = {
+        random.choice(["when", "age", "zip", "", "x\x00"]): random.choice(
+            ["2009", "2009-04..2009-06", "1*", "..", "a..b", *CELLS]
+        )
+        for _ in range(random.randint(0, 3))
+    }
+    parse(text, conditions)
+
+
+def hierarchies(random: Random, folder: Path) -> None:
+    """A hierarchy file, used as a vocabulary."""
+    from leeward.vocabulary import load
+
+    file = folder / "hierarchy.csv"
+    text = b"node,parent\nall,\nheart,all\nH1,heart\nH2,heart\nlung,all\nL1,lung\n"
+    file.write_bytes(mutated(text, random))
+    vocabulary = load(file)
+    vocabulary.level_groups(["H1", "L1"], 1)
+    read(pl.DataFrame({"patient": [1], "code": ["H1"]}), vocabulary=file)
+
+
+def _small_index(folder: Path) -> Path:
+    """An index with its ledger, made once a process."""
+    from leeward.queries import ledger as books
+    from leeward.queries.index.build import index_table
+    from leeward.queries.language.vocabulary import Terms
+    from leeward.queries.ledger import DataSet
+    from leeward.queries.privacy.accounting import Budget, micro
+
+    made = folder.parent / "index-of-the-fuzzer"
+    if not made.exists():
+        notes = pl.DataFrame(
+            {
+                "note": range(9),
+                "patient": [f"p{i % 4}" for i in range(9)],
+                "terms": [["fever", "cough"][: i % 3] for i in range(9)],
+            }
+        )
+        index = index_table(notes, made, terms=Terms(("cough", "fever"))).index
+        books.register(books.make_ledger(made), DataSet(id=index.meta.id, budget=Budget(epsilon=micro(50))))
+    return made
+
+
+def index_files(random: Random, folder: Path) -> None:
+    """An index or its ledger with one file damaged, asked a question."""
+    from leeward.queries.answer.api import query
+
+    copy = folder / "index"
+    shutil.copytree(_small_index(folder), copy)
+    file = random.choice(sorted(path for path in copy.iterdir() if path.is_file()))
+    kind = random.random()
+    if kind < 0.1:
+        file.unlink()
+    elif kind < 0.2:
+        file.write_bytes(b"")
+    else:
+        file.write_bytes(mutated(file.read_bytes(), random))
+    query(copy, random.choice(["fever", "fever & cough", "nothing"]), epsilon=0.1)
+
+
+def paths(random: Random, folder: Path) -> None:
+    """Paths that no file has, or that are no files."""
+    import os
+
+    pipe = folder / "pipe.csv"
+    os.mkfifo(pipe)
+    (folder / "empty").mkdir()
+    options = ["x" * 5000, "a\0b", str(folder / "empty"), str(pipe), "/dev/null", "*" * 300, "[", "sqlite:///nothing.db#t", "~", "",
+               "postgresql://u:p@ss@host/db", "sqlite://", "x://", "postgresql://u@h:port/db"]  # fmt: skip
+    kind: Any = random.choice([None, None, "events", "table", "lines", "omop", "fhir", "sql", "x"])
+    chosen = random.choice(options)
+    if ("host" not in chosen and "@h:" not in chosen) or kind in (None, "sql"):
+        read(chosen, format=kind)
+
+
+COMMANDS: Mapping[str, list[list[str]]] = {
+    "profile": [
+        ["FILE"],
+        ["FILE", "--code", "code,age"],
+        ["FILE", "--k", "0"],
+        ["FILE", "--vocabulary", "none", "--json"],
+    ],
+    "verify": [["FILE"], ["FOLDER"], ["FOLDER", "--source", "FILE"]],
+    "estimate": [["FOLDER", "250.00"], ["FILE", "x"]],
+    "measure": [["FOLDER", "--source", "FILE"]],
+    "budget": [["FOLDER"], ["FILE"]],
+    "audit": [["FOLDER"]],
+    "query": [["FOLDER", "fever", "--epsilon", "x"], ["FOLDER", "fever", "--epsilon", "-1"]],
+    "protect": [["FILE", "-o", "OUT"]],
+    "vocabulary": [["add", "hierarchy", "FILE"], ["add", "nothing", "FILE"]],
+}
+
+
+def commands(random: Random, folder: Path) -> None:
+    """A command with odd arguments: it ends with an exit status of the list, and never with a fault."""
+    import os
+    from contextlib import redirect_stderr, redirect_stdout
+
+    from leeward.cli.main import status_of
+
+    os.environ["LEEWARD_HOME"] = str(folder / "home")
+    file = folder / "input.csv"
+    file.write_bytes(mutated(b"patient,code,age\n1,401.9,20\n2,250.00,30\n3,E11.9,40\n", random))
+    (folder / "share").mkdir()
+    (folder / "share" / "release.json").write_bytes(mutated(b'{"method": "disassociation", "k": 5}', random))
+    command = random.choice(list(COMMANDS))
+    arguments = [
+        {"FILE": str(file), "FOLDER": str(folder), "OUT": str(folder / "out")}.get(each, each)
+        for each in random.choice(COMMANDS[command])
+    ]
+    if random.random() < 0.3:
+        arguments += [random.choice(["--nothing", "--json", "\x1b[0m", "-o", "--k", "--seed"])]
+    said = io.StringIO()
+    with redirect_stdout(io.StringIO()), redirect_stderr(said):
+        status = status_of([command, *arguments])
+    if status not in (0, 2, 3, 4):
+        raise AssertionError(f"{command} ended with {status}: {said.getvalue()[-300:]}")
+    if "\x1b" in said.getvalue():
+        raise AssertionError(f"{command} wrote a control sequence")
+    if (folder / "out").exists() or list(folder.glob("out.partial-*")):
+        raise AssertionError(f"{command} left something behind")
+
+
+ENTRIES: dict[str, Entry] = {
+    each.__name__: each
+    for each in (
+        events, bytes_of_events, parquet, frames, tables, lines, fhir, omop, spec, parameters, policy, plan, queries,
+        hierarchies, index_files, paths, commands,
+    )
+}  # fmt: skip
+
+__all__ = ["ENTRIES", "BadInput", "LeewardError", "LostRows", "rows_accounted"]

@@ -1,0 +1,33 @@
+"""A short run of the fuzzer (`make fuzz` for a long one), and that it finds what is planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.fuzz.__main__ import one, run
+from tests.fuzz.entries import ENTRIES, LostRows, rows_accounted
+
+from leeward.cohort import read
+
+
+def test_no_input_is_a_fault() -> None:
+    found = run(340, seed=20, first=0, only=[])
+    assert found["faults"] == {}
+    assert found["inputs"] == 340 and found["ok"] > 30 and found["refused"] > 100
+
+
+def test_the_fuzzer_finds_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(random: object, folder: Path) -> None:
+        raise KeyError("a code")
+
+    monkeypatch.setitem(ENTRIES, "events", broken)
+    assert one("events", 1, 1, tmp_path).startswith("fault: KeyError in test_fuzz.py")
+
+
+def test_lost_rows_are_a_fault() -> None:
+    cohort = read(pl.DataFrame({"patient": [1, 2, 3], "code": ["401.9", None, "250.00"]}))
+    rows_accounted(cohort, 3)
+    with pytest.raises(LostRows):
+        rows_accounted(cohort, 4)
