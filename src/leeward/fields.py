@@ -34,7 +34,7 @@ OMIT: Any = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a field's type does not say.
+    """What is declared of a field beside its type.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Parameter:
     ge, gt, le, lt : float, optional
         The range of a number (of each number, inside a list or a mapping).
     default : str, optional
-        What None stands for, in words, where that is not "none".
+        What None means, in words, where that is not "none".
     metavar : str, optional
         How the command's help writes the value.
     flag : str, optional
@@ -86,7 +86,7 @@ class Declaration:
 
     @property
     def default_text(self) -> str | None:
-        """The default in words; None where there is nothing to say."""
+        """The default in words; None where there is none."""
         if self.parameter.default is not None:
             return self.parameter.default
         if self.required or self.default is None or self.default in ((), {}):
@@ -99,7 +99,7 @@ class Declaration:
 
 
 class BadParameter(BadInput):
-    """A parameter's value that does not fit; the sentence can be told of the field, the spec's key or the flag."""
+    """A parameter's value that does not fit; the sentence can name the field, the spec's key or the flag."""
 
     def __init__(self, name: str, rest: str) -> None:
         super().__init__(f"`{name}` {rest}")
@@ -114,7 +114,7 @@ class BadParameter(BadInput):
 class Declared:
     """A frozen data class whose fields are declared; a value that does not fit is BadInput.
 
-    Text stands for a list of one where a list of text is wanted; whole numbers of NumPy become Python's.
+    Text is taken as a list of one where a list of text is wanted; NumPy's whole numbers become Python's.
     """
 
     def __post_init__(self) -> None:
@@ -372,12 +372,12 @@ def _must(hint: Any, parameter: Parameter, value: Any) -> str:
     choices = [choice for option in _options(hint) for choice in _choices(option)]
     if isinstance(value, str) and choices:
         close = difflib.get_close_matches(value.lower(), choices, n=1)
-        told = f"got `{value}`; did you mean `{close[0]}`?" if close else f"got `{value}`."
+        given = f"got `{value}`; did you mean `{close[0]}`?" if close else f"got `{value}`."
     elif isinstance(value, numbers.Real) and _number_wanted(hint, value):
-        told = f"got {value}."
+        given = f"got {value}."
     else:
-        told = f"got {kind_of(value)}."
-    return f"must be {wanted(hint, parameter)}; {told}"
+        given = f"got {kind_of(value)}."
+    return f"must be {wanted(hint, parameter)}; {given}"
 
 
 def _number_wanted(hint: Any, value: Any) -> bool:

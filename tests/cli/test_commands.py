@@ -63,7 +63,7 @@ def test_verify_takes_the_source_that_the_spec_names(
     assert "passed  counts_of_at_least_k" in shown.out
     events.unlink()
     shown = leeward("verify", tmp_path / "out", "--json")
-    assert "not there any more" in shown.err
+    assert "no longer exists" in shown.err
     assert shown.json()["passed"] is True
     assert shown.json()["with_source"] is False
 

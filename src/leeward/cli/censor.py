@@ -26,7 +26,7 @@ from leeward.methods.censoring.parameters import Censoring
 def censor(source: Any, population: str, **flags: Any) -> None:
     """Release repeated diagnosis codes in SAMPLE, censored to a k-map of the population P.
 
-    Mentions of codes are taken out until every record of SAMPLE is contained in the records of at least K people of P.
+    Mentions of codes are removed until every record of SAMPLE is contained in the records of at least K people of P.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def censor(source: Any, population: str, **flags: Any) -> None:
 def repeats(
     patients: int, out: str, sample: str | None, sample_patients: int | None, distinct: int, seed: int | None
 ) -> None:
-    """Write a population with repeated codes in the shape of Tamersoy (2011), one row a mention.
+    """Write a population with repeated codes in the shape of Tamersoy (2011), one row per mention.
 
     \b
     Examples:

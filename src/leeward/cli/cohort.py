@@ -94,8 +94,8 @@ def cohort(
         f"Verified: {len(checks)} checks of the written files passed.",
         f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
         f"Inside the cohort, {shared['few_share']:.1%} of the visits have a set that fewer than {shared['k']} members "
-        f"share, {shared['alone_share']:.1%} one that a single member has: who knows that a person is in the cohort is "
-        "not held off.",
+        f"share, {shared['alone_share']:.1%} one that a single member has: an attacker who knows "
+        "that a person is in the cohort is not protected against.",
         *(f"Note: {notice['message']}" for notice in result.measures["notices"]),
         f"For the recipient: {result.release.share}",
         f"Report:            {result.report}",

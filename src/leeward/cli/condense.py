@@ -28,7 +28,7 @@ def condense(source: Any, **flags: Any) -> None:
       leeward condense registry.csv --k 50 --strata VitalStat --time SurvInterval --drop id -o release
       leeward condense registry.csv --k 100 --plan plan.yaml --algorithm auto --coarsen-time -o release
 
-    TABLE is a CSV, TSV or Parquet file, one row a patient. Exit status: 0 done; 2 bad input; 3 fewer than K patients;
+    TABLE is a CSV, TSV or Parquet file, one row per patient. Exit status: 0 done; 2 bad input; 3 fewer than K patients;
     4 verification failed. In the last three cases nothing is written.
     """
     run_and_tell("condensation", source, **flags)
@@ -47,7 +47,7 @@ def condense(source: Any, **flags: Any) -> None:
     type=click.IntRange(2, 13),
     default=9,
     show_default=True,
-    help="Columns, the paper's first.",
+    help="Number of columns; the first nine are those of the paper.",
 )
 @click.option("--seed", type=int, metavar="N", help="The same seed gives the same file.")
 def registry(patients: int | None, out: str, site: str, variables: int, seed: int | None) -> None:

@@ -20,8 +20,8 @@ from leeward.methods.constraints.parameters import Constraints
 def constrain(source: Any, **flags: Any) -> None:
     """Release the diagnosis codes in EVENTS, generalized and suppressed.
 
-    Codes of one utility constraint may be merged, `(a,b)`; codes that this cannot protect are suppressed.
-    Every set of up to M released codes is then held by no record or by at least K.
+    Codes of one utility constraint may be merged, `(a,b)`; codes that cannot be protected this way are suppressed.
+    Every set of up to M released codes is then in no record or in at least K.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ COHORT_SEED = 1
 @click.option("-o", "--out", default="leeward-demo", show_default=True, help="The release folder to write.")
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """Release a made-up cohort of 5,000 patients by disassociation, and say where its report is.
+    """Release a made-up cohort of 5,000 patients by disassociation, and print where its report is.
 
     \b
     Examples:

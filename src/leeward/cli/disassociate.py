@@ -20,7 +20,7 @@ from leeward.methods.disassociation.parameters import Disassociation
 def disassociate(source: Any, **flags: Any) -> None:
     """Release the diagnosis codes in EVENTS by disassociation.
 
-    Whoever knows any M codes of a patient cannot narrow that patient down to fewer than K candidate
+    An attacker who knows any M codes of a patient cannot narrow that patient down to fewer than K candidate
     records. No code is suppressed or generalized; what is hidden is which rare codes go together.
 
     \b

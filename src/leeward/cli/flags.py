@@ -153,7 +153,7 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versi
         self.each = each
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """The choices; else what the declaration says, or N for a number."""
+        """The declared metavar; else the choices; else the name in capitals."""
         choices = [
             choice
             for option in _options(self.each.hint)

@@ -15,7 +15,7 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 @click.option(
     "--source", "path", required=True, metavar="COHORT", help="The original, with the input flags below."
 )
-@click.option("--population", metavar="COHORT", help="Everybody, for a k-map; read like --source.")
+@click.option("--population", metavar="COHORT", help="The population of a k-map; read like --source.")
 @with_source
 @click.option("--measure", "wanted", metavar="are,mre", callback=commas, help="[default: all that apply]")
 @json_option

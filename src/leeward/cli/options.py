@@ -33,7 +33,7 @@ INPUT = (
 """Names of the input flags, as they reach a command."""
 
 OTHERS = ("vocabulary", "accept_unknown", "date_format", "source_format", "query")
-"""Those among them that say nothing of columns."""
+"""Those among them that do not name a column."""
 
 
 def commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -71,9 +71,7 @@ input_options: Callable[[F], F] = _stack(
         help="What the codes are: icd is both, code by code; a file is a hierarchy with the columns node,parent "
         "[default: ICD codes are recognised].",
     ),
-    click.option(
-        "--vocabulary-column", metavar="COL", help="Column that says of which vocabulary each row's code is."
-    ),
+    click.option("--vocabulary-column", metavar="COL", help="Column with the vocabulary of each row's code."),
     click.option(
         "--accept-unknown",
         is_flag=True,
@@ -88,11 +86,11 @@ input_options: Callable[[F], F] = _stack(
     click.option(
         "--date-format", metavar="FORMAT", help="How dates are written, such as %d.%m.%Y [default: ISO 8601]."
     ),
-    click.option("--lines", is_flag=True, help="One record a line, codes separated by blanks or commas."),
+    click.option("--lines", is_flag=True, help="One record per line, codes separated by blanks or commas."),
     click.option(
         "--source-format",
         metavar="omop|fhir|synthea|i2b2|…",
-        help="What a folder or database is [default: known by the names of its files or tables].",
+        help="Format of a folder or database [default: recognised by the names of its files or tables].",
     ),
     click.option(
         "--query", metavar="SQL", help="For the URL of a database: SELECT … or the name of a table."
@@ -145,7 +143,7 @@ run_options: Callable[[F], F] = _stack(
         "--seed",
         type=int,
         metavar="N",
-        help="For tests and studies only: the release then says that it is seeded, and must not be shared.",
+        help="For tests and studies only: the release is then marked as seeded and must not be shared.",
     ),
     click.option(
         "--format",
@@ -165,7 +163,7 @@ run_options: Callable[[F], F] = _stack(
 policy_option: Callable[[F], F] = click.option(
     "--policy",
     metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
-    help="Groups of codes whose analysis is to survive.",
+    help="Groups of codes to keep analysable.",
 )
 
 

@@ -18,12 +18,15 @@ ROWS_SHOWN = 10
 @click.argument("path", metavar="COHORT")
 @with_source
 @click.option(
-    "--k", type=click.IntRange(min=2), default=5, show_default=True, help="Fewer than k alike is a risk."
+    "--k",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Fewer than k patients who share codes is a risk.",
 )
 @json_option
 def profile(source: Any, k: int, as_json: bool) -> None:
-    """Say what is in COHORT, what is odd in it (with row numbers), and how risky it would be to release as
-    it is.
+    """Describe COHORT: its content, what is odd in it (with row numbers), and the risk of releasing it as it is.
 
     \b
     Examples:
@@ -36,7 +39,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
 
     with watched(None) as say:
         say("Reading")
-        cohort = read_source(replace(source, accept_unknown=True))  # a profile is there to say so
+        cohort = read_source(replace(source, accept_unknown=True))  # a profile lists them
         say("Counting how many patients share what")
         figures = figures_of(cohort, k=k)
     if as_json:
@@ -52,13 +55,13 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         f"{source['name']}: {source['patients']:,} patients, {source['events']:,} events, "
         f"{source['codes']:,} distinct codes"
         + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
-        f"Codes a patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
+        f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",
         "Notices" if figures["notices"] else "Notices: none",
         *(f"  {noticed(notice)}" for notice in figures["notices"]),
         "",
         (
-            f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} are had by fewer than "
+            f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than "
             f"{figures['k']} patients)"
         ),
         *(
@@ -66,10 +69,10 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
             for row in codes["frequent"][:CODES_SHOWN]
         ),
         "",
-        f"Risk, if released as it is: patients that fewer than {figures['k']} share some m codes with",
+        f"Risk if released as it is: patients with some m codes that fewer than {figures['k']} patients share",
         *(
             f"  m = {row['m']} {'     ' if row['patients_exact'] else 'about'} {row['below_k']:>10,}  "
-            f"{row['below_k_share']:6.1%}   alone with them: {row['unique']:,} ({row['unique_share']:.1%})"
+            f"{row['below_k_share']:6.1%}   unique: {row['unique']:,} ({row['unique_share']:.1%})"
             for row in figures["risk"]["by_m"]
         ),
     ]

@@ -30,8 +30,8 @@ COUNTED = {"patients": "patient", "notes": "note"}
 @click.option("--where", metavar="QID=CONDITION", multiple=True,
               help="A condition on a quasi-identifier that is named like a flag.")  # fmt: skip
 @click.option("--batch", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-              help="Questions, one a line, as they stand after INDEX; all are charged, or none.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Answer from a synthetic twin of the data; nothing is charged.")
+              help="A file of queries, one per line, as on the command line. All are charged or none.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Answer from a synthetic index; nothing is charged.")
 @click.option("--user", metavar="NAME", envvar="LEEWARD_USER", help="Who asks [default: the login name].")
 @click.option("--ledger", "url", metavar="URL", envvar="LEEWARD_LEDGER",
               help="Database with the budget [default: the ledger in INDEX].")  # fmt: skip
@@ -87,7 +87,9 @@ def _asked(words: tuple[str, ...], batch: str | None, flags: dict[str, Any]) -> 
     if batch is None:
         return words[0], [_question(words[1:], flags)]
     if len(words) > 1:
-        raise BadInput("with --batch the terms and conditions stand in the file, none on the command line.")
+        raise BadInput(
+            "with --batch all terms and conditions are in the file; give none on the command line."
+        )
     return words[0], _batch(batch, flags)
 
 
@@ -145,7 +147,7 @@ def _question(words: tuple[str, ...] | list[str], flags: dict[str, Any]) -> Ques
 
     terms, conditions = _terms_and_conditions(words, flags["where"])
     if flags["epsilon"] is None:
-        raise BadInput("say with --epsilon what the answer may cost, for example --epsilon 0.5.")
+        raise BadInput("set the privacy cost with --epsilon, for example --epsilon 0.5.")
     return Question(
         query=parse(terms, conditions),
         epsilon=micro(flags["epsilon"]),

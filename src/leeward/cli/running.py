@@ -1,4 +1,4 @@
-"""What `protect`, `demo` and the shortcuts share: run a spec, then say what came of it."""
+"""What `protect`, `demo` and the commands of methods share: run a spec and print the outcome."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def run_and_tell(
     population: Any = None,
     **parameters: Any,
 ) -> None:
-    """Run a shortcut's flags as the spec that they stand for; what is no run option is the method's
-    parameter.
+    """Run a method's flags as a spec; every flag that is no run option is a parameter of the method.
 
-    A flag left out is not in the spec, so that defaults stand in one place, the parameter class.
+    A flag that is left out is not in the spec, so the default is that of the parameter class. Messages name flags.
     """
     from dataclasses import replace
     from pathlib import Path
@@ -72,7 +71,7 @@ def _with_payload(
 
 
 def tell(result: Result, as_json: bool) -> None:
-    """Say what was written, to a person or a program."""
+    """Print what was written, for a person or as JSON."""
     if as_json:
         print_json(summary(result))
         return

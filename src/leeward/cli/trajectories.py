@@ -20,8 +20,8 @@ from leeward.methods.trajectories.parameters import Trajectories
 def trajectories(source: Any, **flags: Any) -> None:
     """Release the codes in EVENTS in order, with the age at each.
 
-    Whoever knows all of a patient's codes and ages finds at least K records that look alike. Codes and ages
-    are generalized along hierarchies; what resembles nothing is suppressed.
+    An attacker who knows all of a patient's codes and ages finds at least K records that look alike. Codes and ages
+    are generalized along hierarchies; what cannot be grouped is suppressed.
 
     \b
     Examples:
@@ -37,7 +37,12 @@ def trajectories(source: Any, **flags: Any) -> None:
 
 
 @click.command()
-@click.option("--patients", type=click.IntRange(min=1), metavar="N", help="Default: as many as the thesis.")
+@click.option(
+    "--patients",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of patients [default: as in the thesis].",
+)
 @click.option("-o", "--out", required=True, metavar="FILE", help="A .parquet or .csv file.")
 @click.option(
     "--shape",

@@ -15,17 +15,17 @@ from leeward.cli.options import json_option, print_json, print_lines, with_sourc
     "--source",
     "path",
     metavar="COHORT",
-    help="The original, to check also that it is all there [default: the one that custody/spec.yaml names].",
+    help="The original, to check also that nothing is missing [default: the one that custody/spec.yaml names].",
 )
 @click.option(
     "--population",
     metavar="COHORT",
-    help="Everybody, for a k-map; read like --source [default: the one that custody/spec.yaml names].",
+    help="The population of a k-map; read like --source [default: the one that custody/spec.yaml names].",
 )
 @with_source
 @json_option
 def verify(out: str, source: Any, population: str | None, as_json: bool) -> None:
-    """Check the guarantee of the release OUT from its files alone, trusting nothing of how it was made.
+    """Check the guarantee of the release OUT from its files alone, without trusting how it was made.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
 
 
 def _named_source(release: Any) -> Any:
-    """The source that `custody/spec.yaml` names, if it is still there; says which, or why there is none."""
+    """The source that `custody/spec.yaml` names, if it still exists; prints which one, or why there is none."""
     from pathlib import Path
 
     from leeward.release.spec import load
@@ -75,14 +75,14 @@ def _named_source(release: Any) -> Any:
     spec_file = None if release.custody is None else release.custody / "spec.yaml"
     if spec_file is None or not spec_file.is_file():
         click.echo(
-            "leeward: no source at hand; what needs the original is not checked (--source COHORT).", err=True
+            "leeward: no source; checks that need the original are left out (--source COHORT).", err=True
         )
         return None
     source = load(spec_file).source
-    gone = "was given in memory" if source.path is None else "is not there any more"
+    gone = "was given in memory" if source.path is None else "no longer exists"
     if source.path is None or ("://" not in source.path and not Path(source.path).exists()):
         click.echo(
-            f"leeward: the source named in {spec_file} {gone}; what needs the original is not checked "
+            f"leeward: the source named in {spec_file} {gone}; checks that need the original are left out "
             "(--source COHORT).",
             err=True,
         )

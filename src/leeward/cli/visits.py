@@ -18,7 +18,7 @@ from leeward.methods.visits.parameters import Visits
 @with_source
 @run_options
 def visits(source: Any, **flags: Any) -> None:
-    """Release the visits in EVENTS: k patients have exactly the set of codes of every visit.
+    """Release the visits in EVENTS: at least K patients have exactly the set of codes of each visit.
 
     Give the whole population; draw the cohorts that you share from the release, with `leeward cohort`.
 

@@ -83,7 +83,7 @@ class Anonymized:
     custody : mapping
         JSON-able facts for the custodian only (goes into `custody/measures.json` under `method`).
     seeded : bool
-        True when a person chose the seed: the manifest says so and `verify` warns.
+        True when a seed was chosen: the manifest has `seeded: true` and `verify` warns.
     """
 
     method: str

@@ -23,9 +23,9 @@ class Release:
     share : Path
         The folder that the recipient gets.
     custody : Path or None
-        The custodian's folder; None where only `share/` is at hand.
+        The custodian's folder; None where there is only `share/`.
     manifest : mapping
-        `release.json`, as it stands there.
+        The content of `release.json`.
     """
 
     share: Path

@@ -116,9 +116,7 @@ class Spec(Declared):
     ] = ("parquet",)
     seed: Annotated[
         int | None,
-        Parameter(
-            "For tests and studies only: the release then says that it is seeded, and must not be shared."
-        ),
+        Parameter("For tests and studies only: the release is then marked as seeded and must not be shared."),
     ] = None
     plan: Annotated[
         tuple[Any, ...], Parameter("The recipient's models: linear, logistic or cox with their columns.")

@@ -1,6 +1,6 @@
 """Charts as inline SVG: made by Altair, rendered by vl-convert, without a browser, a network or JavaScript.
 
-Colours are those of Okabe and Ito (2008), told apart by colour-blind readers; they also differ in lightness.
+Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; they also differ in lightness.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def grouped_bars(
 def stacked(
     rows: Rows, *, y: str, x: str, part: str, x_title: str, colors: dict[str, str], share: bool = False
 ) -> str:
-    """Lying bars, one a value of `y`, stacked by `part`."""
+    """Horizontal bars, one per value of `y`, stacked by `part`."""
     import altair as alt
 
     names = list(dict.fromkeys(str(row[y]) for row in rows))

@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """An SVG with a title, what it shows in one sentence (`alt`, for who cannot see it), and a caption."""
+    """An SVG with a title, what it shows in one sentence (`alt`, for readers who cannot see it), and a caption."""
 
     title: str
     alt: str

@@ -32,7 +32,7 @@ NOTICED_ROWS = 20
 """Row numbers kept of a notice."""
 
 Tell = Callable[[str], None]
-"""Told what the run does now, in a few words."""
+"""Called with what the run does now, in a few words."""
 
 
 class Method(Protocol):
@@ -113,7 +113,7 @@ def protect(
     threads : int, optional
         Default: all processors.
     seed : int, optional
-        For tests and studies only: the release then says that it is seeded. Left out, randomness comes from
+        For tests and studies only: the release is then marked as seeded. Left out, randomness comes from
         the operating system.
     formats : sequence of str
         `parquet` (always written), `csv`.
@@ -125,7 +125,7 @@ def protect(
     source, population_source : SourceSpec, optional
         Where cohort and population came from, for `custody/spec.yaml` (`leeward verify` reads them again).
     tell : callable, optional
-        Told each stage; by default a line on the terminal when a person watches.
+        Called with each stage; by default a line on the terminal.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def protect(
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
         say("Writing the release aside")
         pending.write(anonymized, formats=formats)
-        say("Verifying the written files, measuring what it cost")
+        say("Verifying the written files, measuring what was lost")
         with beside() as other:  # both only read the files
             later = other.submit(measured, pending, cohort, measures, anonymized, population)
             verification = verify_or_raise(pending.folder, cohort, population)
@@ -161,7 +161,7 @@ def protect(
 def run(
     spec: Spec | str | Path, out: str | Path, *, threads: int | None = None, tell: Tell | None = None
 ) -> Result:
-    """Do what a spec says (or the file of a spec): read its source, then `protect`.
+    """Run a spec (or the file of a spec): read its source, then `protect`.
 
     Raises
     ------
@@ -372,10 +372,10 @@ def measured(
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
     """What was read, what the reader noticed, and the method's facts for the custodian."""
-    told = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
+    of_method = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
     return {
         "source": source_facts(cohort),
-        "notices": reader_notices(cohort) + told,
+        "notices": reader_notices(cohort) + of_method,
         "method": dict(anonymized.custody),
     }
 
@@ -428,7 +428,7 @@ def open_release(path: str | Path) -> Release:
 
 
 def open_result(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
-    """The result of a run whose release stands at `path`."""
+    """The result of a run whose release is at `path`."""
     from leeward.release import Release
 
     return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")
@@ -473,7 +473,7 @@ def parameters_of(method: Method) -> dict[str, Any]:
 
 @contextmanager
 def watched(tell: Tell | None) -> Iterator[Tell]:
-    """`tell`, or a line on the terminal when a person watches, or nothing."""
+    """`tell`; without it a line on a terminal, or nothing where there is no terminal."""
     if tell is not None:
         yield tell
     elif not sys.stderr.isatty():
