@@ -185,5 +185,5 @@ def test_bad_options(running: Release, wanted: list[object], message: str) -> No
 
 def test_other_methods_have_no_measures_here(tmp_path: Path) -> None:
     release = Release.open(write(tmp_path / "out", running_example(), 3, 2, method="wishing"))
-    with pytest.raises(BadInput, match="No measures"):
+    with pytest.raises(BadInput, match="no measures"):
         measure(release, cohort_of(running_records()))

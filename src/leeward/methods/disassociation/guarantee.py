@@ -32,8 +32,10 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
     """Guarantee 1, its attacker and what it leaves open (docs/methods/disassociation.md#what-it-does-not-protect)."""
     open_ends = [
         (
-            "It promises that some data set that could have given these files has k candidate records, not that all "
-            "do: an attacker who knows how the method works can exclude some of them."
+            "It asks for one data set that the operation could have turned into these files. An attacker who knows "
+            f"the algorithm knows that a code of an item chunk has fewer than {parameters.k} patients in its cluster: "
+            "for many sets with a rare code, no data set that the algorithm could have started from has k candidate "
+            "records."
         ),
         "Within a chunk one code may always come with another, so that knowing the first reveals the second (the "
         "cover problem)." + (" Switched off here: no chunk has such a pair." if parameters.safe else ""),

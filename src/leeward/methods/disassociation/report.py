@@ -115,13 +115,20 @@ def candidates(after: Candidates | None, k: int) -> tuple[str, ...]:
     """What an attacker with codes of real patients finds in the release."""
     if after is None or not after.sets:
         return ()
-    return (
+    found = [
         (
-            f"Tried out: {after.sets:,} sets of up to {counted('code', after.largest_set)} were drawn from real "
-            "patients and looked up in the release. The smallest number of candidate records was "
+            f"Tried: {after.sets:,} sets of up to {counted('code', after.largest_set)} were drawn from real patients, "
+            "the rarest first, and looked up in the release. The smallest number of candidate records was "
             f"**{after.smallest_candidates:,}**; {after.below_k:,} sets had fewer than {k}."
-        ),
-    )
+        )
+    ]
+    if after.below_k_algorithm_known is not None:
+        found.append(
+            f"Tried by an attacker who knows the algorithm: a code of an item chunk has at most {k - 1} patients in "
+            f"its cluster, so **{after.below_k_algorithm_known:,}** of these sets have fewer than {k} candidates in "
+            "every data set that the algorithm could have started from. The guarantee does not cover this attacker."
+        )
+    return tuple(found)
 
 
 def loss(errors: Are | None) -> Section | None:
@@ -324,9 +331,10 @@ def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple
     )
     return (
         (
-            "**The promise is about what the files could mean, not about how they were made.** Who knows "
-            f"the algorithm knows that a code of an item chunk is had by fewer than {k} patients of its "
-            "cluster, which rules some of those data sets out. Only attackers who know codes are covered."
+            "**The promise is about what the files could mean, not about how they were made.** An attacker "
+            f"who knows the algorithm knows that a code of an item chunk has fewer than {k} patients in its "
+            f"cluster. For many sets with a rare code, no data set that the algorithm could have started from "
+            f"has {k} candidates. Only attackers who do not use the algorithm are covered."
         ),
         (
             "**One code may give away another.** Where all patients of a chunk with code x also have code "

@@ -138,8 +138,10 @@ def answer(
     leaf: Array,
     records: Array,
     item_mean: Array,
+    item_most: int,
 ) -> Any:
-    """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry.
+    """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry, `item_most`
+    the most records of a cluster that may hold an item-chunk code.
 
     Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
     bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
@@ -284,6 +286,7 @@ def answer(
                             if kind[part_group[i]] == ITEM:
                                 below += 1 - n
                                 mean *= part_mean[i] / n
+                                above = min(above, item_most)
                             else:
                                 s = _support(part_mask[i], place[:size], words[part_group[i]], bits)
                                 below += s - n

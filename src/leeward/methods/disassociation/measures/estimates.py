@@ -28,6 +28,8 @@ GRADES = ("cubic", "quintic")
 """`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
 is rare, and two of its few patients seldom meet in a cluster; the release itself tells which codes these are."""
 
+NO_LIMIT = 2**62
+
 LARGEST_SET = 62
 """Codes of a query are bits of a word."""
 
@@ -108,8 +110,11 @@ def spread(found: Estimates, known: NDArray[np.bool_]) -> Estimates:
     return Estimates(low, expected, high, found.prior)
 
 
-def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: str = "cubic") -> Estimates:
-    """`estimates` of queries that are arrays of distinct indices into `published.codes`."""
+def estimates_of_numbers(
+    published: Published, queries: Sequence[Array], prior: str = "cubic", *, item_most: int = NO_LIMIT
+) -> Estimates:
+    """`estimates` of queries that are arrays of distinct indices into `published.codes`; `item_most` bounds `high`
+    further: the most records of a cluster that may hold a code of its item chunk."""
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
 
     check_prior(prior)
@@ -124,7 +129,7 @@ def estimates_of_numbers(published: Published, queries: Sequence[Array], prior: 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
             at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
-            p.bits, p.parent, p.root, p.leaf, p.records, means,
+            p.bits, p.parent, p.root, p.leaf, p.records, means, item_most,
         )  # fmt: skip
         return found
 

@@ -85,12 +85,15 @@ class Placement(Figures):
 
 @dataclass(frozen=True)
 class Candidates(Figures):
-    """The smallest number of candidate records over code sets of real patients, looked up in the release."""
+    """The smallest number of candidate records over code sets of real patients, looked up in the release; also for an
+    attacker who knows the algorithm (docs/methods/disassociation.md#the-attacker-who-knows-the-algorithm)."""
 
     sets: int
     largest_set: int
     smallest_candidates: int
     below_k: int
+    smallest_candidates_algorithm_known: int | None = None
+    below_k_algorithm_known: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

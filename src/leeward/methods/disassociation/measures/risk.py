@@ -18,7 +18,8 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
     Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
-    at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts).
+    at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts). For
+    an attacker who knows the algorithm an item-chunk code has at most k - 1 records in its cluster.
     """
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
@@ -32,9 +33,12 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
     distinct = {tuple(query.tolist()): query for query in drawn if len(query)}
     queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
     high = estimates_of_numbers(published, queries, "one").high
+    known = estimates_of_numbers(published, queries, "one", item_most=published.k - 1).high
     return Candidates(
         sets=len(queries),
         largest_set=published.m,
         smallest_candidates=int(high.min()) if len(high) else 0,
         below_k=int((high < published.k).sum()),
+        smallest_candidates_algorithm_known=int(known.min()) if len(known) else 0,
+        below_k_algorithm_known=int((known < published.k).sum()),
     )

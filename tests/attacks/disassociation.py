@@ -1,0 +1,94 @@
+"""The attacker of disassociated codes: knows up to m codes of a patient, and perhaps the algorithm.
+
+    python tests/attacks/disassociation.py share/ known.csv
+
+Reads `share/` and the background knowledge (`known`: one line a patient, codes with commas between). For each set of
+up to m codes of a patient the attacker counts the records that may be the patient's, plainly, node by node: the most
+that one data set has from which the operation could have made the files. Knowing the algorithm as well, a code of an
+item chunk has at most k - 1 records in its cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+
+
+@dataclass
+class Node:
+    """A cluster or a joint cluster: its chunks of subrecords, item codes, and the nodes below."""
+
+    records: int
+    chunks: dict[int, list[frozenset[str]]] = field(default_factory=dict)
+    items: frozenset[str] = frozenset()
+    below: list[Node] = field(default_factory=list)
+
+    def candidates(self, wanted: frozenset[str], item_most: int) -> int:
+        """The most records below the node that may hold `wanted`."""
+        most, rest = self.records, wanted
+        for subrecords in self.chunks.values():
+            part = wanted & frozenset().union(*subrecords)
+            if part:
+                most = min(most, sum(part <= subrecord for subrecord in subrecords))
+                rest -= part
+        if not self.below:
+            if rest & self.items:
+                most = min(most, item_most)
+            return most if rest <= self.items else 0
+        return min(most, sum(each.candidates(rest, item_most) for each in self.below))
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Of `sets` known code sets, those with fewer than k candidates; and with the algorithm known."""
+
+    sets: int
+    below_k: int
+    below_k_algorithm_known: int
+    smallest: int
+
+
+def read(share: Path) -> list[Node]:
+    """The topmost nodes."""
+    rows = pl.read_parquet(share / "data" / "nodes.parquet").rows(named=True)
+    nodes = {row["node"]: Node(row["records"]) for row in rows}
+    for row in pl.read_parquet(share / "data" / "chunks.parquet").rows(named=True):
+        node = nodes[row["node"]]
+        if row["kind"] == "item":
+            node.items = frozenset(row["codes"])
+        else:
+            node.chunks.setdefault(row["chunk"], []).append(frozenset(row["codes"]))
+    for row in rows:
+        if row["parent"] is not None:
+            nodes[row["parent"]].below.append(nodes[row["node"]])
+    return [nodes[row["node"]] for row in rows if row["parent"] is None]
+
+
+def attack(share: Path, known: Iterable[frozenset[str]], k: int | None = None) -> Attack:
+    """Look every set of up to m codes of the known patients up; `k` in place of the stated one."""
+    guarantee = json.loads((share / "release.json").read_text())["guarantee"]
+    k = guarantee["k"] if k is None else k
+    top = read(share)
+    sets = {
+        frozenset(chosen)
+        for codes in known
+        for size in range(1, guarantee["m"] + 1)
+        for chosen in combinations(sorted(codes), size)
+    }
+    plain = [sum(node.candidates(wanted, sys.maxsize) for node in top) for wanted in sorted(sets, key=sorted)]
+    capped = [
+        sum(node.candidates(wanted, guarantee["k"] - 1) for node in top)
+        for wanted in sorted(sets, key=sorted)
+    ]
+    return Attack(len(sets), sum(n < k for n in plain), sum(n < k for n in capped), min(plain, default=0))
+
+
+if __name__ == "__main__":
+    patients = [frozenset(line.split(",")) for line in Path(sys.argv[2]).read_text().split()]
+    sys.stdout.write(f"{attack(Path(sys.argv[1]), patients)}\n")
