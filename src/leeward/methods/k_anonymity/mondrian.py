@@ -1,4 +1,7 @@
-"""Mondrian: groups of at least k rows by median cuts (LeFevre, DeWitt and Ramakrishnan 2006, strict partitioning)."""
+"""Mondrian: groups of at least k rows by median cuts (LeFevre, DeWitt and Ramakrishnan 2006, strict partitioning).
+
+See docs/methods/k-anonymity.md#groups.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ def mondrian(values: Floats, k: int) -> np.ndarray:
     first column) that leaves k rows on both sides; equal values stay together.
     """
     spread = np.ptp(values, axis=0)
-    scaled = values / np.where(spread > 0, spread, 1.0)
+    spread = np.where(spread > 0, spread, 1.0)
     labels = np.zeros(len(values), np.int64)
     waiting = [np.arange(len(values))]
     count = 0
     while waiting:
         part = waiting.pop()
-        left = _cut(scaled[part], k)
+        left = _cut(values[part], spread, k)
         if left is None:
             labels[part] = count
             count += 1
@@ -29,10 +32,10 @@ def mondrian(values: Floats, k: int) -> np.ndarray:
     return labels
 
 
-def _cut(part: Floats, k: int) -> np.ndarray | None:
+def _cut(part: Floats, spread: Floats, k: int) -> np.ndarray | None:
     if len(part) < 2 * k:
         return None
-    for column in np.argsort(-np.ptp(part, axis=0), kind="stable"):
+    for column in np.argsort(-np.ptp(part, axis=0) / spread, kind="stable"):
         own = part[:, column]
         if own.min() == own.max():
             return None
