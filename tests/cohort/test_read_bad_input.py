@@ -104,9 +104,9 @@ def test_delimited(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "where"),
     [
-        (b"patient,code\n1,401.1\n2,caf\xe9\n", "row 2"),
-        (b"patient,code,n\xe9\n1,401.1,x\n", "the header"),
-        ("patient,code\n1,401.1\n".encode("utf-16"), "the header"),
+        (b"patient,code\n1,401.1\n2,caf\xe9 caf\xc3\xa9\n", "row 2"),
+        (b"patient,code,n\xe9 \xc3\xa9\n1,401.1,x\n", "the header"),
+        (b"patient,code\n1,401.1\n2,caf\x81\n", "row 2"),
     ],
 )
 def test_text_that_is_not_utf8(tmp_path: Path, data: bytes, where: str) -> None:

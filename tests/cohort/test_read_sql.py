@@ -159,7 +159,7 @@ def test_refusals_of_postgresql_hold_no_values(postgres: str) -> None:
         (
             "#events",
             {"domains": ["drug"]},
-            "`domains` is for the format omop or i2b2 or synthea; this is 'sql'",
+            "`domains` is for the format omop or synthea or i2b2; this is 'sql'",
         ),
     ],
 )

@@ -7,27 +7,25 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import SHARE_UNKNOWN, UNKNOWN_CODE
-from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
-from leeward.cohort.readers.detect import FORMATS, detected, require_options
-from leeward.cohort.readers.fhir import read_fhir
-from leeward.cohort.readers.files import find_files
-from leeward.cohort.readers.i2b2 import read_i2b2
-from leeward.cohort.readers.omop import read_omop
-from leeward.cohort.readers.sql import Database, read_sql
-from leeward.cohort.readers.synthea import read_synthea
-from leeward.cohort.readers.tables import read_frame, read_tables
+from leeward.cohort.readers.columns import ColumnNames, did_you_mean
+from leeward.cohort.readers.delimited import encodings_told
+from leeward.cohort.readers.detect import detected
+from leeward.cohort.readers.formats import READERS, Request, options_of
+from leeward.cohort.readers.frames import as_frame
+from leeward.cohort.readers.sql import Database
 from leeward.errors import BadInput
 
 __all__ = ["FORMATS", "ColumnNames", "read"]
 
+FORMATS = tuple(READERS)
+"""The names of the formats."""
+
 
 def read(
-    path: str | Path | pl.DataFrame,
+    path: Any,
     *,
     format: str | None = None,  # noqa: A002  # the spec's own word
     columns: ColumnNames | None = None,
@@ -47,8 +45,9 @@ def read(
     Parameters
     ----------
     path
-        One file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz`; the URL of a database; or a Polars
-        frame.
+        One file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz` (UTF-8; UTF-16 and Windows-1252 are
+        recognised, with a notice); the URL or the file of a database; or a frame: Polars (lazy too), pandas, pyarrow,
+        DuckDB, anything with Arrow's C stream.
     format
         'events' (a table of events), 'table' (one row a patient), 'lines' (one record a line), 'omop', 'fhir',
         'synthea', 'i2b2' or 'sql' (a table or query). None looks: at the tables of a database, at the names of
@@ -88,20 +87,37 @@ def read(
     BadInput
         Whatever cannot be read, with file, row and column; never with a patient's value.
     """
-    cohort = _read(
-        path,
-        format,
-        columns,
-        vocabulary,
-        missing,
-        lines,
-        patients,
-        date_format,
-        drop,
-        domains,
-        query,
-        concepts,
-    )
+    kind = format or ("lines" if lines else None)
+    if kind is not None and kind not in READERS:
+        raise BadInput(
+            f"No reader for the format '{kind}'.{did_you_mean(kind, READERS)} Formats: {', '.join(READERS)}."
+        )
+    given = {
+        "patients": patients, "drop": tuple(drop), "domains": domains, "query": query, "concepts": concepts,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value not in (None, (), [], {}, False)}
+    frame = as_frame(path)
+    store = None
+    if frame is not None:
+        kind = kind or "events"
+    elif kind != "table":
+        kind, store = detected(path, kind, query=query is not None)
+    with (
+        closing(store) if isinstance(store, Database) else nullcontext(),
+        encodings_told() as told,
+    ):
+        cohort = READERS[kind].read(
+            Request(
+                path=path if frame is None else frame,
+                store=store,
+                columns=columns,
+                vocabulary=None if vocabulary is None else str(vocabulary),
+                missing=frozenset(text.strip() for text in missing),
+                date_format=date_format,
+            ),
+            options_of(kind, given),
+        )
+    cohort = cohort.with_notices(*(Notice("encoding", message, 1) for message in dict.fromkeys(told)))
     if not accept_unknown:
         _refuse_unknown(cohort)
     return cohort
@@ -116,69 +132,3 @@ def _refuse_unknown(cohort: Cohort) -> None:
                 f"vocabulary (--vocabulary; `none` keeps all codes as written), name the texts that mean 'no code' "
                 f"(--missing), repair the codes, or accept them as they are (--accept-unknown)."
             )
-
-
-def _read(
-    path: str | Path | pl.DataFrame,
-    format: str | None,  # noqa: A002
-    columns: ColumnNames | None,
-    vocabulary: str | Path | None,
-    missing: Iterable[str],
-    lines: bool,
-    patients: str | Path | None,
-    date_format: str | None,
-    drop: Sequence[str],
-    domains: Mapping[str, Any] | Sequence[str] | None,
-    query: str | None,
-    concepts: bool,
-) -> Cohort:
-    texts = frozenset(text.strip() for text in missing)
-    named = str(vocabulary) if vocabulary is not None else None
-    kind = format or ("lines" if lines else None)
-    if kind is not None and kind not in FORMATS:
-        raise BadInput(
-            f"No reader for the format '{kind}'.{did_you_mean(kind, FORMATS)} Formats: {', '.join(FORMATS)}."
-        )
-    if kind == "table":
-        from leeward.cohort.readers.table import read_table
-
-        if domains is not None and not isinstance(domains, Mapping):
-            raise BadInput("`domains` of a table is a mapping of columns to permissible values.")
-        return read_table(path, columns=columns, missing=texts, drop=drop, domains=domains)
-    if drop or isinstance(domains, Mapping):
-        raise BadInput("`drop` and a mapping of `domains` belong to a source of the format `table`.")
-    if isinstance(path, pl.DataFrame):
-        return read_frame(path, columns, named, texts, "frame")
-    kind, store = detected(path, kind, query=query is not None)
-    with closing(store) if isinstance(store, Database) else nullcontext():
-        require_options(
-            kind,
-            query=query is not None,
-            domains=bool(domains),
-            concepts=concepts,
-            patients=patients is not None,
-        )
-        if kind == "lines":
-            return _read_lines(path, named, texts)
-        if kind == "fhir":
-            return read_fhir(path, columns, named, texts)
-        if isinstance(store, Database) and kind == "sql":
-            return read_sql(store, columns, named, texts, date_format, query)
-        if store is None:
-            return read_tables(path, columns, named, texts, date_format, patients)
-        asked = tuple(domains or ())
-        if kind == "omop":
-            return read_omop(store, columns, named, texts, date_format, asked, concepts)
-        several = read_synthea if kind == "synthea" else read_i2b2
-        return several(store, columns, named, texts, date_format, asked)
-
-
-def _read_lines(path: str | Path, vocabulary: str | None, missing: frozenset[str]) -> Cohort:
-    from leeward.cohort.readers import lines
-
-    collector = Collector(Path(path).name, ColumnMap(), missing, unit="line")
-    for file in find_files(path, lines.ENDINGS):
-        collector.begin(file.name)
-        for batch in lines.batches(file, collector.last_row):
-            collector.add(batch, pl.Series(pl.from_arrow(batch.column("patient"))).cast(pl.UInt32).to_numpy())
-    return collector.cohort(vocabulary)

@@ -6,11 +6,16 @@ it refuses, the file is walked again slowly to name the row.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,6 +27,69 @@ from leeward.errors import BadInput
 
 BLOCK_BYTES = 8 << 20
 SEPARATORS = (",", "\t", ";", "|")
+
+
+_told: ContextVar[list[str] | None] = ContextVar("encodings", default=None)
+
+
+@contextmanager
+def encodings_told() -> Iterator[list[str]]:
+    """Collects a sentence for every file that is read inside in another encoding than UTF-8."""
+    said: list[str] = []
+    token = _told.set(said)
+    try:
+        yield said
+    finally:
+        _told.reset(token)
+
+
+def encoding_of(file: Path) -> str:
+    """`utf-8-sig`, or what the bytes look like instead: `utf-16` by its mark, or `cp1252`.
+
+    The latter where text is not UTF-8 but has no sign that UTF-8 writes in several bytes, and every byte is one of
+    Windows-1252: a file that mixes the two is damaged and stays an error.
+    """
+    stat = file.stat()
+    found = _encoding(file, stat.st_size, stat.st_mtime_ns)
+    said = _told.get()
+    if found != "utf-8-sig" and said is not None:
+        name = {"utf-16": "UTF-16", "cp1252": "Windows-1252"}[found]
+        said.append(f"{file.name} is not UTF-8: read as {name} (save it as UTF-8 to be sure)")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _encoding(file: Path, size: int, changed: int) -> str:
+    try:
+        with gzip.open(file, "rb") if is_gzip(file) else file.open("rb") as stream:
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            first, utf8, many, legacy = True, True, False, True
+            while piece := stream.read(LOOK_BYTES):
+                if first and piece[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    return "utf-16"
+                first = False
+                if piece.isascii():
+                    continue
+                if utf8:
+                    try:
+                        decoder.decode(piece)
+                        many = many or not piece.removeprefix(codecs.BOM_UTF8).isascii()
+                    except UnicodeDecodeError:
+                        utf8 = False
+                many = many or (not utf8 and MANY_BYTES.search(piece) is not None)
+                legacy = legacy and not UNDEFINED.search(piece)
+    except (OSError, EOFError, zlib.error):
+        return "utf-8-sig"  # the reader itself says what is wrong
+    return "cp1252" if not utf8 and legacy and not many else "utf-8-sig"
+
+
+LOOK_BYTES = 4 << 20
+
+MANY_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf](?![\x80-\xbf])|[\xe0-\xef][\x80-\xbf]{2}")
+"""Signs that UTF-8 writes in two or three bytes."""
+
+UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00]")
+"""Bytes that no text in Windows-1252 has."""
 
 
 def header(file: Path) -> list[str]:
@@ -49,12 +117,15 @@ def _header(file: Path) -> tuple[list[str], str]:
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
     """The asked columns as text, a block of rows at a time; those in `dictionary` dictionary-encoded."""
     _, separator = _header(file)
+    encoding = encoding_of(file)
     encoded = pa.dictionary(pa.int32(), pa.string())
     try:
         with pa.input_stream(str(file), compression="gzip" if is_gzip(file) else None) as stream:
             yield from pacsv.open_csv(
                 stream,
-                read_options=pacsv.ReadOptions(block_size=BLOCK_BYTES),
+                read_options=pacsv.ReadOptions(
+                    block_size=BLOCK_BYTES, encoding="utf8" if encoding == "utf-8-sig" else encoding
+                ),
                 parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 convert_options=pacsv.ConvertOptions(
                     include_columns=list(columns),
@@ -99,7 +170,7 @@ def text_of(file: Path) -> io.TextIOWrapper:
     """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named."""
     # The wrapper closes what is opened here.
     raw = cast("IO[bytes]", gzip.GzipFile(file, "rb") if is_gzip(file) else file.open("rb"))
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return io.TextIOWrapper(raw, encoding=encoding_of(file), errors="surrogateescape", newline="")
 
 
 def _undecodable(text: str) -> bool:

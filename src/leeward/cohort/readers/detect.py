@@ -9,9 +9,10 @@ from leeward.cohort.readers.files import READABLE, suffix
 from leeward.cohort.readers.sql import Database, is_url
 from leeward.cohort.readers.stores import Folder, Store
 from leeward.errors import BadInput
-from leeward.paths import is_folder
+from leeward.paths import is_file, is_folder
 
-FORMATS = ("events", "table", "lines", "omop", "fhir", "synthea", "i2b2", "sql")
+SQLITE = (".sqlite", ".sqlite3", ".db")
+"""Endings of the files of SQLite."""
 
 TELLING = {
     "omop": ("condition_occurrence",),
@@ -20,15 +21,14 @@ TELLING = {
 }
 """Formats of several tables, and the tables by which they are known."""
 
-OPTIONS = {"query": ("sql",), "domains": tuple(TELLING), "concepts": ("omop",), "patients": ("events",)}
-"""Options and the formats that take them."""
-
 
 def detected(path: str | Path, kind: str | None, *, query: bool) -> tuple[str, Store | None]:
     """The format, and the tables where it has several or comes from a database."""
     if is_url(path):
         return _in_database(str(path), kind, query=query)
     given = Path(path)
+    if kind in (None, "sql", "omop", "i2b2") and given.suffix.lower() in SQLITE and is_file(given):
+        return _in_database(f"sqlite:///{given}", kind, query=query)
     if kind == "sql":
         raise BadInput(
             f"{given.name}: the format 'sql' needs the URL of a database, such as sqlite:///file.db#table."
@@ -39,13 +39,6 @@ def detected(path: str | Path, kind: str | None, *, query: bool) -> tuple[str, S
     if not is_folder(given):
         raise BadInput(f"{given.name}: the format '{kind}' needs the folder that holds its tables.")
     return kind, Folder(given)
-
-
-def require_options(kind: str, **given: bool) -> None:
-    """BadInput for an option that the format does not take."""
-    for option, yes in given.items():
-        if yes and kind not in OPTIONS[option]:
-            raise BadInput(f"`{option}` is for the format {' or '.join(OPTIONS[option])}; this is '{kind}'.")
 
 
 def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store | None]:

@@ -88,11 +88,12 @@ def read_frame(
     vocabulary: str | None,
     missing: frozenset[str],
     name: str,
+    date_format: str | None = None,
 ) -> Cohort:
     """A cohort from a frame in memory."""
     mapped = ColumnMap.of(columns, frame.columns)
     require_columns(name, mapped.needed(), frame.columns)
-    collector = Collector(name, mapped, missing)
+    collector = Collector(name, mapped, missing, date_format)
     for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
         collector.add(batch)
     return collector.cohort(vocabulary)
