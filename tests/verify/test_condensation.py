@@ -176,3 +176,15 @@ def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
     made = shuffled(original, groups)
     assert sorted(made["b"]) == list(range(10))
     assert set(made.filter(pl.col("b") < 5)["a"]) == {"x"}
+
+
+def test_a_table_that_cannot_be_read_is_caught(cohort: Cohort, tmp_path: Path) -> None:
+    from leeward.release.tables import sha256_of
+
+    out = released(cohort, tmp_path, METHOD)
+    file, manifest = out / "share" / "data" / "table.parquet", out / "share" / "release.json"
+    file.write_bytes(b"no Parquet")
+    content = json.loads(manifest.read_text())
+    content["files"][0].update(sha256=sha256_of(file))
+    manifest.write_text(json.dumps(content))
+    assert "layout" in failures(checked(out, cohort))

@@ -159,3 +159,48 @@ def test_rare_code_in_the_hierarchy_is_caught(tmp_path):
     rewritten(tmp_path / "out", "code_hierarchy.csv", lambda text: text + '"250.01","250.0"\n')
     outcome = verify(tmp_path / "out", Source(with_rare_codes().require_events()))
     assert not outcome["hierarchy_lists_common_codes"].passed
+
+
+def test_pairs_that_are_not_numbered_are_caught(out):
+    path, _ = out
+    rewritten(path, "trajectories.parquet", lambda t: t.with_columns(position=pl.col("position") + 1))
+    assert "positions" in failed(path)
+
+
+def stated(path, **parameters):
+    """The same release with other parameters in its manifest: it claims more than it holds."""
+    file = path / "share" / "release.json"
+    manifest = json.loads(file.read_text())
+    manifest["parameters"] |= parameters
+    file.write_text(json.dumps(manifest))
+
+
+def test_an_age_wider_than_stated_is_caught(out):
+    path, _ = out
+    stated(path, widest_age=1)
+    assert "ages_not_wider" in failed(path)
+
+
+def test_a_sensitive_value_that_is_too_frequent_is_caught(out):
+    path, _ = out
+    stated(path, diversity=4, sensitive_column="dna")
+    assert "diverse_column" in failed(path)
+
+
+def test_a_published_sensitive_code_is_caught(out):
+    path, _ = out
+    stated(path, diversity=2, sensitive=["a", "b"])
+    assert "diverse_codes" in failed(path)
+
+
+def test_a_patient_more_in_the_source_is_caught(out):
+    path, source = out
+    more = source.events.head(1).with_columns(patient=pl.lit(100_000, source.events.schema["patient"]))
+    assert "source_patients" in failed(path, Source(pl.concat([source.events, more]), source.patients))
+
+
+def test_a_code_of_the_source_outside_the_hierarchy_is_caught(out):
+    path, source = out
+    events = source.events.with_columns(pl.col("code").cast(pl.String).replace("a", "unknown"))
+    events = events.with_columns(pl.col("code").cast(pl.Enum(sorted(events["code"].unique()))))
+    assert "source_values" in failed(path, Source(events, source.patients))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -237,3 +238,59 @@ def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) 
     note.write_text(json.dumps({**named, "path": str(releases["visit"])}))
     with pytest.raises(BadInput, match="not the master that this cohort was drawn from"):
         verify(tmp_path / "x")
+
+
+def test_another_column_is_caught(releases, tmp_path: Path) -> None:
+    folder = broken(releases["visit"], tmp_path / "x", VISITS, lambda visits: visits)
+    file, manifest = folder / VISITS, folder / "share/release.json"
+    pl.read_parquet(file).with_columns(day=1).write_parquet(file)
+    content = json.loads(manifest.read_text())
+    for entry in content["files"]:
+        if VISITS.endswith(entry["path"]):
+            entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(content))
+    assert failures(folder) == {"layout"}
+
+
+def test_merged_visits_shown_apart_are_caught(releases, tmp_path: Path) -> None:
+    def apart(visits: pl.DataFrame) -> pl.DataFrame:
+        first = visits.head(1).with_columns(visit=pl.lit(1, pl.Int64))
+        return pl.concat([visits.head(1), first, visits.tail(-1)])
+
+    assert "one_set_a_record" in failures(broken(releases["containment"], tmp_path / "x", VISITS, apart))
+
+
+def test_a_patient_more_in_the_source_is_caught(releases) -> None:
+    source = made_up()
+    events = source.require_events()
+    more = events.head(1).with_columns(patient=pl.lit("somebody else"), visit=pl.lit(99_999, pl.Int64))
+    assert failures(releases["visit"], replace(source, events=pl.concat([events, more]))) == {
+        "every_patient_once"
+    }
+
+
+def test_a_label_that_does_not_name_its_code_is_caught(releases, tmp_path: Path) -> None:
+    def exchange(codes: pl.DataFrame) -> pl.DataFrame:
+        return codes.with_columns(label=pl.col("label").reverse())
+
+    folder = broken(releases["visit"], tmp_path / "x", "custody/data/codes.parquet", exchange)
+    assert "labels" in failures(folder, made_up())
+
+
+def test_a_node_that_is_not_above_its_code_is_caught(releases, tmp_path: Path) -> None:
+    def elsewhere(codes: pl.DataFrame) -> pl.DataFrame:
+        return codes.with_columns(above=pl.when(pl.col("above").is_not_null()).then(pl.lit("630-679")))
+
+    folder = broken(releases["generalize"], tmp_path / "x", "custody/data/codes.parquet", elsewhere)
+    assert "nodes_above" in failures(folder, made_up())
+
+
+def test_a_master_whose_files_were_changed_is_caught(releases, tmp_path: Path) -> None:
+    shutil.copytree(releases["payload"], tmp_path / "master")
+    shutil.copytree(releases["extract"], tmp_path / "x")
+    note = tmp_path / "x" / "custody" / "master.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), "path": str(tmp_path / "master")}))
+    assert failures(tmp_path / "x") == set()
+    file = tmp_path / "master" / VISITS
+    pl.read_parquet(file).tail(-1).write_parquet(file)
+    assert "master_files" in failures(tmp_path / "x")
