@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.laws.cases import Case, cases
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 

@@ -1,0 +1,53 @@
+"""The verifier of k-anonymity of tables, by breaking releases: one violation a test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.laws.cases import cohort_of_table
+
+import leeward as lw
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return lw.protect(cohort_of_table(), lw.KAnonymity(k=5), tmp_path / "out", seed=1).path
+
+
+def failures(out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> set[str]:
+    """What fails, alone and beside the source, when the table is changed and the manifest made to fit."""
+    file, manifest = out / "share/data/table.parquet", out / "share/release.json"
+    changed = change(pl.read_parquet(file))
+    changed.write_parquet(file)
+    content = json.loads(manifest.read_text())
+    content["files"][0] |= {"rows": changed.height, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    manifest.write_text(json.dumps(content))
+    return {check.name for check in lw.verify(out, cohort_of_table()).failures}
+
+
+def test_an_untouched_release_passes(out: Path) -> None:
+    assert failures(out, lambda table: table) == set()
+
+
+def test_a_row_that_agrees_with_fewer_than_k_is_caught(out: Path) -> None:
+    one = pl.int_range(pl.len()) == 0
+    changed = pl.when(one).then(pl.lit(31)).otherwise("age").cast(pl.Int64)
+    assert "k_anonymous_rows" in failures(out, lambda table: table.with_columns(age=changed))
+
+
+def test_a_row_more_or_less_is_caught(out: Path) -> None:
+    assert "rows" in failures(out, lambda table: table.tail(-1))
+
+
+def test_a_column_more_is_caught(out: Path) -> None:
+    assert "columns_and_types" in failures(out, lambda table: table.with_columns(name=pl.lit("x")))
+
+
+def test_a_value_that_nobody_may_have_is_caught(out: Path) -> None:
+    assert "permissible_values" in failures(out, lambda table: table.with_columns(stage=pl.lit("IX")))
