@@ -14,8 +14,9 @@ from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import cell as cells
-from leeward.methods.condensation.measures.attacks import exact_times
+from leeward.methods.condensation.measures.attacks import coarse_times, exact_times
 from leeward.methods.condensation.measures.both import both_of
+from leeward.methods.condensation.measures.membership import membership
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 
@@ -85,6 +86,35 @@ def test_smaller_k_is_refused_where_times_are_exact(parameters: dict[str, str], 
         Condensation(k=least - 1, time=("time",), **parameters)  # type: ignore[arg-type]  # parameters by name
     Condensation(k=least - 1, time=("time",), coarsen_time=True, **parameters)  # type: ignore[arg-type]  # the same
     Condensation(k=2, **parameters)  # type: ignore[arg-type]  # the same
+
+
+def test_coarse_times_that_groups_share_name_no_group(tmp_path: Path) -> None:
+    """F10: a pair of stratum and coarse time names its group, unless neighbouring groups share the time."""
+    cohort = read_table(registry(600))
+    alone = []
+    for place, groups in enumerate((None, 3)):
+        method = Condensation(
+            k=10, strata=("event",), time=("time",), coarsen_time=True, coarsen_groups=groups
+        )
+        out = write(method.protect(cohort, randomness=Randomness.of(1)), tmp_path / str(place))
+        found = coarse_times(both_of(Release.open(out), cohort))
+        assert found is not None
+        alone.append(found.one_group)
+    assert alone[0] > 0.9
+    assert alone[1] == 0.0
+
+
+def test_membership_is_told_the_better_the_smaller_k_is(tmp_path: Path) -> None:
+    cohort = read_table(registry(600))
+    told = {}
+    for k in (5, 100):
+        method = Condensation(k=k, strata=("event",), time=("time",))
+        out = write(method.protect(cohort, randomness=Randomness.of(1)), tmp_path / str(k))
+        found = membership(both_of(Release.open(out), cohort))
+        assert found is not None
+        told[k] = found.auc
+    assert told[5] > told[100] + 0.03
+    assert abs(told[100] - 0.5) < 0.06
 
 
 def test_a_copy_of_the_time_is_refused() -> None:

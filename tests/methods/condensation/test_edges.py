@@ -93,6 +93,17 @@ def missing_every_fifth(name: str) -> pl.Expr:
     return pl.when(pl.int_range(pl.len()) % 5 == 0).then(None).otherwise(pl.col(name)).alias(name)
 
 
+def test_coefficients_that_withheld_levels_take_out_of_a_model_are_counted() -> None:
+    levels = ["a", "b", "c"] * 18 + ["d"] * 3 + ["e"] * 3
+    frame = X.with_columns(g=pl.Series(levels), y=pl.Series(np.arange(N) % 7))
+    plan = ({"linear": {"response": "y", "covariates": ["x", "g"]}},)
+    made = run(frame, k=10, plan=plan, repetitions=0)
+    (notice,) = [each for each in made.notices if "coefficients" in each]
+    assert "(2 of 'g') take 2 of 5 coefficients out of this model" in notice
+    kept = run(frame, k=10, plan=plan, repetitions=0, rare="keep")
+    assert not [each for each in kept.notices if "coefficients" in each]
+
+
 @pytest.mark.parametrize("kind", ["linear", "logistic"])
 def test_a_missing_response_stays_missing_as_often(kind: str) -> None:
     frame = X.with_columns(y=pl.col("x") % 2).with_columns(missing_every_fifth("y"))

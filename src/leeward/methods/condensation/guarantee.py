@@ -87,7 +87,11 @@ def release_of(
                 "proposed": [{"relation": each.relation.text, "broken": each.broken} for each in proposals],
             },
         },
-        notices=(*notices_of(prepared, condensed, kernel), *proposed(proposals)),
+        notices=(
+            *notices_of(prepared, condensed, kernel),
+            *lost_coefficients(chosen, prepared),
+            *proposed(proposals),
+        ),
         seeded=seeded,
     )
 
@@ -144,6 +148,29 @@ def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> s
         "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
         f"are nobody's record.{times}{plan}{kept}"
     )
+
+
+def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ...]:
+    """For the custodian: what withheld levels take from the recipient's models."""
+    found = []
+    for model in method.models:
+        gone = {
+            name: prepared.withheld_levels[name]
+            for name in model.covariates
+            if name in prepared.withheld_levels
+        }
+        if gone:
+            all_of_them = sum(
+                len(column.levels) - 1 if column.is_categorical else 1
+                for column in (prepared.table.column(name) for name in model.covariates)
+            )
+            listed = ", ".join(f"{count:,} of '{name}'" for name, count in gone.items())
+            found.append(
+                f"{model.title}: withheld levels ({listed}) take {sum(gone.values()):,} of {all_of_them:,} "
+                "coefficients out of this model. Group rare levels in the source, or keep them (`rare` keep, which "
+                "publishes them)."
+            )
+    return tuple(found)
 
 
 def not_kept(rows: int, proposals: Sequence[Proposal]) -> str:

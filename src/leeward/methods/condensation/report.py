@@ -42,6 +42,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         correlations(_read(figures.Correlations, measures, "correlations")),
         attacks(
             _read(figures.ExactTimes, measures, "exact_times"),
+            _read(figures.CoarseTimes, measures, "coarse_times"),
             _read(figures.Membership, measures, "membership"),
             _read(figures.Linkage, measures, "linkage"),
             _read(figures.Closest, measures, "closest"),
@@ -350,6 +351,7 @@ def heat(found: figures.Correlations) -> str:
 
 def attacks(
     times: figures.ExactTimes | None,
+    coarse: figures.CoarseTimes | None,
     membership: figures.Membership | None,
     linkage: figures.Linkage | None,
     closest: figures.Closest | None,
@@ -375,6 +377,11 @@ def attacks(
                 else ""
             )
             + (" **This is above: choose a larger k or `coarsen_time`.**" if times.above else "")
+        )
+    if coarse:
+        tried.append(
+            f"tried: the pair of stratum and coarse time names one group alone for {percent(coarse.one_group)} of "
+            f"{coarse.rows:,} rows; `coarsen_groups` lets more groups share a time."
         )
     if membership:
         rows.append(("somebody's membership told (area under the curve)", f"{membership.auc:.2f}", "0.50"))

@@ -9,7 +9,7 @@ from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import Closest, Distances, ExactTimes, Linkage
+from leeward.methods.condensation.measures.figures import Closest, CoarseTimes, Distances, ExactTimes, Linkage
 
 SAMPLE = 1_000
 
@@ -70,6 +70,22 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
         return None
     k = int(both.release.guarantee["k"])
     return ExactTimes(times[0], asked, right / asked, chance / asked, k, _in_group(both, own))
+
+
+def coarse_times(both: Both) -> CoarseTimes | None:
+    """Share of rows whose stratum and coarse time occur in one group only, whose column values can then be read.
+
+    None where times are not coarse.
+    """
+    given = both.release.parameters
+    plan = models_of(given.get("plan", ()))
+    times = [*given.get("time", ()), *(model.time for model in plan if model.time)]
+    if both.group is None or not given.get("coarsen_time") or not times:
+        return None
+    rows = both.made.select([*_strata(both), times[0]]).with_columns(pl.Series("__group__", both.group))
+    keys = [name for name in rows.columns if name != "__group__"]
+    groups = rows.select(pl.col("__group__").n_unique().over(keys)).to_series()
+    return CoarseTimes(rows.height, float((groups == 1).sum() / rows.height))
 
 
 def _in_group(both: Both, time: Floats) -> float | None:

@@ -191,6 +191,14 @@ class ExactTimes(Figures):
 
 
 @dataclass(frozen=True)
+class CoarseTimes(Figures):
+    """How many released rows have a pair of stratum and time that names one group only."""
+
+    rows: int
+    one_group: float
+
+
+@dataclass(frozen=True)
 class Membership(Figures):
     """How well an attacker tells patients who are in a table made of half the source from the others.
 
