@@ -85,6 +85,19 @@ def test_the_running_example_is_released_by_ugaclip(tmp_path: Path) -> None:
     assert table(released, "policy.parquet").height == 13
 
 
+def test_a_label_of_many_codes_is_short_and_its_members_are_listed(tmp_path: Path) -> None:
+    """What Apriori does to long records: one label for everything, written into every record."""
+    codes = [f"{number}" for number in range(460, 520)]
+    cohort = cohort_of([[code] for code in codes])
+    released = Constraints(algorithm="apriori", k=60, m=1).protect(cohort, randomness=Randomness.of(1))
+    labels = dict(table(released, "codes.parquet").select("code", "members").iter_rows())
+    assert labels == {"(460,…,519: 60 codes)": codes}
+    out = write(released, tmp_path / "out")
+    assert verify(out / "share", Source(cohort.require_events())).passed
+    again = Constraints(k=60, m=1, mapping=str(out / "share" / "data" / "codes.parquet"))
+    assert rows_of(again.protect(cohort, randomness=Randomness.of(1))) == rows_of(released)
+
+
 def test_records_emptied_by_suppression_stay() -> None:
     records = [["250.00"]] * 6 + [["401.0"]]
     released = Constraints(k=5, m=1).protect(cohort_of(records), randomness=Randomness.of(1))

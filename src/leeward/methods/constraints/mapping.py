@@ -21,6 +21,9 @@ SUPPRESSED = -1
 
 ROWS_A_BATCH = 1 << 16
 
+MOST_WRITTEN = 50
+"""Labels of more members are written with the first, the last and their number."""
+
 CODES = pa.schema([("code", pa.string()), ("members", pa.list_(pa.string())), ("suppressed", pa.bool_())])
 RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 
@@ -29,7 +32,7 @@ RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 class Mapping:
     """Global recoding of codes.
 
-    labels : released labels, sorted; a generalized code is `(a,b,c)`.
+    labels : released labels, sorted; a generalized code is `(a,b,c)` (see `label_of`).
     members : the codes of each label, sorted.
     suppressed : codes that are in no label, sorted.
     """
@@ -114,7 +117,10 @@ class Mapping:
 
 
 def label_of(members: Sequence[str]) -> str:
-    """How a released code reads: itself, or `(a,b,c)`."""
+    """How a released code reads: itself, `(a,b,c)`, or `(a,…,z: 5815 codes)` where it has many members (ascending):
+    it is written into every record that holds it (docs/methods/constraints.md#labels)."""
+    if len(members) > MOST_WRITTEN:
+        return f"({members[0]},…,{members[-1]}: {len(members)} codes)"
     return members[0] if len(members) == 1 else f"({','.join(members)})"
 
 

@@ -34,7 +34,7 @@ class Constraints(Parameters):
             "constraints that lost more than `cap`; apriori: full-subtree recoding along the vocabulary.",
             shown=lambda p: p.algorithm if p.mapping is None else "mapping",
         ),
-    ] = "cba"
+    ] = "ugaclip"
     k: Annotated[int, Parameter("Minimum number of records that hold each protected code set.", ge=2)]
     m: Annotated[
         int | None, Parameter("Protect every set of up to m codes (k^m-anonymity).", ge=1, metavar="M")

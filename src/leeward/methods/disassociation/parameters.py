@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
 
-SETTLED_MAX_PASSES = 24
-"""Default `max_passes` of `settled`: later passes find a few per cent of the joins and grow in number with the data."""
+MAX_PASSES = 24
+"""Default `max_passes`, but for `paper`: later passes find a few per cent of the joins, and more data need more."""
 
 FITTED_FROM_K = 4
 """From this k on `fitted` is at least as good as `paper` and `settled` (docs/studies/disassociation.md); below, short
@@ -87,7 +87,7 @@ class Disassociation(Parameters):
         Parameter(
             "Maximum number of passes of Refine over all clusters.",
             ge=1,
-            default=f"{SETTLED_MAX_PASSES} (settled) or until nothing changes",
+            default=f"{MAX_PASSES} or until nothing changes (paper)",
             metavar="N",
             shown=lambda p: p.pass_limit,
         ),
@@ -197,6 +197,6 @@ class Disassociation(Parameters):
     @property
     def pass_limit(self) -> int | None:
         """Passes of Refine; None: until nothing changes."""
-        if self.max_passes is None and self.chosen_partitioning == "settled":
-            return SETTLED_MAX_PASSES
+        if self.max_passes is None and self.chosen_partitioning != "paper":
+            return MAX_PASSES
         return self.max_passes

@@ -27,6 +27,10 @@ TABLES = {
 }
 
 
+MOST_WRITTEN = 50
+"""Labels of more members are written with the first, the last and their number."""
+
+
 @dataclass(frozen=True)
 class Published:
     """A release that could be laid out.
@@ -103,7 +107,16 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
     spelt = kept.select(
         pl.when(pl.col("members").list.len() == 1)
         .then(pl.col("members").list.first())
-        .otherwise("(" + pl.col("members").list.sort().list.join(",") + ")")
+        .when(pl.col("members").list.len() <= MOST_WRITTEN)
+        .then("(" + pl.col("members").list.sort().list.join(",") + ")")
+        .otherwise(
+            pl.format(
+                "({},…,{}: {} codes)",
+                pl.col("members").list.min(),
+                pl.col("members").list.max(),
+                pl.col("members").list.len(),
+            )
+        )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
     used = _entries(records["codes"])

@@ -1,0 +1,125 @@
+"""Partitionings of disassociation compared: counts of code sets, codes counted, occurrences in item chunks, seconds.
+
+    python benchmarks/partitioning.py --data DIR [--k 4,5,10,25]
+
+DIR is as for benchmarks/disassociation_quality.py. UCI and 30,000 made-up records of 12 of 3,000 codes served to choose
+the fitted partitioning's constants (development); made-up claims, Eunomia and pyPheWAS took no part (evaluation). Means
+over five draws of queries with 95 % intervals: W1 500 itemsets of up to 5 codes a support, W2 500 records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import leeward as lw
+from common import table, write_section
+from leeward.analysis import workloads
+from leeward.cohort import Cohort
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.measures import are
+from leeward.methods.disassociation.measures.placement import occurrences
+from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.method import policy_over
+from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.rules import rules_of
+from leeward.methods.disassociation.workers import Workers
+from leeward.randomness import Randomness
+from leeward.release import Release, write
+from leeward.synthetic import write_claims, write_codes
+
+SEEDS = (101, 102, 103, 104, 105)
+COLUMNS = [
+    "data", "k", "partitioning", "W1 1.25 %", "W1 .625 %", "W2 1 code", "2", "3", "4", "5", "in item chunks",
+    "codes counted", "clusters", "CPU, s",
+]  # fmt: skip
+
+
+def of_codes(rows: pl.DataFrame, vocabulary: str | None) -> Cohort:
+    """A cohort of (patient, code) rows."""
+    rows = (
+        rows.select("patient", pl.col("code").cast(pl.String)).drop_nulls().unique().sort("patient", "code")
+    )
+    codes = rows["code"].unique().sort()
+    return Cohort(events=rows.with_columns(pl.col("code").cast(pl.Enum(codes))), vocabulary=vocabulary)
+
+
+def shapes(data: Path, folder: Path) -> Iterator[tuple[str, Cohort, str]]:
+    """Name, cohort and policy of each shape, development first."""
+    uci = pl.read_csv(data / "uci-diabetes130" / "diabetic_data.csv.gz", infer_schema=False)
+    listed = uci.unpivot(["diag_1", "diag_2", "diag_3"], index="patient_nbr", value_name="code")
+    listed = listed.filter(pl.col("code") != "?").rename({"patient_nbr": "patient"})
+    yield "UCI (development)", of_codes(listed, "icd9"), "hierarchy:1"
+    write_codes(folder / "codes.parquet", 30_000, mean=12, codes=3000, seed=2)
+    yield "3,000 codes (development)", lw.read(folder / "codes.parquet", vocabulary="icd9"), "hierarchy:1"
+    write_claims(folder / "claims.parquet", 30_000, seed=1)
+    claims = pl.read_parquet(folder / "claims.parquet")
+    wide = [name for name in claims.columns if name.startswith("diag_")]
+    yield "claims", of_codes(claims.unpivot(wide, index="patient", value_name="code"), "icd9"), "hierarchy:1"
+    eunomia = pl.read_csv(data / "eunomia-gibleed" / "CONDITION_OCCURRENCE.csv.gz", infer_schema=False)
+    named = eunomia.rename({"PERSON_ID": "patient", "CONDITION_CONCEPT_ID": "code"})
+    yield "Eunomia", of_codes(named, None), "frequency:0.05"
+    events = pl.read_csv(data / "pyphewas-synthetic" / "icds.csv.gz", infer_schema=False)
+    yield "pyPheWAS", of_codes(events.rename({"id": "patient", "ICD_CODE": "code"}), None), "frequency:0.05"
+
+
+def row(name: str, cohort: Cohort, policy: str, k: int, partitioning: str) -> list[Any]:
+    """One release's figures."""
+    sets = cohort.code_sets()
+    method = Disassociation(k=k, m=2, policy=policy, partitioning=partitioning)
+    rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
+    disassociate(sets, rules, Workers(1))  # compiles
+    start = time.process_time()
+    disassociate(sets, rules, Workers(1))
+    seconds = time.process_time() - start
+    with tempfile.TemporaryDirectory() as folder:
+        made = method.protect(cohort, randomness=Randomness.of(1))
+        published = read(Release.open(write(made, Path(folder) / "out")))
+    drawn = []
+    for seed in SEEDS:
+        workloads.WORKLOAD_SEED = seed
+        answers: Any = {}
+        w1 = [
+            are(published, sets, min_support=s, max_size=5, queries=500, answers=answers).workloads[0].are
+            for s in (0.0125, 0.00625)
+        ]
+        drawn.append(w1 + [w.are for w in are(published, sets, workload="random", queries=500).workloads])
+    figures = np.array([each[: min(map(len, drawn))] for each in drawn])
+    half = 1.96 * figures.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
+    shown = [f"{m:.4f} ± {h:.4f}" for m, h in zip(figures.mean(axis=0), half, strict=True)]
+    counted = int((occurrences(published)[:2].sum(axis=0) > 0).sum())
+    facts = made.custody
+    item = f"{facts['item_occurrences'] / facts['occurrences']:.1%}"
+    line = [name, k, partitioning, *shown, item, f"{counted:,}", f"{facts['clusters']:,}", f"{seconds:.2f}"]
+    print(line, flush=True)
+    return line
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--k", default="4,5,10,25")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [
+            row(name, cohort, policy, k, partitioning)
+            for name, cohort, policy in shapes(options.data, Path(folder))
+            for k in map(int, options.k.split(","))
+            for partitioning in ("paper", "settled", "fitted")
+        ]
+    body = table(COLUMNS, lines)
+    command = f"python benchmarks/partitioning.py --data DIR --k {options.k}"
+    write_section("partitioning", "Disassociation: partitionings", command, body)
+
+
+if __name__ == "__main__":
+    main()
