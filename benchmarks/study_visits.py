@@ -198,7 +198,9 @@ def drawn(master: Path, cohort: Cohort, mapping: Path, out: Path, seed: int) -> 
         "measures": measures_of(mapping),
         "seed": seed,
     }
-    return once(out, lambda: extract(master, cohort.visits().patients, out, **given))
+    return once(
+        out, lambda: extract(master, cohort.visits().patients, out, membership_is_secret="a study", **given)
+    )
 
 
 def alone(cohort: Cohort, level: str, mapping: Path, out: Path, seed: int) -> dict[str, Any]:

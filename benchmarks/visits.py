@@ -121,7 +121,9 @@ def uci(data: Path, place: Path) -> str:
     steps, seconds = enforcement(everyone)
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
     cohort = restricted(everyone, chosen)
-    drawn = extract(place / "uci-visit", chosen, place / "drawn", original=cohort, seed=1).measures
+    drawn = extract(
+        place / "uci-visit", chosen, place / "drawn", original=cohort, membership_is_secret="a study", seed=1
+    ).measures
     alone = protect(cohort, Visits(k=K), place / "alone", seed=1).measures
     shared = drawn["method"]["shared_by"]
     return (
@@ -239,7 +241,9 @@ def strategies(data: Path) -> str:
                     "measures": wanted,
                     "seed": 1,
                 }
-                drawn = extract(place / name, chosen, place / f"from-{name}", **given)
+                drawn = extract(
+                    place / name, chosen, place / f"from-{name}", membership_is_secret="a study", **given
+                )
                 found[f"drawn from the {name}"] = drawn.measures
             single = protect(
                 cohort, Visits(k=K, payload=payload, **method), place / "alone", seed=1, measures=wanted

@@ -54,7 +54,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("visits")
     for name, parameters in VARIANTS.items():
         protect(made_up(), Visits(k=3, **parameters), folder / name, seed=1)
-    extract(folder / "payload", "snp >= 1", folder / "extract", seed=1)
+    extract(folder / "payload", "snp >= 1", folder / "extract", membership_is_secret="a test", seed=1)
     return {name: folder / name for name in (*VARIANTS, "extract")}
 
 

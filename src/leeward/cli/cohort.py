@@ -27,6 +27,11 @@ from leeward.cli.options import commas, json_option, out_option, print_json, pri
 @click.option(
     "--source", "path", metavar="COHORT", help="The master's original, to measure what the cohort lost."
 )
+@click.option(
+    "--membership-is-secret",
+    metavar="REASON",
+    help="Why nobody can know who is in the cohort; needed where fewer than k members share a visit's set.",
+)
 @click.option("--seed", type=int, metavar="N", help="For tests and studies only.")
 @click.option(
     "--format", "formats", metavar="parquet,csv", callback=commas, help="Parquet is always written."
@@ -40,6 +45,7 @@ def cohort(
     payload: str | None,
     column: str,
     source: Any,
+    membership_is_secret: str | None,
     seed: int | None,
     formats: tuple[str, ...],
     out: str,
@@ -53,10 +59,12 @@ def cohort(
     \b
     Examples:
       leeward cohort master --select patients.csv -o cohort
+      leeward cohort master --select patients.csv --membership-is-secret "enrolled without a public list" -o cohort
       leeward cohort master --select "array_contains(codes, '250.00')" --payload genotypes.csv -o cohort
       leeward cohort master --select patients.csv --source events.csv --visit enc -o cohort
 
-    Exit status: 0 done; 2 bad input; 4 verification failed. In the last two cases nothing is written.
+    Exit status: 0 done; 2 bad input; 3 fewer members than k; 4 verification failed. In the last three cases nothing is
+    written.
     """
     from leeward.runs.extract import extract
     from leeward.runs.protect import read_source, watched
@@ -74,6 +82,7 @@ def cohort(
             payload=payload,
             column=column,
             original=original,
+            membership_is_secret=membership_is_secret,
             seed=seed,
             formats=formats,
         )
@@ -89,13 +98,17 @@ def cohort(
         }
         print_json(shown)
         return
+    few = (
+        f"Inside the cohort {shared['few_share']:.1%} of the visits have a set that fewer than {shared['k']} members "
+        f"share, {shared['alone_share']:.1%} one that a single member has: nobody may learn who is in the cohort."
+        if shared["few"]
+        else f"Inside the cohort too, at least {shared['k']} members share each visit's set."
+    )
     print_lines(
+        few,
         f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']}).",
         f"Verified: {len(checks)} checks of the written files passed.",
         f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
-        f"Inside the cohort, {shared['few_share']:.1%} of the visits have a set that fewer than {shared['k']} members "
-        f"share, {shared['alone_share']:.1%} one that a single member has: an attacker who knows "
-        "that a person is in the cohort is not protected against.",
         *(f"Note: {notice['message']}" for notice in result.measures["notices"]),
         f"For the recipient: {result.release.share}",
         f"Report:            {result.report}",

@@ -28,6 +28,7 @@ def extract(
     column: str = "patient",
     original: Cohort | None = None,
     measures: Sequence[Any] = (),
+    membership_is_secret: str | None = None,
     seed: int | None = None,
     formats: Sequence[str] = (),
 ) -> Result:
@@ -49,6 +50,9 @@ def extract(
         The master's source, to measure what the cohort lost against its own originals.
     measures : sequence
         As in a spec's `measure:`; they need `original`.
+    membership_is_secret : str, optional
+        Why nobody can know who is in the cohort. Asked for where visits have a set that fewer than k members share,
+        and kept in the release.
     seed : int, optional
         For tests and studies only.
     formats : sequence of str
@@ -56,7 +60,7 @@ def extract(
 
     Raises
     ------
-    BadInput, VerificationFailed
+    BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
     from leeward.methods.visits import extract as drawing
@@ -74,7 +78,14 @@ def extract(
     )
     further = None if payload is None else carried(payload, column, whole, records)
     with draft(out) as pending:
-        anonymized = drawing.extract(whole, records, further, notices, Randomness.of(seed))
+        anonymized = drawing.extract(
+            whole,
+            records,
+            further,
+            notices,
+            Randomness.of(seed),
+            (membership_is_secret or "").strip() or None,
+        )
         pending.write(anonymized, formats=("parquet", *formats))
         pending.put_json("custody/master.json", _named(Path(master), whole))
         verification = verify_or_raise(pending.folder)
@@ -86,7 +97,9 @@ def extract(
                 "vocabulary": known["source"].get("vocabulary"),
                 "patients": len(records),
             },
-            "notices": [{"kind": "method", "message": n, "count": strangers, "rows": []} for n in notices],
+            "notices": [
+                {"kind": "method", "message": n, "count": strangers, "rows": []} for n in anonymized.notices
+            ],
             "method": {**anonymized.custody, "population": drawing.population_counts(whole.release, known)},
         }
         pending.put_json("custody/measures.json", figures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from tests.verify.test_visits import made_up
 
 from leeward.cli.main import status_of
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.visits import Visits
 from leeward.release import Release
 from leeward.runs.extract import extract
@@ -37,8 +38,8 @@ def visits_by_patient(folder: Path) -> dict[str, list[list[str]]]:
 
 def test_overlapping_cohorts_agree_on_every_shared_patient(master: Path, tmp_path: Path) -> None:
     names = pl.Series("patient", sorted(made_up().require_events()["patient"].unique()))
-    extract(master, names.head(50), tmp_path / "one")
-    extract(master, names.tail(50), tmp_path / "two")
+    extract(master, names.head(50), tmp_path / "one", membership_is_secret="a test")
+    extract(master, names.tail(50), tmp_path / "two", membership_is_secret="a test")
     one, two, whole = (visits_by_patient(folder) for folder in (tmp_path / "one", tmp_path / "two", master))
     shared = one.keys() & two.keys()
     assert len(one) == len(two) == 50
@@ -50,7 +51,9 @@ def test_payload_joins_at_extraction(master: Path, tmp_path: Path) -> None:
     people = made_up().patients
     assert people is not None
     genotypes = people.select("patient", dna=pl.col("patient").str.to_uppercase()).head(70)
-    result = extract(master, people["patient"].head(60), tmp_path / "one", payload=genotypes)
+    result = extract(
+        master, people["patient"].head(60), tmp_path / "one", payload=genotypes, membership_is_secret="a test"
+    )
     release = Release.open(tmp_path / "one")
     records = release.table("records.parquet").collect()
     assert records.columns == ["record", "snp", "dna"]
@@ -62,7 +65,7 @@ def test_payload_joins_at_extraction(master: Path, tmp_path: Path) -> None:
 
 
 def test_both_figures_are_stated_and_true(master: Path, tmp_path: Path) -> None:
-    result = extract(master, "snp = 2", tmp_path / "one", original=made_up())
+    result = extract(master, "snp = 2", tmp_path / "one", original=made_up(), membership_is_secret="a test")
     shared = result.measures["method"]["shared_by"]
     sets: dict[tuple[str, ...], set[str]] = {}
     mine = visits_by_patient(tmp_path / "one")
@@ -82,13 +85,18 @@ def test_both_figures_are_stated_and_true(master: Path, tmp_path: Path) -> None:
 
 
 def test_selection_by_released_codes_and_by_file(master: Path, tmp_path: Path) -> None:
-    by_code = extract(master, "array_contains(codes, '250.0') AND visits >= 2", tmp_path / "one")
+    by_code = extract(
+        master,
+        "array_contains(codes, '250.0') AND visits >= 2",
+        tmp_path / "one",
+        membership_is_secret="a test",
+    )
     whole = visits_by_patient(master)
     wanted = {p for p, visits in whole.items() if len(visits) >= 2 and any("250.0" in v for v in visits)}
     assert set(visits_by_patient(tmp_path / "one")) == wanted
     assert by_code.release.records == len(wanted)
     pl.DataFrame({"pid": [*sorted(wanted), "nobody"]}).write_csv(tmp_path / "wanted.csv")
-    by_file = extract(master, tmp_path / "wanted.csv", tmp_path / "two")
+    by_file = extract(master, tmp_path / "wanted.csv", tmp_path / "two", membership_is_secret="a test")
     assert set(visits_by_patient(tmp_path / "two")) == wanted
     assert "1 of the patients named are not in the master" in by_file.measures["notices"][0]["message"]
 
@@ -107,9 +115,63 @@ def test_what_cannot_be_drawn(master: Path, tmp_path: Path, selection: str, mess
 
 
 def test_a_cohort_is_not_drawn_from_a_cohort(master: Path, tmp_path: Path) -> None:
-    extract(master, "snp = 2", tmp_path / "one")
+    extract(master, "snp = 2", tmp_path / "one", membership_is_secret="a test")
     with pytest.raises(BadInput, match="a cohort already drawn"):
         extract(tmp_path / "one", "snp = 2", tmp_path / "two")
+
+
+def test_fewer_members_than_k_are_refused(master: Path, tmp_path: Path) -> None:
+    with pytest.raises(GuaranteeUnreachable, match="the cohort has 2 members and k is 3"):
+        extract(
+            master, pl.Series("patient", ["p001", "p002"]), tmp_path / "one", membership_is_secret="a test"
+        )
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_reason_is_asked_for_where_members_are_alone_and_kept(master: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"% of the cohort's visits have a set of codes that fewer than 3 members share"
+    ):
+        extract(master, "snp = 2", tmp_path / "one")
+    assert not (tmp_path / "one").exists()
+    with pytest.raises(BadInput, match="--membership-is-secret"):
+        extract(master, "snp = 2", tmp_path / "one", membership_is_secret="  ")
+    extract(master, "snp = 2", tmp_path / "one", membership_is_secret="nobody is told")
+    assert Release.open(tmp_path / "one").parameters["membership_is_secret"] == "nobody is told"
+
+
+def test_a_whole_master_needs_no_reason(master: Path, tmp_path: Path) -> None:
+    names = made_up().require_events()["patient"].unique()
+    result = extract(master, names, tmp_path / "one")
+    assert result.measures["method"]["shared_by"]["few"] == 0
+
+
+def test_records_that_another_cohort_would_show_alike_are_counted(master: Path, tmp_path: Path) -> None:
+    """Two cohorts are joined by all visits of a record: the figures say how many records that finds."""
+    result = extract(master, "snp >= 1", tmp_path / "one", membership_is_secret="a test")
+    shared = result.measures["method"]["shared_by"]
+    keys = {p: tuple(map(tuple, visits)) for p, visits in visits_by_patient(tmp_path / "one").items()}
+    everywhere = Counter(tuple(map(tuple, visits)) for visits in visits_by_patient(master).values())
+    here = Counter(keys.values())
+    assert shared["members"] == len(keys)
+    assert shared["members_alone"] == sum(bool(key) and here[key] == 1 for key in keys.values())
+    assert (
+        shared["members_alone_population"] == sum(bool(k) and everywhere[k] == 1 for k in keys.values()) > 0
+    )
+    release = Release.open(tmp_path / "one")
+    assert (
+        f"{shared['members_alone_population']:,} of {len(keys)} records"
+        in release.guarantee["not_protected"][1]
+    )
+    notices = " ".join(notice["message"] for notice in result.measures["notices"])
+    assert "joins the payloads of both" not in notices or release.parameters.get("payload")
+
+
+def test_merged_visits_at_level_visit_leave_no_record_alone(tmp_path: Path) -> None:
+    protect(made_up(), Visits(k=3, merge_visits=True), tmp_path / "master")
+    names = made_up().require_events()["patient"].unique().sort().head(60)
+    result = extract(tmp_path / "master", names, tmp_path / "one", membership_is_secret="a test")
+    assert result.measures["method"]["shared_by"]["members_alone_population"] == 0
 
 
 def test_payload_with_a_patient_twice_is_refused(master: Path, tmp_path: Path) -> None:
@@ -129,8 +191,10 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
     events.select("patient").head(40).unique().write_csv(tmp_path / "who.csv")
     drawn = ["cohort", str(tmp_path / "m"), "--select", str(tmp_path / "who.csv"), "-o", str(tmp_path / "c")]
+    assert status_of([*drawn, "--source", str(tmp_path / "events.csv"), *flags]) == 2
+    drawn += ["--membership-is-secret", "nobody is told"]
     assert status_of([*drawn, "--source", str(tmp_path / "events.csv"), *flags]) == 0
-    assert "who knows that a person is in the cohort is not held off" in capsys.readouterr().out
+    assert "nobody may learn who is in the cohort" in capsys.readouterr().out
     assert status_of(["verify", str(tmp_path / "c")]) == 0
     assert (
         status_of(["visits", str(tmp_path / "events.csv"), *flags, "--k", "81", "-o", str(tmp_path / "n")])

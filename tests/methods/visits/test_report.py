@@ -16,13 +16,21 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
     master = protect(made_up(), Visits(k=3), folder / "master", seed=1)
     snps = made_up().patients
-    drawn = extract(folder / "master", snps["patient"].head(40), folder / "drawn", payload=snps, seed=1)
+    drawn = extract(
+        folder / "master",
+        snps["patient"].head(40),
+        folder / "drawn",
+        payload=snps,
+        membership_is_secret="a test",
+        seed=1,
+    )
     measured = extract(
         folder / "master",
         "visits > 1",
         folder / "measured",
         original=made_up(),
         measures=["retention"],
+        membership_is_secret="nobody is told",
         seed=1,
     )
     assert "3 persons" not in drawn._repr_html_()

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import Int64s
-from leeward.errors import BadInput
+from leeward.arrays import Int32s, Int64s, counted, offsets_of
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.visits.guarantee import OPEN_PAYLOAD, readme_of
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.tables import VISITS
@@ -66,6 +66,8 @@ class Figures:
 
     population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
     visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
+    members : records of the cohort. members_alone, members_alone_population : those whose visits, all together, no
+    other record of the cohort (of the master) has.
     """
 
     k: int
@@ -75,6 +77,9 @@ class Figures:
     few: int
     alone: int
     smallest: int
+    members: int
+    members_alone: int
+    members_alone_population: int
 
     def to_json(self) -> dict[str, Any]:
         """As in `custody/measures.json`."""
@@ -94,6 +99,17 @@ class Figures:
             f"single member has (smallest: {self.smallest}; in the population: {self.population_smallest})."
         )
 
+    @property
+    def joinable(self) -> str:
+        """Records that another cohort of the same master would show alike."""
+        return (
+            "Recipients of another cohort of the same population who put both together: "
+            f"{self.members_alone_population:,} of {self.members:,} records "
+            f"({self.members_alone_population / max(1, self.members):.1%}) have visits that, all together, no other "
+            f"record of the population has ({self.members_alone:,} that no other record of this cohort has), so such a "
+            "record is recognized in the other cohort, and the payloads of both are joined."
+        )
+
 
 def extract(
     master: Master,
@@ -101,6 +117,7 @@ def extract(
     payload: pl.DataFrame | None,
     notices: tuple[str, ...],
     randomness: Randomness,
+    membership_is_secret: str | None = None,
 ) -> Anonymized:
     """The release of some master records.
 
@@ -108,17 +125,43 @@ def extract(
     ----------
     records : the master's numbers of the chosen records, ascending.
     payload : further columns, in the order of `records`.
+    membership_is_secret : why nobody can know who is in the cohort; kept in the manifest.
+
+    Raises
+    ------
+    GuaranteeUnreachable
+        Fewer members than k.
+    BadInput
+        Visits that fewer than k members share, and no reason why membership is secret.
     """
+    k = int(master.release.guarantee["k"])
+    if len(records) < k:
+        raise GuaranteeUnreachable(
+            f"the cohort has {counted('member', len(records))} and k is {k}: so few are not released. Select more "
+            "patients."
+        )
     order = records[randomness.stream("visits", "cohort").permutation(len(records))]
     everyone = read_visit_lists(master.release.path("visits.parquet")).by_record()
     visits = _visits(everyone, order, randomness)
     carried = _payload(master.release, records, payload)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     names = () if placed is None else tuple(placed.columns)
-    figures = figures_of(int(master.release.guarantee["k"]), master.release.records, everyone, visits)
+    figures = figures_of(k, master.release.records, everyone, visits, len(order))
+    if figures.few and not membership_is_secret:
+        raise BadInput(
+            f"{figures.few / figures.visits:.1%} of the cohort's visits have a set of codes that fewer than {k} "
+            f"members share ({figures.alone / figures.visits:.1%}: one member), so the cohort is safe only while "
+            "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
+            "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
+            "itself with `leeward visits`."
+        )
     parameters = {**master.release.parameters, "extract": True, "population": master.release.records}
+    if membership_is_secret:
+        parameters["membership_is_secret"] = membership_is_secret
     if names:
         parameters["payload"] = list(names)
+        if figures.members_alone_population:
+            notices = (*notices, _joining(figures))
     guarantee = master.release.guarantee
     number = pa.array(np.arange(len(order), dtype=np.int64))
     columns = {"record": number}
@@ -155,9 +198,17 @@ def extract(
     )
 
 
+def _joining(figures: Figures) -> str:
+    return (
+        f"{figures.members_alone_population:,} of {counted('record', figures.members)} can be recognized in other "
+        "cohorts of this master by all their visits together, which joins the payloads of both. A master with "
+        "--merge-visits at level `visit` leaves no record alone."
+    )
+
+
 def _open_doors(figures: Figures, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
     """What the extract does not protect against: membership known first, then the master's, then its own payload."""
-    found = [figures.known_member, *map(str, of_master)]
+    found = [figures.known_member, figures.joinable, *map(str, of_master)]
     if payload and OPEN_PAYLOAD not in found:
         found.append(OPEN_PAYLOAD)
     return tuple(found)
@@ -211,8 +262,11 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
     return own.hstack(further) if own.width else further
 
 
-def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) -> Figures:
-    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering)."""
+def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, members: int) -> Figures:
+    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering).
+
+    members : records of the cohort, those without visits included.
+    """
     # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
     everywhere = Distinct.of(_sets(master, population), len(master.labels))
     both = VisitSets(
@@ -223,6 +277,15 @@ def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) 
     shown = Distinct.of(both, len(master.labels)).set_of[len(master) :]
     here = Distinct.of(_sets(visits, int(visits.record.max(initial=-1)) + 1), len(master.labels))
     inside, there = here.holders[here.set_of], everywhere.holders[shown]
+    both_records = (
+        np.concatenate([everywhere.set_of, shown]),
+        np.concatenate([master.record, visits.record + population]),
+    )
+    alike = _records_alike(*both_records)
+    mine = alike[population:]
+    in_master = np.bincount(alike[:population][alike[:population] >= 0], minlength=len(alike) + 1)
+    in_cohort = np.bincount(mine[mine >= 0], minlength=len(alike) + 1)
+    mine = mine[mine >= 0]
     return Figures(
         k,
         population,
@@ -231,7 +294,19 @@ def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists) 
         int((inside < k).sum()),
         int((inside == 1).sum()),
         int(inside.min()) if len(inside) else 0,
+        members,
+        int((in_cohort[mine] == 1).sum()),
+        int((in_master[mine] == 1).sum()),
     )
+
+
+def _records_alike(set_of: Int32s, record: Int64s) -> Int64s:
+    """A number of each record by all its visits' sets (equal numbers, equal records); -1 for records without visits."""
+    order = np.lexsort((set_of, record))
+    records = int(record.max(initial=-1)) + 1
+    offsets = offsets_of(np.bincount(record, minlength=records))
+    lists = VisitSets(np.zeros(1, np.int64), offsets, set_of[order])
+    return Distinct.of(lists, int(set_of.max(initial=-1)) + 1).set_of.astype(np.int64)
 
 
 def _sets(visits: VisitLists, records: int) -> VisitSets:

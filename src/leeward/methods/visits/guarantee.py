@@ -39,7 +39,7 @@ ATTACKERS = {
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
-    "Several releases of the same people compared with one another, unless they were drawn from one master.",
+    "Several releases compared: cohorts drawn from one master can be joined by visits, and so can their payloads.",
 )
 OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_CODE = (

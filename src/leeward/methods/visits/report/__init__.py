@@ -18,7 +18,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     """The sections of the report that are this method's own."""
     found = [
         glance(release, measures),
-        membership(measures),
+        membership(release, measures),
         risk(release, measures),
         retention(measures),
         *associations(measures),
@@ -35,7 +35,12 @@ def glance(release: Release, measures: Figures) -> Section:
         "code": "patients have every released code",
     }[str(release.parameters["level"])]
     of = " of the population" if release.parameters.get("extract") else ""
-    tiles = [Tile(f"≥ {release.guarantee['k']}", shared + of, tone="good")]
+    inside = measures.get("method", {}).get("shared_by")
+    tiles = []
+    if inside and inside["few"]:
+        label = f"of this cohort's visits have a set that fewer than {inside['k']} members share"
+        tiles.append(Tile(percent(inside["few_share"]), label, "membership must stay secret", tone="warn"))
+    tiles.append(Tile(f"≥ {release.guarantee['k']}", shared + of, tone="good"))
     kept = measures.get("retention")
     if kept:
         dc, cc = kept["dc"], kept["cc"]
@@ -56,7 +61,7 @@ def glance(release: Release, measures: Figures) -> Section:
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def membership(measures: Figures) -> Section | None:
+def membership(release: Release, measures: Figures) -> Section | None:
     """For a cohort drawn from a master: who shares a visit there, and here."""
     shared = measures.get("method", {}).get("shared_by")
     if not shared:
@@ -78,7 +83,14 @@ def membership(measures: Figures) -> Section | None:
             "0",
             f"{shared['alone']:,} ({percent(shared['alone_share'])})",
         ),
+        (
+            "people whose visits, all together, nobody else has",
+            f"{shared['members_alone_population']:,} of this cohort",
+            number(shared["members_alone"]),
+        ),
     )
+    reason = release.parameters.get("membership_is_secret")
+    stated = f" The custodian states why membership is secret: “{reason}”" if reason else ""
     table = Table("Who shares a visit's set of codes", ("", "in the population", "in this cohort"), rows)
     return Section(
         "If membership in the cohort is known",
@@ -89,6 +101,7 @@ def membership(measures: Figures) -> Section | None:
                 f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} "
                 "members share. "
                 "Where membership is public, or follows from published inclusion criteria, anonymize the cohort itself."
+                f"{stated}"
             ),
             table,
         ),
