@@ -6,6 +6,8 @@ columns, counts and row numbers only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class LeewardError(Exception):
     """Base of every error that is shown without a traceback."""
@@ -29,3 +31,18 @@ class VerificationFailed(LeewardError):
     """The verifier refuted the guarantee; nothing is shared."""
 
     exit_code = 4
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a person may have meant, whatever the case; None where none is near."""
+    from difflib import get_close_matches
+
+    by_lower = {each.lower(): each for each in known}
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.5)
+    return by_lower[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the nearest of the known words, or nothing."""
+    close = nearest(word, known)
+    return f" Did you mean '{close}'?" if close else ""

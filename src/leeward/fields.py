@@ -15,7 +15,6 @@ pydantic decides whether a value fits; it is imported when the first object is m
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import numbers
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from leeward import errors
 from leeward.errors import BadInput
 
 OMIT: Any = object()
@@ -222,8 +222,8 @@ def check_keys(
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message: the nearest known word, and all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.5)
-    hint = f"; did you mean `{close[0]}`?" if close else "."
+    close = errors.nearest(word, names)
+    hint = f"; did you mean `{close}`?" if close else "."
     return f"{hint} Known: {', '.join(names)}."
 
 
@@ -371,8 +371,8 @@ def _must(hint: Any, parameter: Parameter, value: Any) -> str:
     hint, parameter = inner, own or parameter
     choices = [choice for option in _options(hint) for choice in _choices(option)]
     if isinstance(value, str) and choices:
-        close = difflib.get_close_matches(value.lower(), choices, n=1)
-        given = f"got `{value}`; did you mean `{close[0]}`?" if close else f"got `{value}`."
+        close = errors.nearest(value, choices)
+        given = f"got `{value}`; did you mean `{close}`?" if close else f"got `{value}`."
     elif isinstance(value, numbers.Real) and _number_wanted(hint, value):
         given = f"got {value}."
     else:

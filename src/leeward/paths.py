@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from leeward.errors import BadInput
+
 
 def exists(path: str | Path) -> bool:
     """Whether something is there."""
@@ -21,3 +23,10 @@ def is_file(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     """Whether a folder is there."""
     return exists(path) and Path(path).is_dir()
+
+
+def require_new(path: str | Path, what: str = "file", *, option: str | None = "-o") -> None:
+    """BadInput where something is at `path`: nothing is ever overwritten."""
+    if exists(path) or Path(path).is_symlink():
+        with_option = f" with {option}" if option else ""
+        raise BadInput(f"{path}: exists already; name another {what}{with_option}, or remove this one.")

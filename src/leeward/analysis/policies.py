@@ -21,7 +21,6 @@ the others'.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.errors import BadInput
+from leeward.errors import BadInput, nearest
 from leeward.vocabulary import Vocabulary, load
 
 NONE = -1
@@ -226,8 +225,8 @@ def _is_whole(value: object) -> bool:
 
 
 def _unknown_kind(kind: str) -> str:
-    near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.4)
-    hint = f"the nearest is {near[0]!r}" if near else f"write {EXAMPLES}"
+    near = nearest(kind, KINDS)
+    hint = f"the nearest is {near!r}" if near else f"write {EXAMPLES}"
     return f"unknown policy {kind!r}: {hint}."
 
 

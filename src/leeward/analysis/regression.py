@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from leeward.analysis.likelihood import cox, logistic, maximum
 from leeward.analysis.plan import Design
 from leeward.cohort.lenses.table import Floats
 
 ALPHA = 0.05
-Z = 1.959963984540054
+Z = float(ndtri(1 - ALPHA / 2))
+"""The quantile of the normal distribution for intervals at 1 - ALPHA."""
 
 
 @dataclass(frozen=True)

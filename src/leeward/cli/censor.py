@@ -69,15 +69,14 @@ def repeats(
       leeward synth repeats -o everybody.parquet --sample sample.parquet
       leeward synth repeats --patients 1000000 --codes 500 --seed 1 -o everybody.parquet --sample sample.parquet
     """
-    from pathlib import Path
 
-    from leeward.errors import BadInput
+    from leeward.paths import require_new
     from leeward.runs.protect import watched
     from leeward.synthetic.repeats import write_repeats
 
     for file in (out, sample):
-        if file is not None and Path(file).exists():
-            raise BadInput(f"{file}: exists already; name another file, or remove this one.")
+        if file is not None:
+            require_new(file, option=None)
     with watched(None) as say:
         rows = write_repeats(
             out,

@@ -58,12 +58,10 @@ def registry(patients: int | None, out: str, site: str, variables: int, seed: in
       leeward synth registry --site colon -o colon.csv
       leeward synth registry --patients 430000 --variables 13 -o registry.parquet
     """
-    from pathlib import Path
 
-    from leeward.errors import BadInput
+    from leeward.paths import require_new
     from leeward.synthetic.registry import write_registry
 
-    if Path(out).exists():
-        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    require_new(out)
     rows = write_registry(out, patients, site, variables, seed)
     click.echo(f"{out}: {rows:,} patients, {variables} variables")

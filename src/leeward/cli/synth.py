@@ -57,14 +57,12 @@ def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None,
       leeward synth codes --patients 25000 -o events.parquet
       leeward synth codes --patients 1000 --codes 200 --mean 12 --seed 1 -o events.csv.gz
     """
-    from pathlib import Path
 
-    from leeward.errors import BadInput
+    from leeward.paths import require_new
     from leeward.runs.protect import watched
     from leeward.synthetic import write_codes
 
-    if Path(out).exists():
-        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    require_new(out)
     with watched(None) as say:
         rows = write_codes(
             out,
@@ -92,14 +90,12 @@ def claims(patients: int, out: str, distinct: int | None, seed: int | None) -> N
     Example:
       leeward synth claims --patients 50000 --seed 1 -o claims.parquet
     """
-    from pathlib import Path
 
-    from leeward.errors import BadInput
+    from leeward.paths import require_new
     from leeward.runs.protect import watched
     from leeward.synthetic.claims import CODES, write_claims
 
-    if Path(out).exists():
-        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    require_new(out)
     with watched(None) as say:
         rows = write_claims(
             out,

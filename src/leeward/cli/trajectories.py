@@ -61,14 +61,12 @@ def synth(patients: int | None, out: str, shape: str, seed: int | None) -> None:
       leeward synth trajectories --shape d4-smp --seed 1 -o small.csv
       leeward synth trajectories --patients 1000000 -o million.parquet
     """
-    from pathlib import Path
 
-    from leeward.errors import BadInput
+    from leeward.paths import require_new
     from leeward.runs.protect import watched
     from leeward.synthetic.trajectories import write_trajectories
 
-    if Path(out).exists():
-        raise BadInput(f"{out}: exists already; name another file with -o, or remove this one.")
+    require_new(out)
     with watched(None) as say:
         rows = write_trajectories(out, patients, shape, seed, lambda done: say(f"{done:,} patients"))
     click.echo(f"{out}: {rows:,} pairs")

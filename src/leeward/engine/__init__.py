@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ from leeward.engine._arrow import settle_imports
 from leeward.engine.engine import Engine, Frame, Kernel
 from leeward.engine.local import LocalEngine
 from leeward.engine.pool import at_most, available_threads, beside, over_blocks, pool
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 __all__ = [
     "Engine",
@@ -52,16 +51,14 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
         from leeward.engine.spark import SparkEngine, SparkSettings
 
         return SparkEngine.start(SparkSettings.of(settings), threads)
-    near = difflib.get_close_matches(name, NAMES, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise BadInput(f"No engine '{name}'.{hint} Engines: {', '.join(NAMES)}.")
+    raise BadInput(f"No engine '{name}'.{did_you_mean(name, NAMES)} Engines: {', '.join(NAMES)}.")
 
 
 def _threads(settings: Mapping[str, Any], threads: int | None) -> int:
     for key in settings:
         if key != "threads":
-            near = " Did you mean 'threads'?" if difflib.get_close_matches(key, ["threads"]) else ""
-            raise BadInput(f"The local engine has no setting '{key}'.{near} Settings: threads.")
+            hint = did_you_mean(key, ["threads"])
+            raise BadInput(f"The local engine has no setting '{key}'.{hint} Settings: threads.")
     chosen = settings.get("threads", threads)
     return available_threads() if chosen is None else int(chosen)
 

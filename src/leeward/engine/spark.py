@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import pyarrow as pa
 from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
 from leeward.engine.pool import available_threads
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,8 +64,7 @@ class SparkSettings:
         known = [f.name for f in fields(SparkSettings)]
         for key in settings:
             if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f" Did you mean '{near[0]}'?" if near else ""
+                hint = did_you_mean(key, known)
                 raise BadInput(
                     f"The Spark engine has no setting '{key}'.{hint} Settings: {', '.join(known)}."
                 )

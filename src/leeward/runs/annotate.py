@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
+from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.runs.protect import Tell, watched
 
@@ -173,8 +174,7 @@ def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
     source, target = Path(path) / "share" / "text.parquet", Path(out)
     if not source.is_file():
         raise BadInput(f"{Path(path).name}: no share/text.parquet; was it written with --text encrypted?")
-    if target.exists():
-        raise BadInput(f"{target.name}: exists already; name another file with -o, or remove this one.")
+    require_new(target)
     keys = Keys.of(read(key))
     table = pl.read_parquet(source)
     table = table.with_columns(pl.Series("text", [opened(text, keys) for text in table["text"]], pl.String))

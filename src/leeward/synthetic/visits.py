@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from leeward.arrays import Float64s, Int16s, Int32s, offsets_of
 from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
+from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import ONE, _alias, _conditions, code_catalogue, code_weights
 
@@ -97,8 +98,7 @@ def write_visits(
         The folder exists, or its parent does not.
     """
     target = Path(folder)
-    if target.exists():
-        raise BadInput(f"{target}: exists already; name another folder with -o, or remove this one.")
+    require_new(target, "folder")
     if not target.absolute().parent.is_dir():
         raise BadInput(f"{target}: the folder to write into does not exist.")
     if patients < 1:

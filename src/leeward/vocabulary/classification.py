@@ -58,16 +58,6 @@ class Part:
     title: str
 
 
-def parse_parts(text: str) -> tuple[Part, ...]:
-    """Parts from lines `001-009 Intestinal infectious diseases` (one range, one blank, the title)."""
-    parts = []
-    for line in text.strip().splitlines():
-        label, _, title = line.partition(" ")
-        first, _, last = label.partition("-")
-        parts.append(Part(label, first, last, title))
-    return tuple(parts)
-
-
 @dataclass(frozen=True)
 class Classification:
     """A diagnosis classification written as ranges; use `icd9cm.ICD9CM` and `icd10cm.ICD10CM`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from leeward.vocabulary._icd10cm_tables import CHAPTERS, GAPS, PLACED, SECTIONS
+from leeward.vocabulary._tables import tables_of
 from leeward.vocabulary.classification import Classification
 
 _CODE = re.compile(r"([A-Z][0-9][0-9A-Z])(?:\.?([0-9A-Z]{1,4}))?")
@@ -31,14 +31,16 @@ def category_of(code: str) -> str:
     return code[:3]
 
 
+_TABLES = tables_of("icd10cm")
+
 ICD10CM = Classification(
     name="ICD-10-CM",
     clean=clean,
     category_of=category_of,
-    chapters=CHAPTERS,
-    sections=SECTIONS,
-    gaps=GAPS,
-    placed=PLACED,
+    chapters=_TABLES.chapters,
+    sections=_TABLES.sections,
+    gaps=_TABLES.gaps,
+    placed=_TABLES.placed,
     digits=("7-character", "6-character", "5-character", "4-character", "3-character"),
 )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from leeward.vocabulary._icd9cm_tables import CHAPTERS, GAPS, SECTIONS
+from leeward.vocabulary._tables import tables_of
 from leeward.vocabulary.classification import Classification
 
 _NUMERIC = re.compile(
@@ -52,13 +52,15 @@ def category_of(code: str) -> str:
     return code.partition(".")[0]
 
 
+_TABLES = tables_of("icd9cm")
+
 ICD9CM = Classification(
     name="ICD-9-CM",
     clean=clean,
     category_of=category_of,
-    chapters=CHAPTERS,
-    sections=SECTIONS,
-    gaps=GAPS,
+    chapters=_TABLES.chapters,
+    sections=_TABLES.sections,
+    gaps=_TABLES.gaps,
 )
 
 normalise = ICD9CM.normalise

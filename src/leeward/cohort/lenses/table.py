@@ -123,7 +123,7 @@ class Table:
         for each in self.columns:
             if each.name == name:
                 return each
-        from leeward.cohort.readers.columns import did_you_mean
+        from leeward.errors import did_you_mean
 
         names = [each.name for each in self.columns]
         raise BadInput(
@@ -154,7 +154,7 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
         raise BadInput(f"{name}: no column is left beside the identifier.")
     for given in domains:
         if given not in frame.columns:
-            from leeward.cohort.readers.columns import did_you_mean
+            from leeward.errors import did_you_mean
 
             raise BadInput(f"`domains`: {name} has no column '{given}'.{did_you_mean(given, frame.columns)}")
     columns = tuple(column_of(frame[each], domains.get(each), name) for each in frame.columns)

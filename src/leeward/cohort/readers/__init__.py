@@ -10,13 +10,13 @@ from typing import Any
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import SHARE_UNKNOWN, UNKNOWN_CODE
-from leeward.cohort.readers.columns import ColumnNames, did_you_mean
+from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import encodings_told
 from leeward.cohort.readers.detect import detected
 from leeward.cohort.readers.formats import READERS, Request, options_of
 from leeward.cohort.readers.frames import as_frame
 from leeward.cohort.readers.sql import Database
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 __all__ = ["FORMATS", "ColumnNames", "read"]
 

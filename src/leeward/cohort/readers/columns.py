@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 from leeward.texts import OUTSIDE_XML
 
 ColumnNames = Mapping[str, str | Sequence[str]]
@@ -91,13 +90,6 @@ def _one(role: str, names: str | Sequence[str]) -> str:
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """' Did you mean 'x'?' for the nearest of `choices`, or nothing."""
-    by_lower = {choice.lower(): choice for choice in choices}
-    near = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.5)
-    return f" Did you mean '{by_lower[near[0]]}'?" if near else ""
 
 
 def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames
 from leeward.cohort.readers.people import (
     Births,
     code_and_patients,
@@ -26,7 +26,7 @@ from leeward.cohort.readers.people import (
     visits_of,
 )
 from leeward.cohort.readers.stores import Store, frames, pick, require_table
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 
 @dataclass(frozen=True)

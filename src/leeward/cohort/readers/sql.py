@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean, require_columns
-from leeward.errors import BadInput
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
+from leeward.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -15,10 +15,10 @@ import polars as pl
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, did_you_mean
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames
 from leeward.cohort.readers.people import births_of, code_and_patients, events_of, patients_of, visits_of
 from leeward.cohort.readers.stores import Store, pick, require_table
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 DOMAINS = {
     "condition": "conditions",

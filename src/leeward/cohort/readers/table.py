@@ -13,11 +13,11 @@ from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import row_text
-from leeward.cohort.readers.columns import did_you_mean, require_columns
+from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER
 from leeward.cohort.readers.values import plain
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
 
 ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 NOT_XML = r"[^\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]"

@@ -18,6 +18,7 @@ from leeward.notes.corpora.jsonl import row_of
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.spans import AnnotatedNote
+from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.synthetic.notes import templates
 from leeward.synthetic.notes.case import Patient, case, patient
@@ -120,8 +121,7 @@ def write_notes(
     """
     paths = [Path(out), *([Path(spans)] if spans is not None else [])]
     for path in paths:
-        if path.exists():
-            raise BadInput(f"{path}: exists already; name another file, or remove this one.")
+        require_new(path, option=None)
         if not path.parent.is_dir():
             raise BadInput(f"{path}: the folder {path.parent} does not exist.")
     aside = [path.with_name(f".{path.name}.writing") for path in paths]

@@ -16,6 +16,7 @@ from leeward.notes.annotators.learned import crf, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.labels import labels_of
 from leeward.notes.spans import AnnotatedNote, Annotator
+from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.version import __version__
 
@@ -52,8 +53,7 @@ def train(
     Raises BadInput where `out` exists or the notes hold no span.
     """
     out = Path(out)
-    if out.exists():
-        raise BadInput(f"{out}: exists already; name another folder with -o, or remove this one.")
+    require_new(out, "folder")
     progress("looking at the notes")
     forgetting = Randomness.of(seed).stream("notes", "forgetting")
     sequences = []
