@@ -36,7 +36,11 @@ STEPS = (
     (opening, "writing", "before"),
 )
 LONGEST = 0.12
-"""Seconds that a child lives at most: some answers, so that it dies anywhere between them."""
+"""Seconds of processor time that a child lives at most: some answers, so that it dies anywhere between them, however
+busy the machine is."""
+
+PATIENCE = 30
+"""Seconds after which a child is killed that uses no processor time."""
 
 
 def killing(module: Any, name: str, when: str, calls: int) -> None:
@@ -91,16 +95,21 @@ def main(index: str, kills: int, shown: str, planted: bool) -> None:
         pid = os.fork()
         if pid == 0:
             try:
+                alive = LONGEST * secrets.randbelow(1000) / 1000 if child >= len(STEPS) else 2 * LONGEST
+                signal.setitimer(signal.ITIMER_PROF, alive + 0.001)  # SIGPROF ends a process like SIGKILL
                 if child < len(STEPS):
                     module, name, when = STEPS[child]
                     killing(module, name, when, calls=3)
                 ask_until_killed(index, shown, child, planted)
             finally:
                 os._exit(1)  # a child that was not killed
-        time.sleep(LONGEST * secrets.randbelow(1000) / 1000 if child >= len(STEPS) else 2 * LONGEST)
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        if os.WTERMSIG(status) != signal.SIGKILL:
+        last = time.monotonic() + PATIENCE
+        while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+            if time.monotonic() > last:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)
+        status = ended[1]
+        if os.WTERMSIG(status) not in (signal.SIGKILL, signal.SIGPROF):
             sys.exit(f"child {child} was not killed but ended with status {status}")
 
 
