@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.methods.trajectories import clustering, diversity, improvement, losses, partitioning, problem
+from leeward.methods.trajectories import (
+    cells,
+    clustering,
+    diversity,
+    improvement,
+    losses,
+    partitioning,
+    problem,
+)
 from leeward.methods.trajectories.clustering import Cluster
 from leeward.methods.trajectories.improvement import Progress
 from leeward.methods.trajectories.problem import Problem
@@ -47,6 +55,8 @@ class Settings:
     seconds: float = 0.0
     realign: bool = False
     diversity: int = 0
+    clustering: str = "alignment"
+    in_order: bool = True
 
 
 def clustered(
@@ -63,6 +73,10 @@ def clustered(
 
     With `improve` and a diversity, groups are made diverse first, as far as these records allow, and stay so.
     """
+    if settings.clustering == "cells":
+        return cells.publish(
+            cells.cluster(records, space, settings.k, settings.most), records, space, settings.in_order
+        )
     p = problem.make(records.offsets, records.codes, records.ages, space, settings.k, records.group)
     clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most)
     if settings.realign and not settings.improve:

@@ -50,11 +50,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """Both attributes, and `unit`, the scaled saving of an exact match (of suppressing nothing)."""
+    """Both attributes; `unit`, the scaled saving of an exact match (of suppressing nothing); and `years`, int64, how
+    many each node of the ages spans."""
 
     code: Axis
     age: Axis
     unit: int
+    years: Longs
 
 
 def make(
@@ -85,6 +87,7 @@ def make(
         _axis(codes, code_gain // shared, code_published, code_ranks, -2 * unit),
         _axis(ages.hierarchy, age_gain // shared, age_published, age_ranks, -2 * unit),
         unit,
+        _years(ages),
     )
 
 
@@ -150,9 +153,12 @@ def publishable_codes(
 def narrow_ages(ages: AgeTree, widest: int) -> Ints:
     """The published node of each age node when none may span more than `widest` ages (-1: too wide)."""
     tree = ages.hierarchy
-    span = np.zeros(len(tree), np.int64)
-    years = np.bincount(ages.leaf, minlength=len(tree))
-    total = np.concatenate([[0], np.cumsum(years)])
-    span[:] = total[tree.end + 1] - total[np.arange(len(tree))]
     nodes = np.arange(len(tree), dtype=np.int32)
-    return np.where((span <= widest) | (tree.end == nodes), nodes, -1).astype(np.int32)
+    return np.where((_years(ages) <= widest) | (tree.end == nodes), nodes, -1).astype(np.int32)
+
+
+def _years(ages: AgeTree) -> Longs:
+    """How many years each node spans, int64."""
+    tree = ages.hierarchy
+    total = np.concatenate([[0], np.cumsum(np.bincount(ages.leaf, minlength=len(tree)))])
+    return np.asarray(total[tree.end + 1] - total[np.arange(len(tree))], np.int64)
