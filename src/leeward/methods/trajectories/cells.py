@@ -43,8 +43,8 @@ def cluster(records: Records, space: Space, k: int, most: int) -> list[Int64s]:
     groups, left = kernels.best_first(k, most, data)
     found = [group.astype(np.int64) for group in groups]
     rest = np.flatnonzero(left)
+    rest = rest[np.lexsort((rest, records.lengths()[rest]))]
     if len(rest) >= k or not found:
-        rest = rest[np.lexsort((rest, records.lengths()[rest]))]
         cuts = np.arange(k, len(rest) - k + 1, k)
         return found + [each.astype(np.int64) for each in np.split(rest, cuts)]
     table = np.full((len(groups), 2 * k), -1, np.int32)
@@ -83,7 +83,7 @@ def publish(groups: list[Int64s], records: Records, space: Space, in_order: bool
 
 
 def steps_of(space: Space) -> Steps:
-    """Levels that may be published, from fine to coarse: usable pairs, then chapters, then wider ones, then the root."""
+    """Levels that may be published, from fine to coarse: usable pairs, chapters, wider ones, the root."""
     tree = space.code.hierarchy
     nodes = np.arange(len(tree))
     codes = _ladder(

@@ -45,8 +45,14 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) sa
   pair (code, age) below a published pair has probability 1 / (leaves of the code · leaves of the age).
 - Pairs may be missing: those that no other member of the group resembled were suppressed. Counts of pairs are lower
   bounds.
-- Pairs of a record are in order of age; pairs that share an age are in no order that says anything.
+- {order}
 """
+
+ORDERS = {
+    "kept": "Pairs of a record are in order of age; pairs that share an age are in no order that says anything.",
+    "free": "Pairs of a record are sorted by the first and then the last year of their age; pairs whose ages overlap "
+    "are in no order that says anything.",
+}
 
 LISTED = "of at least k patients"
 """The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
@@ -93,7 +99,10 @@ def release_of(
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
         ),
         readme=README.format(
-            k=method.k, payload=carried, listed="" if listed is None else UNLISTED.format(k=method.k)
+            k=method.k,
+            payload=carried,
+            listed="" if listed is None else UNLISTED.format(k=method.k),
+            order=ORDERS[method.order],
         ),
         custody_tables=(ReleaseTable.of("records.parquet", _places(order)),),
         custody=facts,

@@ -136,7 +136,7 @@ def _constraints(parameters: Trajectories, cohort: Cohort, tree: Hierarchy) -> N
 def _groups(
     parameters: Trajectories, records: Records, spaces: Space, engine: Engine
 ) -> tuple[list[Group], dict[str, Any]]:
-    from leeward.methods.trajectories import diversity, improvement, run
+    from leeward.methods.trajectories import cells, diversity, improvement, run
 
     settings = run.Settings(
         parameters.k,
@@ -148,10 +148,15 @@ def _groups(
         parameters.improve_rounds,
         parameters.improve_seconds,
         diversity=parameters.diversity if parameters.sensitive_column and parameters.diversity else 0,
+        clustering=parameters.clustering,
+        in_order=parameters.order == "kept",
     )
     if records.group is not None and parameters.diversity is not None:
         diversity.require_reachable(records.group, parameters.diversity)
-    parts = ceil(len(records) / parameters.partition) if parameters.partition else 1
+    largest = parameters.partition
+    if parameters.clustering == "cells" and largest:
+        largest = min(largest, max(cells.PART, 4 * parameters.k))
+    parts = ceil(len(records) / largest) if largest else 1
     facts: dict[str, Any] = {"partitions": 1}
     searched: list[improvement.Progress] = []
     if parts == 1 and engine.name == "local":
@@ -161,13 +166,16 @@ def _groups(
     elif parts == 1:
         groups = run.in_parts(records, np.zeros(len(records), np.int32), spaces, settings, engine, searched)
     else:
-        part = run.describe_parts(records, spaces, parameters.partition)
+        part = run.describe_parts(records, spaces, largest)
         groups = run.in_parts(records, part, spaces, settings, engine, searched)
         facts["partitions"] = int(part.max()) + 1
-        facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
+        if parameters.clustering == "alignment":
+            facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
     if records.group is not None:
         assert parameters.diversity is not None  # for the types: goes with the column
         groups = diversity.made_diverse(groups, records, spaces, parameters.diversity, parameters.k)
+        if parameters.clustering == "cells":
+            groups = cells.publish([g.members for g in groups], records, spaces, settings.in_order)
     if parameters.improve:
         facts["search"] = wording.search_of(searched, facts["partitions"])
     return groups, facts

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
-from leeward.fields import BadParameter, Parameter
+from leeward.fields import OMIT, BadParameter, Parameter
 from leeward.methods.base import Parameters, PolicyLike
 
 PARTITION = 65_000
@@ -33,6 +33,21 @@ class Trajectories(Parameters):
         Literal["normalised", "size", "thesis"],
         Parameter("How a cluster chooses its next record; normalised loses least.", shown="always"),
     ] = "normalised"
+    clustering: Annotated[
+        Literal["alignment", "cells"],
+        Parameter(
+            "alignment: A-GS and MDAV (the thesis). cells: group records by the 3-digit codes and 8-year ages that "
+            "they share, which publishes several times more usable pairs of long records.",
+            shown=lambda p: OMIT if p.clustering == "alignment" else p.clustering,
+        ),
+    ] = "alignment"
+    order: Annotated[
+        Literal["kept", "free"],
+        Parameter(
+            "kept: published pairs are in the order of every patient. free (with cells): only their ages say when.",
+            shown=lambda p: OMIT if p.clustering == "alignment" else p.order,
+        ),
+    ] = "kept"
     weights: Annotated[
         tuple[float, float],
         Parameter(
@@ -138,5 +153,9 @@ class Trajectories(Parameters):
             )
         if self.sensitive_column is not None and self.sensitive_column not in self.payload:
             raise BadInput("`sensitive_column` must be one of the `payload` columns.")
+        if self.order == "free" and self.clustering != "cells":
+            raise BadInput("`order: free` goes with `clustering: cells`.")
+        if self.clustering == "cells" and self.improve:
+            raise BadInput("`improve` goes with `clustering: alignment`; leave it out.")
         if any(name in RESERVED for name in self.payload):
             raise BadInput(f"`payload`: a column cannot be called {', '.join(RESERVED)}.")

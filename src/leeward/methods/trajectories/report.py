@@ -187,8 +187,13 @@ def partitions(measures: Figures) -> Section | None:
         (
             (
                 f"The records were clustered in {number(method['partitions'])} parts of similar trajectories (halved "
-                f"{halvings} times). On a sample of this data one halving raised ILM + ALM by "
+                f"{halvings} times)."
+            )
+            + (
+                " On a sample of this data one halving raised ILM + ALM by "
                 f"{percent(method['one_halving_costs'], 2)}."
+                if "one_halving_costs" in method
+                else ""
             ),
         ),
     )
@@ -209,7 +214,9 @@ def plain_words(release: Release) -> Section:
                         "Where members differ, a code is replaced by the group of codes above it, and an age by a "
                         "span of years; what has no counterpart in all members is left out."
                     ),
-                    "The order of events is kept.",
+                    "The order of events is kept."
+                    if release.parameters.get("order", "kept") == "kept"
+                    else "When an event was is known by its published age alone.",
                 )
             ),
         ),

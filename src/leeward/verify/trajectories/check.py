@@ -24,7 +24,9 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks += [
         k_anonymous(released, share.guarantee("k")),
         values_are_nodes(released),
-        ages_in_order(released),
+        sorted_by_age(released)
+        if share.manifest["parameters"].get("order", "kept") == "free"
+        else ages_in_order(released),
         *ages_not_wider(released, share.manifest["parameters"]),
         *diverse(released, share.manifest["parameters"]),
     ]
@@ -82,6 +84,25 @@ def ages_in_order(released: Released) -> Check:
     wrong = len(np.unique(owner[reached > high]))
     return of_count(
         "ages_in_order", wrong, "Ages never fall along a record.", "records have ages that must fall."
+    )
+
+
+def sorted_by_age(released: Released) -> Check:
+    """Where the order of pairs is free they are sorted by first year, last year and code, which tells nothing more."""
+    first, last = _spans(released.age_tree)
+    known = (released.ages >= 0) & (released.codes >= 0)
+    owner = np.repeat(np.arange(len(released.offsets) - 1), np.diff(released.offsets))
+    names = np.argsort(np.argsort(np.array(released.code_tree.labels, dtype=object), kind="stable"))
+    low, high = first[np.maximum(released.ages, 0)], last[np.maximum(released.ages, 0)]
+    code = names[np.maximum(released.codes, 0)]
+    order = np.lexsort((code, high, low, owner))
+    same = (low[order] == low) & (high[order] == high) & (code[order] == code)
+    wrong = len(np.unique(owner[~same | ~known]))
+    return of_count(
+        "sorted_by_age",
+        wrong,
+        "Pairs are sorted by age and code.",
+        "records have pairs that are not sorted by age and code.",
     )
 
 

@@ -34,6 +34,60 @@ def owners(c_low, c_high, a_low, a_high, originals, offsets, codes, ages, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def owners_in_any_order(c_low, c_high, a_low, a_high, originals, offsets, codes, ages, out):
+    """As `owners`, whatever the order: published pairs and pairs of an original are matched one to one, by augmenting
+    paths (Kuhn)."""
+    m = len(c_low)
+    count = 0
+    queue, came_from = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+    for i in range(len(originals)):
+        original = originals[i]
+        start = offsets[original]
+        n = offsets[original + 1] - start
+        if n < m:
+            continue
+        taker, seen = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+        reached_by = np.empty(n, np.int64)
+        whole = True
+        for p in range(m):
+            queue[0], first, last, free = p, 0, 1, -1
+            while first < last and free < 0:
+                q = queue[first]
+                first += 1
+                for j in range(n):
+                    if seen[j] == p:
+                        continue
+                    if not (
+                        c_low[q] <= codes[start + j] < c_high[q] and a_low[q] <= ages[start + j] < a_high[q]
+                    ):
+                        continue
+                    seen[j] = p
+                    reached_by[j] = q
+                    if taker[j] < 0:
+                        free = j
+                        break
+                    queue[last] = taker[j]
+                    last += 1
+            if free < 0:
+                whole = False
+                break
+            for q in range(m):
+                came_from[q] = -1
+            for j in range(n):
+                if taker[j] >= 0:
+                    came_from[taker[j]] = j
+            while free >= 0:  # along the path back to p, everyone takes the pair found for them
+                q = reached_by[free]
+                before = came_from[q] if q != p else -1
+                taker[free] = q
+                free = before
+        if whole:
+            out[count] = original
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def grid_sum(sums, c_low, c_high, a_low, a_high):
     """Entries inside a rectangle, from the table of cumulative sums."""
     return sums[c_high, a_high] - sums[c_low, a_high] - sums[c_high, a_low] + sums[c_low, a_low]

@@ -85,7 +85,8 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         return checks
     originals = originals_of(frame, carried)
     groups = groups_of(released, released_numbers(released, keys, payload))
-    checks.append(match_owners(released, groups, originals, n))
+    in_order = share.manifest["parameters"].get("order", "kept") == "kept"
+    checks.append(match_owners(released, groups, originals, n, in_order))
     return checks
 
 
@@ -224,6 +225,7 @@ class Finder:
 
     released: Released
     originals: Originals
+    in_order: bool = True
     known: dict[int, Longs] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -276,18 +278,21 @@ class Finder:
             )  # fmt: skip
             candidates = self.held[:found]
         o = self.originals
-        found = kernels.owners(
-            c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer
-        )
+        matches = kernels.owners if self.in_order else kernels.owners_in_any_order
+        found = matches(c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer)
         owners = np.sort(self.buffer[:found])
         return owners[o.payload[owners] == payload]
 
 
 def match_owners(
-    released: Released, groups: list[tuple[int, int, int]], originals: Originals, n: int
+    released: Released,
+    groups: list[tuple[int, int, int]],
+    originals: Originals,
+    n: int,
+    in_order: bool = True,
 ) -> Check:
     """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
-    finder = Finder(released, originals)
+    finder = Finder(released, originals, in_order)
     edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
     if edges is None:
         return _sampled(finder, groups)
@@ -297,7 +302,8 @@ def match_owners(
     return of_count(
         "owners",
         int(kernels.unmatched(needs, starts, owners, units)),
-        "Every record can be given a patient of its own whom it generalizes, in order.",
+        "Every record can be given a patient of its own whom it generalizes, "
+        + ("in order." if in_order else "pair by pair, one to one."),
         "records generalize no patient that is left for them.",
         {"groups": len(groups), "matched": True},
     )
