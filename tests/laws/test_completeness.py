@@ -14,7 +14,7 @@ from leeward.verify import CHECKERS
 
 TREE = Path(__file__).resolve().parents[2]
 
-NO_ATTACK_YET = frozenset({"censoring", "constraints", "trajectories", "visits"})
+NO_ATTACK_YET = frozenset({"censoring", "trajectories", "visits"})
 """Methods whose attack is still to be written. The list only shrinks: a method that has one must leave it."""
 
 
