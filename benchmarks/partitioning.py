@@ -10,6 +10,8 @@ over five draws of queries with 95 % intervals: W1 500 itemsets of up to 5 codes
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,14 +24,23 @@ import polars as pl
 import leeward as lw
 from common import table, write_section
 from leeward.analysis import workloads
+from leeward.arrays import offsets_of
 from leeward.cohort import Cohort
 from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.fit import aim_of, purity
 from leeward.methods.disassociation.measures import are
 from leeward.methods.disassociation.measures.placement import occurrences
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.method import policy_over
+from leeward.methods.disassociation.partition import (
+    fitted_partition,
+    gather_records,
+    pool_in_place,
+    split_records,
+)
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.rules import rules_of
+from leeward.methods.disassociation.settle import count_supports
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.release import Release, write
@@ -102,6 +113,75 @@ def row(name: str, cohort: Cohort, policy: str, k: int, partitioning: str) -> li
     return line
 
 
+GAP_RECORDS, GAP_DRAWS, GAP_K = 11, 200, 2
+"""Records of a draw whose optimum is found exactly, draws a shape, k."""
+
+
+def gap(name: str, cohort: Cohort, policy: str) -> list[Any]:
+    """The fitted objective as a share of the optimum, over draws of neighbours in HorPart's order."""
+    sets = cohort.code_sets()
+    method = Disassociation(k=5, m=2, policy=policy, partitioning="fitted")
+    rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
+    order = split_records(sets.offsets, sets.values, rules, Workers(1)).order
+    draw = np.random.Generator(np.random.Philox(14))
+    shares = []
+    for _ in range(GAP_DRAWS):
+        start = int(draw.integers(0, len(order) - 40))
+        chosen = order[start + np.sort(draw.permutation(40)[:GAP_RECORDS])]
+        rows = [frozenset(sets.values[sets.offsets[r] : sets.offsets[r + 1]].tolist()) for r in chosen]
+        flat = (
+            offsets_of([len(row) for row in rows]),
+            np.array([c for row in rows for c in sorted(row)], np.int32),
+        )
+        small = rules._replace(k=GAP_K, max_cluster=10 * GAP_K)
+        first = pool_in_place(split_records(*flat, small, Workers(1)), GAP_K)
+        supports = count_supports(
+            *gather_records(*flat, first.order, Workers(1)), first.leaf_offsets, rules.n_codes
+        )
+        at, codes, support = supports
+        pure = purity(at, support, codes, first.leaf_offsets, GAP_K, small.sensitive)
+        weight = aim_of(pure, GAP_K, 20 * GAP_K).weight
+        found = fitted_partition(*flat, small, Workers(1))
+        masks = [
+            sum(1 << int(r) for r in found.order[a:b])
+            for a, b in itertools.pairwise(found.leaf_offsets.tolist())
+        ]
+        values = all_values(rows, weight)
+        shares.append(sum(values[mask] for mask in masks) / optimum(values, len(rows)))
+    ratio = np.array(shares)
+    line = [name, GAP_DRAWS, f"{ratio.mean():.3f}", f"{ratio.min():.3f}", f"{(ratio > 1 - 1e-9).mean():.0%}"]
+    print(line, flush=True)
+    return line
+
+
+def all_values(rows: list[frozenset[int]], weight: float) -> list[float]:
+    """The objective of every set of records as one cluster, by bit mask."""
+    holders = [sum(1 << i for i, row in enumerate(rows) if code in row) for code in set().union(*rows)]
+    found = [0.0]
+    for mask in range(1, 1 << len(rows)):
+        supports = [s for held in holders if (s := (held & mask).bit_count()) >= GAP_K]
+        size = mask.bit_count()
+        found.append(weight * sum(supports) + (1 - weight) * sum(s * s for s in supports) / size)
+    return found
+
+
+def optimum(values: list[float], n: int) -> float:
+    """The largest sum over all partitions into clusters of at least `GAP_K`, by dynamic programming over sets."""
+    best = [0.0] + [-math.inf] * ((1 << n) - 1)
+    for mask in range(1, 1 << n):
+        low = mask & -mask
+        rest = mask ^ low
+        part = rest
+        while True:
+            cluster = part | low
+            if cluster.bit_count() >= GAP_K:
+                best[mask] = max(best[mask], values[cluster] + best[mask ^ cluster])
+            if part == 0:
+                break
+            part = (part - 1) & rest
+    return best[-1]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -110,13 +190,15 @@ def main() -> None:
     parser.add_argument("--k", default="4,5,10,25")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        gaps = [gap(*shape) for shape in shapes(options.data, Path(folder))]
         lines = [
             row(name, cohort, policy, k, partitioning)
             for name, cohort, policy in shapes(options.data, Path(folder))
             for k in map(int, options.k.split(","))
             for partitioning in ("paper", "settled", "fitted")
         ]
-    body = table(COLUMNS, lines)
+    head = ["data", "draws of 11 records", "mean share of the optimum", "worst", "optimum found"]
+    body = table(COLUMNS, lines) + "\n\n" + table(head, gaps)
     command = f"python benchmarks/partitioning.py --data DIR --k {options.k}"
     write_section("partitioning", "Disassociation: partitionings", command, body)
 

@@ -182,7 +182,7 @@ def within(errors: AnyArray, most: float) -> float:
 
 
 def intervals(errors: AnyArray) -> tuple[Interval, ...]:
-    """How many errors lie in each interval [low, high) of `MRE_BOUNDS`; the two beyond have one end None, and
+    """How many errors are in each interval [low, high) of `MRE_BOUNDS`; the two beyond have one end None, and
     [-2.5 %, 2.5 %] is closed, as in the paper."""
     ends: list[float | None] = [None, *MRE_BOUNDS, None]
     # Supports are whole numbers: rounding keeps 0.025 itself inside the middle interval.

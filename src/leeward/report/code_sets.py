@@ -84,7 +84,7 @@ def group_errors(constraints: Sequence[Matched], within: float | None, caption: 
     """A histogram of the code groups' errors; `within`: share of them within ±5 %."""
     return Chart(
         "Error of each code group of the policy",
-        f"Histogram of the relative error of {len(constraints):,} code groups; {percent(within)} lie within ±5 %.",
+        f"Histogram of the relative error of {len(constraints):,} code groups; {percent(within)} are within ±5 %.",
         charts.histogram(
             bins([each.mre for each in constraints]),
             x_title="relative error, (true − estimate) / true",

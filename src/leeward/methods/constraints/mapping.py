@@ -146,5 +146,5 @@ def read_mapping(path: str | Path) -> Mapping:
     suppressed = tuple(rows.filter(pl.col("suppressed"))["code"].to_list())
     named = [code for group in members for code in group] + list(suppressed)
     if len(set(named)) < len(named) or not all(members):
-        raise BadInput(f"{path.name}: a code stands in two rows or a label is empty; the file is damaged.")
+        raise BadInput(f"{path.name}: a code is in two rows or a label is empty; the file is damaged.")
     return Mapping(tuple(kept["code"].to_list()), members, suppressed)

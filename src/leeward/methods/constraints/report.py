@@ -82,7 +82,7 @@ def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | Non
     text = "; ".join(f"{percent(row['share'])} {row['fate']}" for row in rows if row["what"] == "occurrences")
     chart = Chart(
         "What became of the codes",
-        f"Two lying bars, distinct codes and code occurrences. Of the occurrences: {text}.",
+        f"Two horizontal bars, distinct codes and code occurrences. Of the occurrences: {text}.",
         charts.stacked(rows, y="what", x="share", part="fate", x_title="share", colors=COLORS, share=True),
         f"Of all code occurrences: {text}.",
     )
@@ -122,7 +122,7 @@ def risk(release: Release, found: RiskBefore | None) -> Section | None:
     table = risk_table(caption, found.by_m, k)
     m = release.guarantee.get("m")
     after = (
-        f"In the release nobody can be told from fewer than {k - 1:,} others by up to {m} codes."
+        f"In the release nobody can be distinguished from fewer than {k - 1:,} others by up to {m} codes."
         if m
         else "The release protects the listed code sets only; attackers may know others of the table."
     )
@@ -177,7 +177,7 @@ def policy(found: Mre | None) -> Section | None:
     chart = group_errors(
         found.constraints,
         found.within_5_percent,
-        f"{percent(found.within_5_percent)} of the groups lie within ±5 % (shaded). What is lost here was suppressed: "
+        f"{percent(found.within_5_percent)} of the groups are within ±5 % (shaded). What is lost here was suppressed: "
         "codes that were merged inside their group are still counted in full.",
     )
     intro = "A patient matches a code group by having at least one of its codes."

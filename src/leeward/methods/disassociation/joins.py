@@ -1,6 +1,6 @@
 """Kernels of Refine: may two clusters be joined, by which shared chunks, and what the joint cluster then holds.
 
-A cluster's entries lie at `…_at[c, 0]` to `…_at[c, 1]` of an array that only grows: item pairs (code, record
+A cluster's entries are at `…_at[c, 0]` to `…_at[c, 1]` of an array that only grows: item pairs (code, record
 position), published codes, virtual item chunk.
 """
 

@@ -96,7 +96,7 @@ def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | No
 def _diversify(
     parameters: Disassociation, sets: CodeSets, rules: Rules, workers: Workers, name: str
 ) -> tuple[CodeSets, dict[str, Any], Partition | None]:
-    """Partition for ℓ-diversity; codes may be suppressed, which is told."""
+    """Partition for ℓ-diversity; codes may be suppressed, which is counted."""
     if parameters.diversity is None:
         return sets, {}, None
     partition = partition_records(sets, rules, workers)

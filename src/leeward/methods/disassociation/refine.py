@@ -1,4 +1,4 @@
-"""Refine: shared chunks for codes that stand in the item chunks of several clusters (Loukides et al. 2014, 4).
+"""Refine: shared chunks for codes in the item chunks of several clusters (Loukides et al. 2014, 4).
 
 Conventions: docs/methods/disassociation.md#refining. The scan of a pass is sequential by definition, its tests are
 not: every pair of neighbours is tested at once (in threads), then the scan takes the accepted pairs from the left. A
@@ -327,7 +327,7 @@ def _join(
     stays = np.ones(len(order), np.bool_)
     stays[taken + 1] = False
     survivors = order[stays]
-    joint = np.cumsum(stays)[taken] - 1  # where the joints stand among the survivors
+    joint = np.cumsum(stays)[taken] - 1  # the places of the joints among the survivors
     records, node, refused = (
         clusters.records[survivors],
         clusters.node[survivors],

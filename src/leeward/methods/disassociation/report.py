@@ -59,7 +59,7 @@ def glance(
         tiles.append(
             Tile(
                 percent(share),
-                "of code occurrences lie in item chunks",
+                "of code occurrences are in item chunks",
                 "present, but how often is hidden",
                 "warn",
             )
@@ -162,7 +162,7 @@ def loss(errors: Are | None) -> Section | None:
 
 
 def placement(places: Placement | None) -> Section | None:
-    """Which codes sit in which kind of chunk."""
+    """Which codes are in which kind of chunk."""
     if places is None:
         return None
     all_codes = places.occurrences
@@ -197,7 +197,7 @@ def placement(places: Placement | None) -> Section | None:
     ]
     by_code = Chart(
         f"The {len(top)} most frequent codes",
-        "Lying bars, one a code, split by the kind of chunk in which its occurrences lie.",
+        "Horizontal bars, one a code, split by the kind of chunk that its occurrences are in.",
         charts.stacked(
             bars, y="code", x="count", part="kind", x_title="patients with the code", colors=COLORS
         ),
@@ -205,7 +205,7 @@ def placement(places: Placement | None) -> Section | None:
         "the other codes of their chunk. Rare ones move to item chunks.",
     )
     return Section(
-        "Which codes sit in which kind of chunk",
+        "Which codes are in which kind of chunk",
         (
             (
                 "Patients are put into small clusters, and the codes of a cluster into chunks. In a "
@@ -227,7 +227,7 @@ def policy(found: Mre | None) -> Section | None:
         found.constraints,
         found.within_5_percent,
         f"{percent(found.within_5_percent)} of the groups are estimated within ±5 % (shaded). Below zero the release "
-        "overestimates. The two outermost bars hold all that lies beyond.",
+        "overestimates. The two outermost bars hold all larger errors.",
     )
     by_interval = Table(
         "The same by the intervals of the paper",
@@ -266,7 +266,7 @@ def unusable(release: Release, places: Placement | None) -> Section | None:
         else "With the option `recut`, such records move to clusters that keep one of their codes."
     )
     return Section(
-        "Patients whose whole record lies in an item chunk",
+        "Patients whose whole record is in an item chunk",
         (
             (
                 f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in "
@@ -338,7 +338,7 @@ def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple
         ),
         (
             "**One code may give away another.** Where all patients of a chunk with code x also have code "
-            f"y, who knows x learns y (the cover problem). {_covers_found(covers)}{cover}"
+            f"y, an attacker who knows x learns y (the cover problem). {_covers_found(covers)}{cover}"
         ),
         (
             f"**More than {m}.** Nothing is promised against somebody who knows more than {m} of a "
@@ -349,7 +349,7 @@ def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple
             "person's alone shows that this person is in the data."
         ),
         (
-            "**What all candidates share is told.** If all candidate records agree on a further code, it is "
+            "**What all candidates share is disclosed.** If all candidate records agree on a further code, it is "
             "learnt."
         ),
         (

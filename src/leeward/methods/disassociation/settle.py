@@ -5,7 +5,7 @@ HorPart leaves almost every second record in a part below k, which is then poole
 chunks and answers counts better at the same time (docs/benchmarks.md has the figures). The guarantee does not depend
 on it: any grouping into clusters of at least k records may follow.
 
-A code of a record stands in a record chunk when k records of the cluster hold it, so a move changes the number of
+A code of a record is in a record chunk when k records of the cluster hold it, so a move changes the number of
 occurrences in item chunks by what follows from the two clusters' supports alone.
 """
 
@@ -21,7 +21,7 @@ BLOCK = 256
 
 ROUNDS = 4
 TRIES = 16
-"""Clusters that a record looks at for each of its codes that stands in an item chunk."""
+"""Clusters that a record looks at for each of its codes in an item chunk."""
 
 
 @njit(cache=True, nogil=True)
@@ -192,7 +192,7 @@ def find_stranded(
     hi: int,
     stranded: NDArray[np.bool_],
 ) -> None:
-    """Mark leaves `lo…hi-1` in which some record's codes would all stand in the item chunk."""
+    """Mark leaves `lo…hi-1` in which some record's codes would all be in the item chunk."""
     kept = np.zeros(len(ignored), np.bool_)
     for leaf in range(lo, hi):
         for i in range(at[leaf], at[leaf + 1]):
@@ -221,7 +221,7 @@ def recut(
     stranding: NDArray[np.bool_],
     leaf_of: NDArray[np.int32],
 ) -> int:
-    """Send records that would lie wholly in their leaf's item chunk to a leaf, anywhere, that keeps one of their codes.
+    """Send records that would be wholly in their leaf's item chunk to a leaf, anywhere, that keeps one of their codes.
 
     A leaf of exactly k records is dissolved as a whole, if all its records find a place. Returns the records moved.
     `support` counts only the codes that each leaf had at first: enough, since a host is chosen by a code it keeps.

@@ -1,4 +1,4 @@
-"""VerPart: which codes of a cluster may stand together (Loukides et al. 2014, Fig. 9).
+"""VerPart: which codes of a cluster may be published together (Loukides et al. 2014, Fig. 9).
 
 A cluster is a handful of records, so a code is a bit mask over them and the support of a code set is a population
 count of an intersection. Conventions: docs/methods/disassociation.md#vertical-partitioning.
@@ -17,7 +17,7 @@ from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules
 
 ITEM = -1
-"""Chunk number of a code that stands in the item chunk."""
+"""Chunk number of a code in the item chunk."""
 
 
 class Groups(NamedTuple):

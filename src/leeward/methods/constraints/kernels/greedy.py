@@ -221,7 +221,7 @@ def support_of_intervals(
 ) -> int:
     """The weight of the records that hold a leaf of every interval first…last (give the rarest first).
 
-    `leaves` are the records' leaf numbers; a record counts at the first of its entries that lies in the
+    `leaves` are the records' leaf numbers; a record counts at the first of its entries that is in the
     interval.
     """
     total = 0

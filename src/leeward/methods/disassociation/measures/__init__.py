@@ -46,7 +46,7 @@ from leeward.release import Release
 
 MRE_PRIOR = "graded"
 """Most constraints of a fine policy are about rare codes, which the cubic prior counts too high; the figures under
-every prior stand beside it."""
+every prior are beside it."""
 
 RANDOM_CHAINS = 250
 """Records that W2 draws from: about 1,000 queries in all, as in the paper."""

@@ -1,7 +1,7 @@
 """COUNT(S) from a disassociated release: low, expected, high (docs/methods/disassociation.md#estimating-counts).
 
 The bounds hold for the original whatever the prior; the expected count rests on two assumptions that every
-figure names: chunks of a cluster are independent, and a code of an item chunk lies in n records with P(n)
+figure names: chunks of a cluster are independent, and a code of an item chunk is in n records with P(n)
 given by the prior on 1 … min(k - 1, N).
 """
 
@@ -75,7 +75,7 @@ def item_mean(k: int, size: int, prior: str) -> float:
 
 
 def item_means(published: Published, prior: str) -> NDArray[np.float64]:
-    """`item_mean` of each entry, where it lies in an item chunk."""
+    """`item_mean` of each entry, where it is in an item chunk."""
     p = published
     capped = np.minimum(p.records, p.k)[p.entry_node]
     grades = GRADES if check_prior(prior) == "graded" else (prior,)

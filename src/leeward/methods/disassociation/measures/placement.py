@@ -1,4 +1,4 @@
-"""Which codes sit in which kind of chunk, and which patients sit in an item chunk whole."""
+"""Which codes are in which kind of chunk, and which patients are wholly in an item chunk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
     chunks whole.
 
-    What lies in item chunks is the true support less what record and shared chunks show.
+    What is in item chunks is the true support less what record and shared chunks show.
     `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
     from the files alone.
     """
@@ -61,8 +61,8 @@ def occurrences(published: Published) -> np.ndarray[Any, Any]:
 
 
 def item_only_at_least(published: Published) -> int:
-    """The least number of records whose codes all lie in item chunks, seen from the files alone: every
-    non-empty subrecord may lie in another record, so what is left of a cluster without any has its codes in
+    """The least number of records whose codes are all in item chunks, seen from the files alone: every
+    non-empty subrecord may belong to another record, so what is left of a cluster without any has its codes in
     the item chunk."""
     filled = np.bincount(
         published.node,

@@ -17,7 +17,7 @@ SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
 def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates:
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
-    Sets are drawn from random records, and of them those whose rarest code lies in fewest chunks are looked
+    Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked
     at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts). For
     an attacker who knows the algorithm an item-chunk code has at most k - 1 records in its cluster.
     """
