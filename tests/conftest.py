@@ -42,6 +42,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(autouse=True)
+def state_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What Leeward remembers of ledgers and data sets on this computer is each test's own."""
+    monkeypatch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture(autouse=True)
 def global_generators_untouched() -> Iterator[None]:
     """Fail a test during which Python's or NumPy's global generator moved: draw from leeward.randomness.
 

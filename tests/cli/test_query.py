@@ -80,7 +80,7 @@ def test_a_person_sees_the_price_first_then_answer_interval_and_rest(
 ) -> None:
     status, out, err = lw("query", index, *SORE, "--user", "ann")
     assert status == 0
-    assert err == "leeward: this costs 0.5; ann has 5 left.\n"
+    assert err == "leeward: this costs 0.5 for counts within ± 6 of the true ones (95 %); ann has 5 left.\n"
     assert re.search(r"-?\d+ patients? \(95 % interval \d+ to \d+\)", out)
     assert "protects each patient with epsilon 0.5 (geometric, sensitivity 1); cost 0.5; remaining 4.5" in out
     assert lw("query", index, *SORE, "--user", "bob")[2] == "leeward: asked before: this costs nothing.\n"

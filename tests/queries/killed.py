@@ -35,7 +35,7 @@ STEPS = (
     (books, "store", "after"),
     (opening, "writing", "before"),
 )
-LONGEST = 0.12
+LONGEST = 0.2
 """Seconds of processor time that a child lives at most: some answers, so that it dies anywhere between them, however
 busy the machine is."""
 

@@ -55,7 +55,8 @@ def session_of(
 ) -> IndexSession:
     """Index a table, open its ledger and give it a budget."""
     index = index_table(notes, folder, terms=terms, domains=DOMAINS, max_rows_per_patient=rows).index
-    ledger = books.make_ledger(url or folder)
+    ledger = books.make_ledger(url or folder, folder)
+    budget.setdefault("default_allotment", "all")
     own = {name: budget.pop(name) for name in ("accounting", "delta") if name in budget}
     books.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(epsilon), **own), **budget))
     return open_session(folder, url)

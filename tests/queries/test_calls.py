@@ -8,7 +8,8 @@ import pytest
 from tests.queries.made import five_notes
 
 from leeward.errors import BadInput
-from leeward.queries.answer.api import audit, budget, query
+from leeward.queries.answer.api import audit, budget, login_name, query
+from leeward.queries.ledger import BudgetSpent, NotAllotted
 from leeward.runs.index import index
 from leeward.runs.itemsets import itemsets
 
@@ -33,7 +34,16 @@ def test_a_frame_is_indexed_asked_and_audited(made: Path) -> None:
     assert told["allotments"] == [
         {"user": "ann", "most": 1.0, "left": 1.0},
         {"user": "bob", "most": 0.25, "left": 0.25},
-    ]
+        {"user": login_name(), "most": 5.0, "left": 4.5},
+    ], "whoever indexes may spend everything"
+    with pytest.raises(NotAllotted, match="eve has no allotment"):
+        query(made, "chills", epsilon=0.5, user="eve")
+    budget(made, allot_project={"flu": 0.75})
+    assert query(made, "chills", epsilon=0.5, user="eve", project="flu").remaining == 250_000
+    with pytest.raises(BudgetSpent, match=r"eve in flu has 0\.25 left"):
+        query(made, "headache", epsilon=0.5, user="eve", project="flu")
+    with pytest.raises(NotAllotted, match="project other has no allotment"):
+        query(made, "headache", epsilon=0.5, user="ann", project="other")
     assert audit(made).passed and audit(made, expect=audit(made).head).passed
     assert not audit(made, expect="0" * 64).passed
 

@@ -18,7 +18,7 @@ from leeward.queries.privacy.accounting import Budget, micro
 @pytest.fixture
 def old(tmp_path: Path) -> Ledger:
     made = books.make_ledger(tmp_path)
-    books.register(made, DataSet(id="all", budget=Budget(epsilon=micro(2))))
+    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     books.register(made, DataSet(id="a child", parent="all", budget=Budget(epsilon=micro(2))))
     books.allot(made, "all", "ann", micro(1))
     pay(made, "all", "fever")

@@ -31,6 +31,8 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 @click.option("--parent", metavar="INDEX|ID", help="The index (or data set) that these data descend from.")
 @click.option("--ledger", metavar="URL", envvar="LEEWARD_LEDGER",
               help="Database that keeps the budget [default: a ledger in INDEX].")  # fmt: skip
+@click.option("--default-allotment", type=click.Choice(["none", "all"]), default="none", show_default=True,
+              help="What a user without an allotment may spend; none: whoever indexes is allotted it.")  # fmt: skip
 @click.option("--unit", type=click.Choice(["patient", "note"]), default="patient", show_default=True,
               help="What the budget protects.")  # fmt: skip
 @click.option(

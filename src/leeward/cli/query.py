@@ -33,15 +33,24 @@ COUNTED = {"patients": "patient", "notes": "note"}
               help="A file of queries, one per line, as on the command line. All are charged or none.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Answer from a synthetic index; nothing is charged.")
 @click.option("--user", metavar="NAME", envvar="LEEWARD_USER", help="Who asks [default: the login name].")
+@click.option(
+    "--project", metavar="NAME", envvar="LEEWARD_PROJECT", help="The project that pays beside the user."
+)
+@click.option(
+    "--yes", is_flag=True, help="Pay also for an answer whose noise is larger than what it may measure."
+)
 @click.option("--ledger", "url", metavar="URL", envvar="LEEWARD_LEDGER",
               help="Database with the budget [default: the ledger in INDEX].")  # fmt: skip
 @json_option
-def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, url: str | None,
-          as_json: bool, **flags: Any) -> None:  # fmt: skip
+def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, project: str | None, yes: bool,
+          url: str | None, as_json: bool, **flags: Any) -> None:  # fmt: skip
     """Count patients whose notes hold every TERM, with noise that protects each patient.
 
-    A condition is a value, a range a..b or a beginning with a star. The price is printed before the answer; the same
-    question asked again has the same answer, at no cost.
+    A condition is a value, a range a..b or a beginning with a star. Price and precision are printed before anything is
+    charged; the same question asked again has the same answer, at no cost.
+
+    Allotments bind whoever runs this by the name that is given: whoever can run it can also read the index and its
+    ledger, which are the custodian's.
 
     \b
     Examples:
@@ -53,7 +62,13 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
     """
     from leeward.queries.answer.api import login_name
-    from leeward.queries.answer.charged_query import answer_plans, open_session, plan_query, price_of
+    from leeward.queries.answer.charged_query import (
+        answer_plans,
+        check_noise,
+        open_session,
+        plan_query,
+        price_of,
+    )
     from leeward.queries.answer.dry_run import dry_run_answers
     from leeward.queries.ledger import named
 
@@ -66,9 +81,13 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
             "leeward: this index has no list of terms: any text is answered, one that nobody has as 0 plus noise.",
             err=True,
         )
-    price, left = price_of(session, plans, user)
+    price, left = price_of(session, plans, user, project)
     click.echo(f"leeward: {_price(plans, price, left, user, dry_run)}", err=True)
-    answers = dry_run_answers(session, plans, user) if dry_run else answer_plans(session, plans, user)
+    if price and not (dry_run or yes):
+        check_noise(session, plans)
+    answers = (
+        dry_run_answers(session, plans, user) if dry_run else answer_plans(session, plans, user, project)
+    )
     if as_json:
         found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
         print_json(found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]})
@@ -188,13 +207,19 @@ def _terms_and_conditions(
 
 def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -> str:
     from leeward.queries.privacy.accounting import shown
+    from leeward.queries.privacy.mechanism import half_width
 
     would = "would cost" if dry_run else "costs"
     if price == 0:
         return f"asked before: this {would} nothing."
     notes = {plan.factor for plan in plans if plan.factor > 1}
     because = f" (a patient may have {max(notes)} notes, and the budget protects patients)" if notes else ""
-    return f"this {would} {shown(price):g}{because}; {user} has {shown(left):g} left."
+    widths = sorted({half_width(plan.noise) for plan in plans})
+    within = f"± {widths[0]:,.4g}" + (f" to {widths[-1]:,.4g}" if len(widths) > 1 else "")
+    return (
+        f"this {would} {shown(price):g}{because} for counts within {within} of the true ones (95 %); {user} has "
+        f"{shown(left):g} left."
+    )
 
 
 def _lines(answer: Answer, session: IndexSession) -> list[str]:

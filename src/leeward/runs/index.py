@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,6 +72,7 @@ def index(
     accounting: Literal["pure", "zcdp"] = "pure",
     delta: float | None = None,
     ledger: str | None = None,
+    default_allotment: Literal["none", "all"] = "none",
     tell: Tell | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -94,6 +95,9 @@ def index(
         Noisy counts below it are hidden; public.
     ledger
         URL of the database that keeps the budget; by default a ledger in the index's folder.
+    default_allotment
+        What a user without an allotment may spend: `none` (whoever indexes is allotted everything; others by
+        `budget`), or `all` that is left.
     options
         The fields of `Indexing`.
 
@@ -113,8 +117,14 @@ def index(
     wanted = _indexing(options)
     with beside(Path(out).absolute()) as folder, watched(tell) as say:
         built = build(source, folder, wanted, say)
-        register(built, folder, budget, ledger, unit=unit, threshold=threshold)
-    terms = {"unit": unit, "threshold": threshold, "accounting": accounting, "delta": delta}
+        register(built, folder, budget, ledger, unit=unit, threshold=threshold, default=default_allotment)
+    terms = {
+        "default_allotment": default_allotment,
+        "unit": unit,
+        "threshold": threshold,
+        "accounting": accounting,
+        "delta": delta,
+    }
     return facts(built, str(out), float(epsilon_total), terms)
 
 
@@ -325,20 +335,35 @@ def parent_of(text: str | None) -> str | None:
 
 
 def register(
-    built: Built, folder: Path, budget: Budget, url: str | None, *, unit: str, threshold: int | None
+    built: Built,
+    folder: Path,
+    budget: Budget,
+    url: str | None,
+    *,
+    unit: str,
+    threshold: int | None,
+    default: str,
 ) -> None:
-    """Give the data set its budget in the ledger."""
+    """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default."""
     from leeward.queries import ledger as books
+    from leeward.queries.answer.api import login_name
 
-    ledger = books.make_ledger(url or folder)
+    ledger = books.make_ledger(url or folder, folder)
     meta = built.index.meta
+    data_set = books.DataSet(
+        id=meta.id,
+        budget=budget,
+        parent=meta.parent,
+        unit=unit,
+        threshold=threshold,
+        default_allotment=default,
+    )
     try:
-        books.register(
-            ledger,
-            books.DataSet(id=meta.id, budget=budget, parent=meta.parent, unit=unit, threshold=threshold),
-        )
+        if books.register(ledger, data_set) and meta.parent is None and default == "none":
+            with suppress(BadInput):  # the system does not say who that is
+                books.allot(ledger, meta.id, login_name(), budget.epsilon)
     finally:
-        ledger.engine.dispose()
+        books.close(ledger)
 
 
 def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:

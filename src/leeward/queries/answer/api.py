@@ -9,7 +9,13 @@ from typing import Any
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, Question, answer_all, open_session
+from leeward.queries.answer.charged_query import (
+    Answer,
+    Question,
+    answer_all,
+    ledger_of,
+    open_session,
+)
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 from leeward.queries.ledger import Audit
@@ -24,6 +30,7 @@ def query(
     *,
     epsilon: float | str,
     user: str | None = None,
+    project: str | None = None,
     ledger: str | None = None,
     unit: Unit = "patient",
     counted: Unit | None = None,
@@ -42,6 +49,8 @@ def query(
         The price: the larger, the less noise. The same question asked again costs nothing.
     user
         Who asks; the login name by default.
+    project
+        The project that pays beside the user.
     ledger
         URL of the database with the budget; by default the ledger in the index's folder.
     unit, counted
@@ -67,7 +76,11 @@ def query(
         most=most,
         mechanism=mechanism,
     )
-    (found,) = answer_all(open_session(index, ledger), [asked], user if user is not None else login_name())
+    session = open_session(index, ledger)
+    try:
+        (found,) = answer_all(session, [asked], user if user is not None else login_name(), project)
+    finally:
+        books.release(session.ledger)
     return found
 
 
@@ -76,7 +89,9 @@ def budget(
     /,
     *,
     allot: Mapping[str, float | str] | None = None,
+    allot_project: Mapping[str, float | str] | None = None,
     move_to: str | None = None,
+    accept_restored: str | None = None,
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """What may be spent on an index and what was, as `leeward budget --json` prints it.
@@ -85,8 +100,10 @@ def budget(
 
     Parameters
     ----------
-    allot
-        User -> the most that the user may spend, below the cap of all; never below what was spent.
+    allot, allot_project
+        User, or project -> the most that may be spent, below the cap of all; never below what was spent.
+    accept_restored
+        Why an older copy of the ledger is to be gone on with; kept in the log (`ledger.restoring`).
     move_to
         URL of the database that the budget, with all that was spent, moves to first.
     ledger
@@ -98,12 +115,17 @@ def budget(
         The ledger cannot be reached, or an allotment is wrong.
     """
     if move_to is not None:
-        books.move(books.open_ledger(ledger or index), books.make_ledger(move_to), Index.open(index).meta.id)
+        folder = Index.open(index).path
+        old = books.open_ledger(ledger or ledger_of(folder), folder)
+        books.move(old, books.make_ledger(move_to, folder), Index.open(index).meta.id)
         ledger = move_to
-    session = open_session(index, ledger)
+    session = open_session(index, ledger, checked=accept_restored is None)
     data_set, terms = session.index.meta.id, session.terms
-    for user, epsilon in (allot or {}).items():
-        books.allot(session.ledger, data_set, user, micro(epsilon, "allot"))
+    if accept_restored is not None:
+        books.accept_restored(session.ledger, data_set, accept_restored)
+    for names, project in ((allot, False), (allot_project, True)):
+        for name, epsilon in (names or {}).items():
+            books.allot(session.ledger, data_set, name, micro(epsilon, "allot"), project=project)
     left = books.left(session.ledger, data_set, None)
     return {
         "ledger": session.ledger.place,
@@ -114,8 +136,13 @@ def budget(
         "spent": left.spent_epsilon,
         "remaining": shown(left.anybody),
         "threshold": terms.threshold,
+        "default_allotment": terms.default_allotment,
         "allotments": [
-            {"user": each.user, "most": shown(each.most), "left": shown(each.left)}
+            {
+                ("project" if each.project else "user"): each.user,
+                "most": shown(each.most),
+                "left": shown(each.left),
+            }
             for each in books.allotments(session.ledger, data_set)
         ],
     }
@@ -127,7 +154,7 @@ def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None
     `expect` is a head that an earlier audit printed; it has to be in the log. A failed check is no error: see
     `.passed`.
     """
-    session = open_session(index, ledger)
+    session = open_session(index, ledger, checked=False)
     return books.audit(session.ledger, session.index.meta.id, expect)
 
 

@@ -27,6 +27,8 @@ from leeward.queries.privacy.mechanism import KINDS, UNITS, Kind, Noise, Unit
 if TYPE_CHECKING:
     import polars as pl
 
+LINK: Final = "ledger.json"
+"""In an index's folder: where the ledger of its data set is, if it is another index's."""
 MOST_BINS: Final = 1000
 """Bins of one histogram."""
 
@@ -183,14 +185,30 @@ class Answer:
         }
 
 
-def open_session(path: str | Path, ledger_url: str | None = None) -> IndexSession:
+def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bool = True) -> IndexSession:
     """Open an index and the ledger that pays for it: the one in its folder, or the one at a URL.
 
-    BadInput for what is no index or of another version; LedgerUnreachable without a ledger that knows its data set.
+    BadInput for what is no index or of another version; LedgerUnreachable without a ledger that knows its data set, or
+    (`checked`) where the ledger disagrees with its log or with a head that was remembered.
     """
     index = Index.open(path)
-    ledger = books.open_ledger(path if ledger_url is None else ledger_url)
-    return IndexSession(index, ledger, books.terms_of(ledger, index.meta.id))
+    ledger = books.open_ledger(ledger_of(index.path) if ledger_url is None else ledger_url, index.path)
+    terms = books.terms_of(ledger, index.meta.id)
+    if checked:
+        books.check_opening(ledger, index.meta.id)
+    return IndexSession(index, ledger, terms)
+
+
+def ledger_of(folder: Path) -> str | Path:
+    """Where the budget of the index in `folder` is kept: in the folder, or where its `ledger.json` says, for data that
+    were indexed before."""
+    link = folder / LINK
+    if not link.is_file() or (folder / books.EMBEDDED).is_file():
+        return folder
+    try:
+        return Path(json.loads(link.read_text(encoding="utf-8"))["folder"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise BadInput(f"{link}: damaged; name the ledger with --ledger URL.") from None
 
 
 def plan_query(session: IndexSession, asked: Question) -> Plan:
@@ -258,17 +276,21 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
     )
 
 
-def answer_all(session: IndexSession, asked: Sequence[Question], user: str) -> list[Answer]:
+def answer_all(
+    session: IndexSession, asked: Sequence[Question], user: str, project: str | None = None
+) -> list[Answer]:
     """The answers to questions, all charged at once or, where the budget does not pay for all, none.
 
     An identical question has one price and one answer, for whoever asks it and however often. BudgetSpent,
     LedgerUnreachable and BadInput leave nothing answered.
     """
     books.named(user)
-    return answer_plans(session, [plan_query(session, each) for each in asked], user)
+    return answer_plans(session, [plan_query(session, each) for each in asked], user, project)
 
 
-def answer_plans(session: IndexSession, plans: Sequence[Plan], user: str) -> list[Answer]:
+def answer_plans(
+    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
+) -> list[Answer]:
     """As `answered`, for questions that were planned already, so that their price could be shown before."""
     data_set = session.index.meta.id
     stored = {plan.key: books.found(session.ledger, data_set, plan.key) for plan in plans}
@@ -276,7 +298,7 @@ def answer_plans(session: IndexSession, plans: Sequence[Plan], user: str) -> lis
     open_plans = [plan for plan in plans if stored[plan.key] is None]
     if open_plans:
         charges = [Charge(key=p.key, question=p.question, epsilon=p.price) for p in open_plans]
-        paid = books.reserve(session.ledger, data_set, user, charges)
+        paid = books.reserve(session.ledger, data_set, user, charges, project)
         stored |= {each.key: each.payload for each in paid if each.payload is not None}
         for each in paid:
             costs[each.key] += each.cost
@@ -286,7 +308,7 @@ def answer_plans(session: IndexSession, plans: Sequence[Plan], user: str) -> lis
             for plan, values in zip(missing, noisy_values(session.index, missing), strict=True)
         }
         stored |= books.store(session.ledger, data_set, payloads)
-    left = books.left(session.ledger, data_set, user).user
+    left = books.left(session.ledger, data_set, user, project).user
     return [
         Answer.shown(
             plan,
@@ -299,13 +321,33 @@ def answer_plans(session: IndexSession, plans: Sequence[Plan], user: str) -> lis
     ]
 
 
-def price_of(session: IndexSession, plans: Sequence[Plan], user: str) -> tuple[int, int]:
+def price_of(
+    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
+) -> tuple[int, int]:
     """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
     data_set = session.index.meta.id
     price = {
         plan.key: plan.price for plan in plans if books.found(session.ledger, data_set, plan.key) is None
     }
-    return sum(price.values()), books.left(session.ledger, data_set, user).user
+    return sum(price.values()), books.left(session.ledger, data_set, user, project).user
+
+
+MOST_NOISE: Final = 1000
+"""A half-width of the 95 % interval from which on a count is refused without being asked twice."""
+
+
+def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
+    """BadInput for a question whose noise is larger than what it measures: what the index's public threshold shows at
+    least, or `MOST_NOISE`, whichever is more. Public figures only.
+    """
+    limit = max(MOST_NOISE, session.terms.threshold or 0)
+    for plan in plans:
+        width = mechanism.half_width(plan.noise)
+        if width >= limit:
+            raise BadInput(
+                f"the answer would be off by up to ± {width:,.4g} (95 %), more than most counts are; nothing was "
+                "charged. Use a larger --epsilon, or --yes to pay for it all the same."
+            )
 
 
 def charge(

@@ -21,9 +21,29 @@ from leeward.queries.ledger.budgets import (
     register,
     terms_of,
 )
+from leeward.queries.ledger.families import check_opening, close
 from leeward.queries.ledger.moving import move
-from leeward.queries.ledger.opening import EMBEDDED, Ledger, LedgerUnreachable, make_ledger, open_ledger
-from leeward.queries.ledger.spending import BudgetSpent, Charge, Left, Paid, found, left, reserve, store
+from leeward.queries.ledger.opening import (
+    EMBEDDED,
+    Ledger,
+    LedgerUnreachable,
+    make_ledger,
+    open_ledger,
+    release,
+)
+from leeward.queries.ledger.replay import LedgerInconsistent
+from leeward.queries.ledger.restoring import accept_restored
+from leeward.queries.ledger.spending import (
+    BudgetSpent,
+    Charge,
+    Left,
+    NotAllotted,
+    Paid,
+    found,
+    left,
+    reserve,
+    store,
+)
 
 __all__ = [
     "EMBEDDED",
@@ -34,13 +54,18 @@ __all__ = [
     "Check",
     "DataSet",
     "Ledger",
+    "LedgerInconsistent",
     "LedgerUnreachable",
     "Left",
+    "NotAllotted",
     "Paid",
     "Terms",
+    "accept_restored",
     "allot",
     "allotments",
     "audit",
+    "check_opening",
+    "close",
     "found",
     "known",
     "left",
@@ -49,6 +74,7 @@ __all__ = [
     "named",
     "open_ledger",
     "register",
+    "release",
     "reserve",
     "store",
     "terms_of",

@@ -13,6 +13,7 @@ from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
 from leeward.queries.ledger.families import family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
+from leeward.queries.ledger.replay import account_of
 from leeward.queries.privacy.accounting import Budget, composed, shown, spent_epsilon
 
 ROUNDING = 1e-9
@@ -84,7 +85,7 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
     spent = sum(row["spent"] for row in accounts if row["account"] == f"data:{family}")
     checks = [
         _chain(entries, terms.entries, terms.head),
-        _accounts(accounts, charges, lines, family),
+        _accounts(accounts, events, lines, family),
         _caps(accounts),
         _composition(charges, budget),
         _answers(answers, charges, events),
@@ -109,18 +110,24 @@ def _remembered(entries: list[Entry], expected: str) -> Check:
 
 
 def _accounts(
-    accounts: list[dict[str, Any]], charges: list[dict[str, Any]], lines: dict[str, list[str]], family: str
+    accounts: list[dict[str, Any]], events: list[dict[str, Any]], lines: dict[str, list[str]], family: str
 ) -> Check:
     """What was spent is what the log says was charged, account by account."""
     due: Counter[str] = Counter()
-    for charge in charges:
-        due.update({f"data:{each}": charge["cost"] for each in lines.get(charge["data_set"], [])})
-        due[f"user:{family}:{charge['user']}"] += charge["cost"]
+    for event in events:
+        if event.get("event") == "restored":
+            due.update({name: max(0, spent - due[name]) for name, (_, spent) in event["accounts"].items()})
+        if event.get("event") != "charged":
+            continue
+        due.update({f"data:{each}": event["cost"] for each in lines.get(event["data_set"], [])})
+        due[account_of(family, event["user"])] += event["cost"]
+        if event.get("project") is not None:
+            due[account_of(family, None, event["project"])] += event["cost"]
     wrong = [row for row in accounts if row["spent"] != due[row["account"]]]
     detail = (
         f"{len(wrong)} of {len(accounts)} accounts hold another sum than the log"
         if wrong
-        else f"{len(accounts)} accounts hold the sum of {len(charges)} charges"
+        else f"{len(accounts)} accounts hold the sums of the log"
     )
     return Check("accounts", not wrong, detail)
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.families import (
+    changing,
     family_of,
     family_terms,
     known_family,
     lock,
     moved_away,
-    user_account,
+    remember_head,
 )
 from leeward.queries.ledger.opening import Ledger, reading, writing
+from leeward.queries.ledger.replay import account_of, check
 from leeward.queries.privacy.accounting import Accounting, Budget, affordable
 
 LONGEST_NAME: Final = 100
+DEFAULTS: Final = ("none", "all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +38,14 @@ class DataSet:
     """What the budget protects: `patient`, or `note` (weaker where a patient has several)."""
     threshold: int | None = None
     """Noisy values below it are not shown. Public."""
+    default_allotment: str = "none"
+    """What a user without an allotment may spend: `none`, or `all` that is left for everybody."""
+    reason: str | None = None
+    """Why these data get a budget of their own although they share patients with others; kept in the log."""
 
     def __post_init__(self) -> None:
+        if self.default_allotment not in DEFAULTS:
+            raise BadInput(f"`default_allotment` must be none or all; got {self.default_allotment!r}.")
         if self.unit not in ("patient", "note"):
             raise BadInput(f"`unit` of a budget is patient or note; got {self.unit!r}.")
         if self.threshold is not None and self.threshold < 1:
@@ -52,10 +62,12 @@ class Terms:
     """The family's budget in micro-ε."""
     accounting: Accounting
     delta: float | None
+    default_allotment: str = "all"
 
 
-def register(ledger: Ledger, data_set: DataSet) -> None:
-    """Give a data set its budget, once. Registering the same again changes nothing: a budget never refills.
+def register(ledger: Ledger, data_set: DataSet) -> bool:
+    """Give a data set its budget, once; True where it is new. Registering the same again changes nothing: a budget
+    never refills.
 
     BadInput when it is there with another budget or parent, or the parent is unknown or accounts differently.
     """
@@ -63,42 +75,12 @@ def register(ledger: Ledger, data_set: DataSet) -> None:
         known = known_family(connection, data_set.id)
         if known is not None:
             _same(connection, data_set, known)
-            return
-        family = data_set.id
+            return False
+        family = data_set.id if data_set.parent is None else _family_of_parent(connection, ledger, data_set)
         if data_set.parent is None:
-            connection.execute(
-                tables.families.insert().values(
-                    family=family,
-                    accounting=data_set.budget.accounting,
-                    epsilon=data_set.budget.epsilon,
-                    delta=data_set.budget.delta,
-                    unit=data_set.unit,
-                    entries=0,
-                    head=chain.START,
-                    arrived=True,
-                )
-            )
-        else:
-            parent = known_family(connection, data_set.parent)
-            if parent is None:
-                raise BadInput(
-                    f"{ledger.place}: the parent data set is not in this ledger. A descendant spends its parent's "
-                    "budget, so both are kept in one ledger (--ledger)."
-                )
-            family = parent
-            terms = family_terms(connection, family)
-            budget = data_set.budget
-            if (terms.accounting, terms.delta, terms.unit) != (
-                budget.accounting,
-                budget.delta,
-                data_set.unit,
-            ):
-                raise BadInput(
-                    f"A descendant accounts as its parent does: {terms.accounting}, unit {terms.unit}"
-                    + ("" if terms.delta is None else f", delta {terms.delta}")
-                    + "."
-                )
+            _insert_family(connection, data_set)
         entries, head = lock(connection, ledger, family)
+        before = check(connection, ledger, family, entries, head)
         connection.execute(
             tables.data_sets.insert().values(
                 data_set=data_set.id,
@@ -112,35 +94,78 @@ def register(ledger: Ledger, data_set: DataSet) -> None:
                 account=f"data:{data_set.id}", family=family, most=data_set.budget.limit, spent=0
             )
         )
-        body = {
-            "event": "opened",
-            "data_set": data_set.id,
-            "parent": data_set.parent,
-            "epsilon": data_set.budget.epsilon,
-            "accounting": data_set.budget.accounting,
-            "delta": data_set.budget.delta,
-            "most": data_set.budget.limit,
-            "unit": data_set.unit,
-            "threshold": data_set.threshold,
-        }
-        chain.append(connection, family, entries, head, [body])
+        chain.append(connection, family, entries, head, [_opened(data_set)], before.time)
+    remember_head(ledger, data_set.id)
+    return True
 
 
-def allot(ledger: Ledger, data_set: str, user: str, epsilon: int) -> None:
-    """Let a user spend at most `epsilon` (micro-ε, as one answer) on a data set's family, below the cap of all.
+def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataSet) -> str:
+    family = known_family(connection, data_set.parent or "")
+    if family is None:
+        raise BadInput(
+            f"{ledger.place}: the parent data set is not in this ledger. A derived data set spends its parent's "
+            "budget, so both are kept in one ledger (--ledger)."
+        )
+    terms, budget = family_terms(connection, family), data_set.budget
+    if (terms.accounting, terms.delta, terms.unit) != (budget.accounting, budget.delta, data_set.unit):
+        raise BadInput(
+            f"A derived data set must use its parent's accounting: {terms.accounting}, unit {terms.unit}"
+            + ("" if terms.delta is None else f", delta {terms.delta}")
+            + "."
+        )
+    return family
 
-    It may be changed, never below what the user has spent. Users without one share the cap.
+
+def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
+    connection.execute(
+        tables.families.insert().values(
+            family=data_set.id,
+            accounting=data_set.budget.accounting,
+            epsilon=data_set.budget.epsilon,
+            delta=data_set.budget.delta,
+            unit=data_set.unit,
+            entries=0,
+            head=chain.START,
+            arrived=True,
+            default_allotment=data_set.default_allotment,
+        )
+    )
+
+
+def _opened(data_set: DataSet) -> dict[str, Any]:
+    """The log's entry. `nonce` makes each ledger's log another one, also of the same data at the same second."""
+    body = {
+        "event": "opened",
+        "data_set": data_set.id,
+        "parent": data_set.parent,
+        "epsilon": data_set.budget.epsilon,
+        "accounting": data_set.budget.accounting,
+        "delta": data_set.budget.delta,
+        "most": data_set.budget.limit,
+        "unit": data_set.unit,
+        "threshold": data_set.threshold,
+        "default_allotment": data_set.default_allotment,
+        "nonce": secrets.token_hex(8),
+    }
+    return body if data_set.reason is None else {**body, "reason": data_set.reason}
+
+
+def allot(ledger: Ledger, data_set: str, name: str, epsilon: int, *, project: bool = False) -> None:
+    """Let a user, or a project, spend at most `epsilon` (micro-ε, as one answer) on a data set's family, below the cap
+    of all.
+
+    It may be changed, never below what was spent.
     """
-    named(user)
-    with writing(ledger) as connection:
-        family = family_of(connection, ledger, data_set)
-        entries, head = lock(connection, ledger, family)
+    named(name)
+    who = {"project": name} if project else {"for": name}
+    with changing(ledger, data_set) as change:
+        connection, family = change.connection, change.family
         terms = family_terms(connection, family)
         most = Budget(epsilon=epsilon, accounting=terms.accounting, delta=terms.delta).limit
-        account = user_account(family, user)
-        spent = _spent_by(connection, family, user)
+        account = account_of(family, None if project else name, name if project else None)
+        spent = change.known.paid[account]
         if most < spent:
-            raise BadInput("An allotment cannot lie below what the user has spent already.")
+            raise BadInput("An allotment cannot be less than what was spent already.")
         changed = connection.execute(
             tables.accounts.update().where(tables.accounts.c.account == account).values(most=most)
         ).rowcount
@@ -148,21 +173,21 @@ def allot(ledger: Ledger, data_set: str, user: str, epsilon: int) -> None:
             connection.execute(
                 tables.accounts.insert().values(account=account, family=family, most=most, spent=spent)
             )
-        body = {"event": "allotted", "for": user, "epsilon": epsilon, "most": most}
-        chain.append(connection, family, entries, head, [body])
+        change.append([{"event": "allotted", **who, "epsilon": epsilon, "most": most}])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allotment:
-    """What one user may spend, in micro-ε of one answer."""
+    """What one user, or one project, may spend, in micro-ε of one answer."""
 
     user: str
     most: int
     left: int
+    project: bool = False
 
 
 def allotments(ledger: Ledger, data_set: str) -> list[Allotment]:
-    """The users that have an allotment, by name."""
+    """The projects and users that have an allotment, by name."""
     accounts = tables.accounts.c
     with reading(ledger) as connection:
         family = family_of(connection, ledger, data_set)
@@ -170,14 +195,16 @@ def allotments(ledger: Ledger, data_set: str) -> list[Allotment]:
         rows = connection.execute(
             sa.select(tables.accounts).where(accounts.family == family).order_by(accounts.account)
         ).all()
-    start = user_account(family, "")
+    starts = {account_of(family, ""): False, account_of(family, None, ""): True}
     return [
         Allotment(
             user=row.account.removeprefix(start),
             most=affordable(row.most, accounting),
             left=affordable(row.most - row.spent, accounting),
+            project=project,
         )
         for row in rows
+        for start, project in starts.items()
         if row.account.startswith(start)
     ]
 
@@ -191,7 +218,12 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
         asked = sa.select(tables.data_sets.c.threshold).where(tables.data_sets.c.data_set == data_set)
         threshold = connection.execute(asked).scalar()
     return Terms(
-        unit=row.unit, threshold=threshold, total=row.epsilon, accounting=row.accounting, delta=row.delta
+        unit=row.unit,
+        threshold=threshold,
+        total=row.epsilon,
+        accounting=row.accounting,
+        delta=row.delta,
+        default_allotment=row.default_allotment,
     )
 
 
@@ -221,13 +253,3 @@ def _same(connection: sa.Connection, data_set: DataSet, family: str) -> None:
         raise BadInput(
             "This data set has a budget already, on other terms: budgets are given once and do not refill."
         )
-
-
-def _spent_by(connection: sa.Connection, family: str, user: str) -> int:
-    joined = tables.answers.join(tables.data_sets)
-    total = connection.execute(
-        sa.select(sa.func.sum(tables.answers.c.cost))
-        .select_from(joined)
-        .where(tables.data_sets.c.family == family, tables.answers.c.user == user)
-    ).scalar()
-    return int(total or 0)

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -19,6 +19,10 @@ from leeward.queries.ledger import tables
 
 START: Final = "0" * 64
 """What the first entry's hash covers in place of one before it."""
+
+
+CLOCK: Final = timedelta(minutes=5)
+"""What a clock that is set right may fall by."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,20 @@ def link(previous: str, number: int, time: str, body: str) -> str:
 
 
 def append(
-    connection: sa.Connection, family: str, entries: int, head: str, bodies: Iterable[Mapping[str, Any]]
+    connection: sa.Connection,
+    family: str,
+    entries: int,
+    head: str,
+    bodies: Iterable[Mapping[str, Any]],
+    after: str = "",
 ) -> None:
-    """Write entries after the `entries` there are, of which the last has hash `head`; the caller locked the family."""
+    """Write entries after the `entries` there are, of which the last has hash `head`; the caller locked the family.
+
+    Time never falls: an entry is not dated before `after`, the time of the last one, whatever the clock says.
+    """
     rows = []
     for body in bodies:
-        entries, time, text = entries + 1, now(), text_of(body)
+        entries, time, text = entries + 1, max(now(), after), text_of(body)
         head = link(head, entries, time, text)
         rows.append({"family": family, "number": entries, "time": time, "body": text, "hash": head})
     connection.execute(tables.log.insert(), rows)
@@ -66,26 +78,45 @@ def append(
     )
 
 
-def entries_of(connection: sa.Connection, family: str) -> Iterator[Entry]:
-    """The log of a family, oldest first."""
+def entries_of(connection: sa.Connection, family: str, after: int = 0) -> Iterator[Entry]:
+    """The log of a family, oldest first, from the entry after number `after`."""
     log = tables.log.c
     rows = connection.execute(
-        sa.select(log.number, log.time, log.body, log.hash).where(log.family == family).order_by(log.number)
+        sa.select(log.number, log.time, log.body, log.hash)
+        .where(log.family == family, log.number > after)
+        .order_by(log.number)
     )
     for row in rows:
         yield Entry(row.number, row.time, row.body, row.hash)
 
 
+def broken_link(entry: Entry, number: int, previous: str, time: str) -> str | None:
+    """Why an entry cannot follow one with hash `previous` and `time` as number `number`; None where it can."""
+    if entry.number != number:
+        return f"entry {number} is missing"
+    if link(previous, entry.number, entry.time, entry.body) != entry.hash:
+        return f"entry {number} was changed, or one before it"
+    return f"entry {number} is dated before the one before it" if _falls(time, entry.time) else None
+
+
+def _falls(before: str, time: str) -> bool:
+    """Whether time falls by more than clocks do that are set right (earlier versions wrote what the clock said)."""
+    if not before or time >= before:
+        return False
+    try:
+        return datetime.fromisoformat(before) - datetime.fromisoformat(time) > CLOCK
+    except (ValueError, TypeError):
+        return True
+
+
 def broken(entries: Iterable[Entry], count: int, head: str) -> str | None:
     """Where the chain does not hold, in words; None where it does."""
-    previous, seen = START, 0
+    previous, time, seen = START, "", 0
     for entry in entries:
         seen += 1
-        if entry.number != seen:
-            return f"entry {seen} is missing"
-        if link(previous, entry.number, entry.time, entry.body) != entry.hash:
-            return f"entry {seen} was changed, or one before it"
-        previous = entry.hash
+        if fault := broken_link(entry, seen, previous, time):
+            return fault
+        previous, time = entry.hash, max(time, entry.time)
     if seen != count:
         return f"the log has {seen} entries of {count}"
     return None if previous == head else "the last entry is not the one that the ledger remembers"

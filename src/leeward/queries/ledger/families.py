@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from leeward.queries.ledger import tables
-from leeward.queries.ledger.opening import Ledger, LedgerUnreachable
+from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.opening import (
+    BUSY_SECONDS,
+    LOCKED,
+    Ledger,
+    LedgerUnreachable,
+    close_engine,
+    reading,
+    state_of,
+    writing,
+)
+from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
+from leeward.queries.ledger.witness import Head, compare, remember
+
+SNAPSHOTS: Final = 20
+"""How often a family's state is read again that other threads write to meanwhile."""
 
 
 def known_family(connection: sa.Connection, data_set: str) -> str | None:
@@ -44,22 +62,95 @@ def line_of(connection: sa.Connection, data_set: str) -> list[str]:
         line.append(parent)
 
 
+@dataclass(frozen=True)
+class Change:
+    """A family that this transaction has locked, and what its log says."""
+
+    connection: sa.Connection
+    family: str
+    known: Replay
+
+    def append(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Write entries at the end of the log; once in a transaction, after the accounts were changed."""
+        known = self.known
+        chain.append(self.connection, self.family, known.entries, known.head, bodies, known.time)
+
+
+@contextmanager
+def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator[Change]:
+    """A transaction on the family of a data set: locked against other writers, its accounts checked against its log.
+
+    LedgerInconsistent before anything is changed where they disagree. What is `durable` is remembered apart.
+    """
+    with writing(ledger, durable=durable) as connection:
+        family = family_of(connection, ledger, data_set)
+        entries, head = lock(connection, ledger, family)
+        yield Change(connection, family, check(connection, ledger, family, entries, head))
+    if durable:
+        remember_head(ledger, data_set)
+
+
+def remember_head(ledger: Ledger, data_set: str) -> None:
+    """Remember the head of a data set's family as it is now on the disk."""
+    family, known = _snapshot(ledger, data_set, compared=False)
+    if known is not None:
+        remember(ledger, family, Head.of(known))
+
+
+def check_opening(ledger: Ledger, data_set: str) -> None:
+    """Compare accounts, log and the remembered heads of a data set's family; LedgerInconsistent where they disagree."""
+    _snapshot(ledger, data_set, compared=True)
+
+
+def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Replay | None]:
+    """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
+    with reading(ledger) as connection:
+        family = family_of(connection, ledger, data_set)
+    for _ in range(SNAPSHOTS):
+        least = seen(ledger, family)
+        try:
+            with reading(ledger, snapshot=True) as connection:
+                row = family_terms(connection, family)
+                if row.moved is not None:
+                    break
+                known = check(connection, ledger, family, row.entries, row.head)
+                if compared:
+                    compare(connection, ledger, family, known)
+                return family, known
+        except LogShortened as error:
+            if error.entries < least:
+                raise
+            # Another thread went on after this read began: what it checked is newer. Read again.
+    return family, None
+
+
+def close(ledger: Ledger) -> None:
+    """Close every connection and forget what was read; the next opening begins anew."""
+    forget(ledger)
+    close_engine(ledger)
+
+
 def lock(connection: sa.Connection, ledger: Ledger, family: str) -> tuple[int, str]:
     """Lock the family against other writers; its log's length and last hash."""
     families = tables.families.c
-    row = connection.execute(
+    asked = (
         tables.families.update()
         .where(families.family == family, families.moved.is_(None))
         .values(entries=families.entries)
         .returning(families.entries, families.head)
-    ).first()
+    )
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with connection.begin_nested():  # a lock that was not had leaves the transaction as it was
+                row = connection.execute(asked).first()
+            break
+        except sa.exc.DBAPIError as error:
+            if state_of(error) not in LOCKED or time.monotonic() > until:
+                raise
     if row is None:
         raise moved_away(ledger)
     return row.entries, row.head
-
-
-def user_account(family: str, user: str) -> str:
-    return f"user:{family}:{user}"
 
 
 def moved_away(ledger: Ledger) -> LedgerUnreachable:

@@ -1,22 +1,44 @@
-"""Where a ledger is: SQLite in the index's folder (WAL), or any database by URL, PostgreSQL above all."""
+"""Where a ledger is: SQLite in the index's folder (WAL), or any database by URL, PostgreSQL above all.
+
+A process has one engine a database, whoever opens it and however often. A server that is silent, out of connections or
+gone ends in one sentence, never in waiting for ever; what waits for its turn waits `BUSY_SECONDS` at most.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import random
+import struct
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.queries.ledger.urls import parse_url, place_of
 
 EMBEDDED: Final = "ledger.db"
-REVISION: Final = "0001"
+REVISION: Final = "0002"
 """The migration that this version of Leeward works with."""
 
 BUSY_SECONDS: Final = 60
+"""How long a ledger is waited for that others use."""
+SILENT_SECONDS: Final = 20
+"""How long a server may be silent."""
+LOCK_SECONDS: Final = 10
+"""How long one statement waits for another's lock, before it is tried again."""
+LOGGER: Final = "leeward-ledger"
+
+FULL: Final = frozenset({"53300", "57P03"})
+"""SQLSTATE: too many connections; cannot connect now (the server is starting or stopping)."""
+LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
+"""SQLSTATE: lock not available, deadlock, serialization failure: tried again."""
 
 
 class LedgerUnreachable(BadInput):
@@ -30,15 +52,19 @@ class Ledger:
     engine: sa.Engine
     place: str
     """Where it is, as it may be shown: without a password."""
+    key: str
+    """What tells this database from others in this process."""
+    beside: Path | None = None
+    """The index's folder, where the last head is remembered; None for a database that was opened by itself."""
 
 
-def open_ledger(where: str | Path) -> Ledger:
+def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """The ledger in an index's folder, or at a database's URL. It must exist: a budget is never made anew by asking.
 
     LedgerUnreachable where there is none or the database does not answer.
     """
-    ledger = _connected(where, may_create=False)
-    with _reached(ledger), ledger.engine.connect() as connection:
+    ledger = _connected(where, may_create=False, beside=beside)
+    with _reached(ledger), _connect(ledger) as connection:
         found = _revision(connection)
         if found is None:
             raise LedgerUnreachable(
@@ -49,10 +75,10 @@ def open_ledger(where: str | Path) -> Ledger:
     return ledger
 
 
-def make_ledger(where: str | Path) -> Ledger:
+def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
-    ledger = _connected(where, may_create=True)
-    with _reached(ledger), ledger.engine.connect() as connection:
+    ledger = _connected(where, may_create=True, beside=beside)
+    with _reached(ledger), _connect(ledger) as connection:
         found = _revision(connection)
     _upgraded(ledger, found)
     return ledger
@@ -69,7 +95,7 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
         options = {"leeward_begin": "BEGIN"}
         if ledger.engine.dialect.name != "sqlite":
             options = {"isolation_level": "REPEATABLE READ"}
-    with _reached(ledger), ledger.engine.connect().execution_options(**options) as connection:
+    with _reached(ledger), _connect(ledger).execution_options(**options) as connection:
         yield connection
 
 
@@ -80,11 +106,25 @@ def writing(ledger: Ledger, *, durable: bool = True) -> Iterator[sa.Connection]:
     `durable`: on the disk when it returns. Without it the transaction survives the death of this process, not a power
     failure; SQLite writes one file in order, so it reaches the disk before any later durable one.
     """
-    with _reached(ledger), ledger.engine.connect() as plain:
+    with _reached(ledger), _connect(ledger) as plain:
         durability = "FULL" if durable else "NORMAL"
         connection = plain.execution_options(leeward_begin="BEGIN IMMEDIATE", leeward_durability=durability)
         with connection.begin():
             yield connection
+
+
+def release(ledger: Ledger) -> None:
+    """Give idle connections back to a server, which has few; a file's stay open, as closing them costs a flush."""
+    if ledger.engine.dialect.name != "sqlite":
+        ledger.engine.dispose()
+
+
+def close_engine(ledger: Ledger) -> None:
+    """Close every connection; the next opening makes a new engine."""
+    with _lock:
+        for key in [key for key, engine in _engines.items() if engine is ledger.engine]:
+            del _engines[key]
+    ledger.engine.dispose()
 
 
 @contextmanager
@@ -92,17 +132,53 @@ def _reached(ledger: Ledger) -> Iterator[None]:
     """A database's refusal as one sentence without the statement's values."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except _failures() as error:
         cause = type(getattr(error, "orig", None) or error).__name__
+        state = state_of(error)
+        if state in FULL:
+            cause = f"the server took no further connection for {BUSY_SECONDS} seconds"
+        elif state in LOCKED:
+            cause = f"others held its lock for {BUSY_SECONDS} seconds"
         raise LedgerUnreachable(
-            f"{ledger.place}: the ledger does not answer ({cause}). No answer was given. "
-            "See that the database runs and may be written to, then ask again."
+            f"{ledger.place}: cannot reach the ledger ({cause}). No answer was given. Check that the database is "
+            "running and writable, then retry; what was paid is not paid again."
         ) from None
 
 
-def _connected(where: str | Path, *, may_create: bool) -> Ledger:
+def state_of(error: BaseException) -> str | None:
+    """The SQLSTATE of a database's error, where it has one."""
+    original = getattr(error, "orig", None) or error
+    details = original.args[0] if getattr(original, "args", ()) else None
+    code = details.get("C") if isinstance(details, dict) else getattr(original, "sqlstate", None)
+    return None if code is None else str(code)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What a database that fails raises: through SQLAlchemy, or past it from the driver or the socket."""
+    found: tuple[type[Exception], ...] = (sa.exc.SQLAlchemyError, OSError, EOFError, struct.error)
+    try:
+        from pg8000.exceptions import Error
+    except ImportError:
+        return found
+    return (*found, Error)
+
+
+def _connect(ledger: Ledger) -> sa.Connection:
+    """A connection; a server that takes no more of them is asked again, at random moments, for `BUSY_SECONDS`."""
+    until, wait = time.monotonic() + BUSY_SECONDS, 0.02
+    while True:
+        try:
+            return ledger.engine.connect()
+        except _failures() as error:
+            if state_of(error) not in FULL or time.monotonic() > until:
+                raise
+        time.sleep(wait * (0.5 + random.SystemRandom().random()))
+        wait = min(2 * wait, 1.0)
+
+
+def _connected(where: str | Path, *, may_create: bool, beside: Path | None) -> Ledger:
     if isinstance(where, str) and "://" in where:
-        return _by_url(where, may_create)
+        return _by_url(where, may_create, beside)
     folder = Path(where)
     file = folder / EMBEDDED
     if not file.is_file() and not (may_create and folder.is_dir()):
@@ -110,38 +186,56 @@ def _connected(where: str | Path, *, may_create: bool) -> Ledger:
             f"{file}: the index has no ledger, so nothing is answered. It is made once, by `leeward index`; "
             "put the file back, or give the one that has the budget now with --ledger URL."
         )
-    return Ledger(_engine(sa.URL.create("sqlite", database=str(file))), str(file))
+    return _ledger(sa.URL.create("sqlite", database=str(file)), str(file), beside or folder)
 
 
-def _by_url(text: str, may_create: bool) -> Ledger:
+def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
+    url = parse_url(text)
+    if url.get_backend_name() == "sqlite" and not may_create and not Path(url.database or "").is_file():
+        raise LedgerUnreachable(f"{url.database}: there is no ledger here. No answer was given.")
     try:
-        url = sa.make_url(text)
-        if url.drivername in {"postgresql", "postgres"}:
-            url = url.set(drivername="postgresql+pg8000")
-        if url.get_backend_name() == "sqlite" and not may_create and not Path(url.database or "").is_file():
-            raise LedgerUnreachable(f"{url.database}: there is no ledger here. No answer was given.")
-        return Ledger(_engine(url), url.render_as_string(hide_password=True))
-    except sa.exc.ArgumentError:
-        raise BadInput(
-            "`--ledger` is no URL of a database; write for example postgresql://user@host/database."
-        ) from None
+        return _ledger(url, place_of(url), beside)
     except sa.exc.NoSuchModuleError:
-        raise BadInput(f"`--ledger`: {text.split(':')[0]} is no database that Leeward knows.") from None
+        raise BadInput(f"`--ledger`: {url.get_backend_name()} is no database that Leeward knows.") from None
     except ImportError as error:
         raise BadInput(
             f"`--ledger`: the driver {error.name} is not installed; pip install 'leeward[queries]'."
         ) from None
 
 
+_engines: dict[str, sa.Engine] = {}
+_lock = Lock()
+
+
+def _ledger(url: sa.URL, place: str, beside: Path | None) -> Ledger:
+    """The one engine of a database in this process. A file that was put in another's place is another database."""
+    key = f"{os.getpid()} {url.render_as_string(hide_password=False)}"
+    if url.get_backend_name() == "sqlite" and url.database:
+        file = Path(url.database)
+        if not file.exists():
+            with suppress(OSError):  # the driver says what is wrong with the place
+                os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        if file.exists():
+            status = file.stat()
+            key = f"{os.getpid()} {file.resolve()} {status.st_dev} {status.st_ino}"
+    with _lock:
+        if key not in _engines:
+            _engines[key] = _engine(url)
+        return Ledger(_engines[key], place, key, beside)
+
+
 def _engine(url: sa.URL) -> sa.Engine:
+    # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
+    logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{LOGGER}").setLevel(logging.CRITICAL + 1)
     if url.get_backend_name() != "sqlite":
-        # A server takes a hundred connections by default, and the writers of a family wait for each other anyway.
-        return sa.create_engine(url, pool_size=5, max_overflow=5, pool_timeout=BUSY_SECONDS)
+        return _server_engine(url)
     engine = sa.create_engine(
         url,
         pool_size=10,
         max_overflow=20,
         pool_timeout=BUSY_SECONDS,
+        pool_logging_name=LOGGER,
+        hide_parameters=True,
         connect_args={"timeout": BUSY_SECONDS},
     )
 
@@ -159,6 +253,35 @@ def _engine(url: sa.URL) -> sa.Engine:
             connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
         if "leeward_begin" in options:
             connection.exec_driver_sql(options["leeward_begin"])
+
+    return engine
+
+
+def _server_engine(url: sa.URL) -> sa.Engine:
+    """A server takes a hundred connections by default, and the writers of a family wait for each other anyway."""
+    pg8000 = url.get_driver_name() == "pg8000"
+    timeout = {"timeout": SILENT_SECONDS} if pg8000 and "timeout" not in url.query else {}
+    engine = sa.create_engine(
+        url,
+        pool_size=5,
+        max_overflow=5,
+        pool_timeout=BUSY_SECONDS,
+        pool_pre_ping=True,
+        pool_logging_name=LOGGER,
+        hide_parameters=True,
+        connect_args=timeout,
+    )
+    if url.get_backend_name() == "postgresql":
+
+        @sa.event.listens_for(engine, "connect")
+        def never_for_ever(connection: Any, record: Any) -> None:
+            """No statement and no lock is waited for longer than the socket is."""
+            cursor = connection.cursor()
+            for setting in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
+                seconds = LOCK_SECONDS if setting == "lock_timeout" else SILENT_SECONDS
+                cursor.execute(f"SET {setting} = '{seconds}s'")
+            cursor.close()
+            connection.commit()
 
     return engine
 

@@ -14,13 +14,18 @@ import sqlalchemy as sa
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import named
-from leeward.queries.ledger.families import family_of, family_terms, line_of, lock, user_account
-from leeward.queries.ledger.opening import Ledger, reading, writing
+from leeward.queries.ledger.families import changing, family_of, family_terms, line_of
+from leeward.queries.ledger.opening import Ledger, reading
+from leeward.queries.ledger.replay import account_of
 from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
 
 
 class BudgetSpent(GuaranteeUnreachable):
     """What is left does not pay for the question."""
+
+
+class NotAllotted(BudgetSpent):
+    """The user, or the project, has no allotment on an index whose budget is not open to everybody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,35 +66,45 @@ def found(ledger: Ledger, data_set: str, key: str) -> str | None:
     return payload
 
 
-def reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]) -> list[Paid]:
+def reserve(
+    ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None = None
+) -> list[Paid]:
     """Pay for all questions or for none: one conditional update takes the price of those that nobody paid yet.
 
-    BudgetSpent where the data set, an ancestor or the user has too little left; nothing is taken then. Not yet on the
-    disk when it returns (see `writing`): only `store` makes an answer that may be shown.
+    BudgetSpent where the data set, an ancestor, the project or the user has too little left; NotAllotted where a name
+    has no allotment and needs one. Nothing is taken then. Not yet on the disk when it returns (see `writing`): only
+    `store` makes an answer that may be shown.
     """
     named(user)
+    if project is not None:
+        named(project)
     try:
-        return _reserve(ledger, data_set, user, charges)
-    except BudgetSpent:
-        _refused(ledger, data_set, user, charges)
-    free = left(ledger, data_set, user)
+        return _reserve(ledger, data_set, user, charges, project)
+    except BudgetSpent as error:
+        _refused(ledger, data_set, user, charges, project)
+        if isinstance(error, NotAllotted):
+            raise
+    free = left(ledger, data_set, user, project)
+    whose = user if project is None else f"{user} in {project}"
     raise BudgetSpent(
-        f"The budget does not pay for this: {shown(free.user):g} is left for {user}, {shown(free.anybody):g} for "
-        "everybody. Nothing was charged. Ask for less with a smaller --epsilon, or for something asked before, which "
-        "costs nothing; budgets do not refill."
+        f"Not enough budget: {whose} has {shown(free.user):g} left, {shown(free.anybody):g} remains in total. Nothing "
+        "was charged. Use a smaller --epsilon, or ask something that was asked before, which costs nothing; budgets "
+        "do not refill."
     )
 
 
-def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]) -> list[Paid]:
-    with writing(ledger, durable=False) as connection:
-        family = family_of(connection, ledger, data_set)
-        entries, head = lock(connection, ledger, family)
+def _reserve(
+    ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None
+) -> list[Paid]:
+    with changing(ledger, data_set, durable=False) as change:
+        connection, family = change.connection, change.family
         before = _answers(connection, data_set, [charge.key for charge in charges])
         new = {charge.key: charge for charge in charges if charge.key not in before}
         if new:
-            accounting = family_terms(connection, family).accounting
-            prices = {key: cost(charge.epsilon, accounting) for key, charge in new.items()}
-            _take(connection, data_set, family, user, sum(prices.values()))
+            terms = family_terms(connection, family)
+            prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in new.items()}
+            accounts = _accounts(connection, data_set, family, user, project, terms.default_allotment)
+            _take(connection, accounts, sum(prices.values()))
             moment = chain.now()
             connection.execute(
                 tables.answers.insert(),
@@ -107,7 +122,7 @@ def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]
                     for key, charge in new.items()
                 ],
             )
-            bodies = [
+            change.append(
                 {
                     "event": "charged",
                     "data_set": data_set,
@@ -116,10 +131,10 @@ def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]
                     "question": charge.question,
                     "epsilon": charge.epsilon,
                     "cost": prices[key],
+                    **({} if project is None else {"project": project}),
                 }
                 for key, charge in new.items()
-            ]
-            chain.append(connection, family, entries, head, bodies)
+            )
     seen: set[str] = set()
     paid = []
     for charge in charges:
@@ -129,13 +144,36 @@ def _reserve(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]
     return paid
 
 
-def _take(connection: sa.Connection, data_set: str, family: str, user: str, price: int) -> None:
+def _accounts(
+    connection: sa.Connection, data_set: str, family: str, user: str, project: str | None, default: str
+) -> list[str]:
+    """Every account that pays: the data set and its ancestors, the project, the user. NotAllotted for a name without
+    an allotment where it needs one."""
+    accounts = tables.accounts.c
+    own = account_of(family, user)
+    of_project = None if project is None else account_of(family, None, project)
+    named_ones = [name for name in (own, of_project) if name is not None]
+    there = {
+        row.account
+        for row in connection.execute(sa.select(accounts.account).where(accounts.account.in_(named_ones)))
+    }
+    if of_project is not None and of_project not in there:
+        raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
+    if default == "none" and not there:
+        raise NotAllotted(_without(user, f"--allot {user}=E"))
+    return [*(f"data:{each}" for each in line_of(connection, data_set)), *sorted(there)]
+
+
+def _without(who: str, flag: str) -> str:
+    return (
+        f"Not enough budget: {who} has no allotment on this index. Nothing was charged. The custodian gives one with: "
+        f"leeward budget INDEX {flag}"
+    )
+
+
+def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
     """The one conditional update. Every account has to have the price left, or none is touched."""
     accounts = tables.accounts.c
-    ids = [f"data:{each}" for each in line_of(connection, data_set)]
-    allotment = user_account(family, user)
-    if connection.execute(sa.select(accounts.account).where(accounts.account == allotment)).first():
-        ids.append(allotment)
     taken = connection.execute(
         tables.accounts.update()
         .where(accounts.account.in_(ids), accounts.spent + price <= accounts.most)
@@ -145,18 +183,22 @@ def _take(connection: sa.Connection, data_set: str, family: str, user: str, pric
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
 
-def _refused(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge]) -> None:
-    with writing(ledger) as connection:
-        family = family_of(connection, ledger, data_set)
-        entries, head = lock(connection, ledger, family)
-        body = {
-            "event": "refused",
-            "data_set": data_set,
-            "user": user,
-            "questions": len(charges),
-            "epsilon": sum(charge.epsilon for charge in charges),
-        }
-        chain.append(connection, family, entries, head, [body])
+def _refused(
+    ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None
+) -> None:
+    with changing(ledger, data_set) as change:
+        change.append(
+            [
+                {
+                    "event": "refused",
+                    "data_set": data_set,
+                    "user": user,
+                    "questions": len(charges),
+                    "epsilon": sum(charge.epsilon for charge in charges),
+                    **({} if project is None else {"project": project}),
+                }
+            ]
+        )
 
 
 def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, str]:
@@ -166,9 +208,8 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
     BadInput for a question that was never paid.
     """
     answers = tables.answers.c
-    with writing(ledger) as connection:
-        family = family_of(connection, ledger, data_set)
-        entries, head = lock(connection, ledger, family)
+    with changing(ledger, data_set) as change:
+        connection = change.connection
         kept = {}
         for key, payload in payloads.items():
             changed = connection.execute(
@@ -183,7 +224,7 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
                 {"event": "answered", "data_set": data_set, "key": key, "digest": chain.digest(payload)}
                 for key, payload in kept.items()
             ]
-            chain.append(connection, family, entries, head, bodies)
+            change.append(bodies)
         others = [key for key in payloads if key not in kept]
         stored = _answers(connection, data_set, others) if others else {}
     for key in others:
@@ -194,25 +235,32 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
     return kept
 
 
-def left(ledger: Ledger, data_set: str, user: str | None) -> Left:
-    """What is left for everybody and for a user (None: somebody without an allotment)."""
+def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
+    """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
     with reading(ledger) as connection:
-        return _left(connection, family_of(connection, ledger, data_set), data_set, user)
+        return _left(connection, family_of(connection, ledger, data_set), data_set, user, project)
 
 
-def _left(connection: sa.Connection, family: str, data_set: str, user: str | None) -> Left:
+def _left(
+    connection: sa.Connection, family: str, data_set: str, user: str | None, project: str | None
+) -> Left:
     terms = family_terms(connection, family)
     accounts = tables.accounts.c
-    ids = [f"data:{each}" for each in line_of(connection, data_set)]
-    allotment = "" if user is None else user_account(family, user)
+    line = [f"data:{each}" for each in line_of(connection, data_set)]
+    names = [] if user is None else [account_of(family, user)]
+    names += [] if project is None else [account_of(family, None, project)]
     rows = connection.execute(
         sa.select(accounts.account, accounts.most, accounts.spent).where(
-            accounts.account.in_([*ids, allotment])
+            accounts.account.in_([*line, *names])
         )
     ).all()
     free = {row.account: row.most - row.spent for row in rows}
-    everybody = min(free[each] for each in ids)
-    own = min(everybody, free.get(allotment, everybody))
+    everybody = min(free[each] for each in line)
+    allotted = [free[name] for name in names if name in free]
+    needs_one = terms.default_allotment == "none" or project is not None
+    own = min([everybody, *allotted]) if allotted or not needs_one else 0
+    if project is not None and names[-1] not in free:
+        own = 0
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
     spent = next(row.spent for row in rows if row.account == f"data:{family}")
     return Left(

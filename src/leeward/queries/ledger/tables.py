@@ -22,6 +22,9 @@ families = sa.Table(
     sa.Column("head", sa.Text, nullable=False),
     sa.Column("moved", sa.Text),  # where its ledger is now; null while it is here
     sa.Column("arrived", sa.Boolean, nullable=False),
+    sa.Column(
+        "default_allotment", sa.Text, nullable=False, server_default="all"
+    ),  # of a name without one: none or all
 )
 """One row a family of data sets: its budget's terms and the end of its log. Whoever writes locks this row first."""
 
@@ -37,7 +40,7 @@ data_sets = sa.Table(
 accounts = sa.Table(
     "accounts",
     metadata,
-    sa.Column("account", sa.Text, primary_key=True),  # data:ID, or user:FAMILY:NAME
+    sa.Column("account", sa.Text, primary_key=True),  # data:ID, project:FAMILY:NAME or user:FAMILY:NAME
     sa.Column("family", sa.Text, sa.ForeignKey("families.family"), nullable=False),
     sa.Column("most", sa.BigInteger, nullable=False),
     sa.Column("spent", sa.BigInteger, nullable=False),

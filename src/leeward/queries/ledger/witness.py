@@ -1,0 +1,124 @@
+"""The head of a ledger's log, kept apart from the ledger and compared at each opening.
+
+A copy of the database from yesterday agrees with itself, so only something outside it can tell that it is old. Two
+files remember the last head that was on the disk: `ledger.head` in the index's folder, and one in the state folder of
+whoever asks (`leeward.queries.state`). A ledger whose log does not contain a remembered head is refused;
+`leeward budget INDEX --accept-restored REASON` takes it back, with what is remembered to have been spent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from leeward.queries.ledger import tables
+from leeward.queries.ledger.opening import Ledger
+from leeward.queries.ledger.replay import LedgerInconsistent, Replay
+from leeward.queries.state import state_folder
+
+NAME = "ledger.head"
+
+
+@dataclass(frozen=True)
+class Head:
+    """A log's end as it was seen: the hash of its first entry (which log it is), how many entries, the last hash, and
+    account -> [most, spent]."""
+
+    first: str
+    entries: int
+    head: str
+    accounts: Mapping[str, list[int]]
+
+    @staticmethod
+    def of(known: Replay) -> Head:
+        """The end of a replayed log."""
+        return Head(known.first, known.entries, known.head, {a: list(s) for a, s in known.accounts.items()})
+
+
+def remember(ledger: Ledger, family: str, head: Head) -> None:
+    """Write a head where it is kept, unless a later one is there already. Places that cannot be written are left."""
+    for path in _places(ledger, family, head.first):
+        with contextlib.suppress(OSError), _alone(path):
+            before = _read(path)
+            if before is None or before.first != head.first or before.entries < head.entries:
+                aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+                aside.touch(mode=0o600)
+                aside.write_text(json.dumps(asdict(head)), encoding="utf-8")
+                aside.replace(path)
+
+
+def compare(connection: sa.Connection, ledger: Ledger, family: str, known: Replay) -> None:
+    """LedgerInconsistent where a remembered head is not in the log."""
+    for head in remembered(ledger, family, known.first):
+        if not contains(connection, family, head):
+            raise LedgerInconsistent(
+                f"{ledger.place}: this is an older or another copy of the ledger: an entry that was seen before "
+                f"({head.entries}) is not in its log of {known.entries}. No answer was given and nothing was charged. "
+                "Put the newest copy back; if it is lost, `leeward budget INDEX --accept-restored REASON` goes on with "
+                "this one and keeps what is remembered to have been spent."
+            )
+
+
+def remembered(ledger: Ledger, family: str, first: str) -> list[Head]:
+    """The heads of this log that were kept; LedgerInconsistent for a file that cannot be read."""
+    found = []
+    for path in _places(ledger, family, first):
+        try:
+            head = _read(path)
+        except (ValueError, TypeError, KeyError, OSError):
+            raise LedgerInconsistent(
+                f"{path}: the remembered head of the ledger is damaged, so an old copy could not be told from the "
+                "newest. No answer was given. Run `leeward audit INDEX`; if it passes, remove this file."
+            ) from None
+        if head is not None and head.first == first:
+            found.append(head)
+    return found
+
+
+def contains(connection: sa.Connection, family: str, head: Head) -> bool:
+    """Whether a family's log has a remembered head."""
+    log = tables.log.c
+    asked = sa.select(log.hash).where(log.family == family, log.number == head.entries)
+    return bool(connection.execute(asked).scalar() == head.head)
+
+
+def forget(ledger: Ledger, family: str, first: str) -> None:
+    """Remove the remembered heads of a log; a new one follows at once."""
+    for path in _places(ledger, family, first):
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _places(ledger: Ledger, family: str, first: str) -> list[Path]:
+    beside = [] if ledger.beside is None else [ledger.beside / NAME]
+    folder = state_folder("heads")
+    return beside if folder is None else [*beside, folder / f"{first[:32]}.json"]
+
+
+def _read(path: Path) -> Head | None:
+    if not path.is_file():
+        return None
+    return Head(**json.loads(path.read_text(encoding="utf-8")))
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time, where the system can lock files."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

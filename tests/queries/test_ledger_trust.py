@@ -1,0 +1,214 @@
+"""A ledger that was edited, cut or put back from yesterday answers nothing; silent servers end; no password."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.queries.made import five_notes, question, session_of
+
+from leeward.errors import BadInput
+from leeward.queries import ledger as books
+from leeward.queries.answer.api import budget
+from leeward.queries.answer.charged_query import answer_all, check_noise, open_session, plan_query
+from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, opening
+from leeward.queries.ledger.urls import parse_url, place_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An index of which epsilon 1 of 5 was spent, with nothing open."""
+    session = session_of(five_notes(), tmp_path / "index")
+    answer_all(session, [question("fever", 1)], "ann")
+    books.close(session.ledger)
+    return tmp_path / "index"
+
+
+def ask(folder: Path, text: str = "chills") -> float:
+    session = open_session(folder)
+    try:
+        (answer,) = answer_all(session, [question(text, 1)], "ann")
+    finally:
+        books.close(session.ledger)
+    return answer.remaining / 1e6
+
+
+def edit(folder: Path, *statements: str) -> None:
+    connection = sqlite3.connect(folder / "ledger.db")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_an_untouched_ledger_answers(folder: Path) -> None:
+    assert ask(folder) == 3 and ask(folder) == 3
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("UPDATE accounts SET spent = 0",),
+        ("UPDATE accounts SET most = most * 2",),
+        ("INSERT INTO accounts SELECT 'user:' || family || ':eve', family, 100, 0 FROM families",),
+        ("DROP TRIGGER log_no_delete", "DELETE FROM log WHERE number = 2"),
+        ("DROP TRIGGER log_no_delete", "DELETE FROM log WHERE number = 3"),
+        (
+            "DROP TRIGGER log_no_delete",
+            "DELETE FROM log WHERE number > 1",
+            "UPDATE families SET entries = 1, head = (SELECT hash FROM log WHERE number = 1)",
+            "UPDATE accounts SET spent = 0",
+        ),
+        (
+            "DROP TRIGGER log_no_update",
+            "UPDATE log SET body = replace(body, '1000000', '1000') WHERE number = 2",
+        ),
+        ("UPDATE families SET head = replace(head, substr(head, 1, 1), 'x')",),
+    ],
+    ids=["spent", "most", "account", "middle", "end", "cut whole", "entry", "head"],
+)
+def test_edited_ledgers_are_refused(folder: Path, statements: tuple[str, ...]) -> None:
+    edit(folder, *statements)
+    with pytest.raises(LedgerInconsistent, match="No answer was given"):
+        ask(folder)
+
+
+def test_an_edit_while_a_session_is_open_is_refused(folder: Path) -> None:
+    session = open_session(folder)
+    edit(folder, "UPDATE accounts SET spent = 0")
+    with pytest.raises(LedgerInconsistent, match="accounts differ"):
+        answer_all(session, [question("chills", 1)], "ann")
+
+
+@pytest.mark.parametrize("kept", ["beside the index", "in the state folder"])
+def test_yesterdays_ledger_is_refused_and_can_be_accepted(folder: Path, tmp_path: Path, kept: str) -> None:
+    yesterday = tmp_path / "yesterday"
+    shutil.copytree(folder, yesterday)
+    assert ask(folder) == 3
+    if kept == "beside the index":
+        shutil.copy(yesterday / "ledger.db", folder / "ledger.db")
+        for path in (tmp_path_of_state() / "heads").iterdir():
+            path.unlink()
+    else:
+        shutil.rmtree(folder)
+        shutil.copytree(yesterday, folder)
+    with pytest.raises(LedgerInconsistent, match="older or another copy"):
+        ask(folder, "headache")
+    found = budget(folder, accept_restored="the disk was lost; copy of last night")
+    assert found["spent"] == 2, "what was spent after the copy was made stays spent"
+    assert ask(folder, "headache") == 2
+    assert books.audit(books.open_ledger(folder), open_session(folder).index.meta.id).passed
+    with pytest.raises(BadInput, match="nothing to accept"):
+        budget(folder, accept_restored="again")
+
+
+def tmp_path_of_state() -> Path:
+    from leeward.queries.state import state_folder
+
+    heads = state_folder("heads")
+    assert heads is not None
+    return heads.parent
+
+
+def test_a_copy_that_went_another_way_is_refused(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    assert ask(folder) == 3
+    with pytest.raises(LedgerInconsistent):
+        ask(tmp_path / "copy", "headache")
+
+
+def test_time_never_falls(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "now", lambda: "1999-01-01T00:00:00+00:00")
+    ask(folder)
+    with sqlite3.connect(folder / "ledger.db") as connection:
+        times = [time for (time,) in connection.execute("SELECT time FROM log ORDER BY number")]
+    assert times == sorted(times) and times[0] > "2000"
+    entry = chain.Entry(1, "1999-01-01T00:00:00+00:00", "{}", "")
+    entry = chain.Entry(1, entry.time, entry.body, chain.link(chain.START, 1, entry.time, entry.body))
+    assert "dated before" in str(chain.broken_link(entry, 1, chain.START, "2026-01-01T00:00:00+00:00"))
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that accepts and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_silent_server_is_an_error(silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "SILENT_SECONDS", 1)
+    begun = time.monotonic()
+    with pytest.raises(LedgerUnreachable, match="cannot reach the ledger"):
+        books.open_ledger(f"postgresql://ann@127.0.0.1:{silent}/ledger")
+    assert time.monotonic() - begun < 10
+    assert opening.SILENT_SECONDS < 30
+
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ann:{SECRET}@127.0.0.1:1/ledger",
+        f"postgresql://ann@127.0.0.1:1/ledger?password={SECRET}",
+        f"postgresql://ann:{SECRET}@x@127.0.0.1:1/ledger",
+        f"postgresql://ann:{SECRET}@127.0.0.1:port/ledger",
+        f"nosuch://ann:{SECRET}@127.0.0.1/ledger",
+    ],
+)
+def test_no_password_in_a_message(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(BadInput) as refused:
+        books.open_ledger(url)
+    assert SECRET not in str(refused.value) and SECRET not in caplog.text
+
+
+def test_the_place_shows_no_secret() -> None:
+    url = parse_url(f"postgresql://ann@h/ledger?password={SECRET}&sslpassword={SECRET}&unix_sock=x")
+    assert url.password == SECRET
+    assert place_of(url) == "postgresql+pg8000://ann:***@h/ledger?unix_sock=x"
+
+
+def test_passwords_come_from_the_environment_and_the_passfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passfile = tmp_path / "pgpass"
+    passfile.write_text("h:5432:other:ann:wrong\n*:*:ledger:ann:a\\:b\n")
+    passfile.chmod(0o600)
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", str(passfile))
+    assert parse_url("postgresql://ann@h/ledger").password == "a:b"
+    assert parse_url("postgresql://bob@h/ledger").password is None
+    passfile.chmod(0o644)
+    assert parse_url("postgresql://ann@h/ledger").password is None, "one that others can read is not read"
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    assert parse_url("postgresql://ann@h/ledger").password == SECRET
+    assert parse_url("postgresql://ann:own@h/ledger").password == "own"
+
+
+def test_ledgers_are_their_owners_alone(tmp_path: Path, folder: Path) -> None:
+    books.close(books.make_ledger(f"sqlite:///{tmp_path / 'l.db'}"))
+    for path in (tmp_path / "l.db", folder / "ledger.db", folder / "ledger.head"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+
+
+def test_one_engine_a_database(folder: Path) -> None:
+    assert books.open_ledger(folder).engine is books.open_ledger(folder).engine
+    other = folder / "aside.db"
+    shutil.copy(folder / "ledger.db", other)
+    first = books.open_ledger(folder).engine
+    other.replace(folder / "ledger.db")
+    assert books.open_ledger(folder).engine is not first, "another file in its place is another database"
+
+
+def test_noise_larger_than_most_counts_is_not_sold_unasked(folder: Path) -> None:
+    session = open_session(folder)
+    check_noise(session, [plan_query(session, question("fever", 0.01))])
+    with pytest.raises(BadInput, match="--yes"):
+        check_noise(session, [plan_query(session, question("fever", 0.001))])
