@@ -1,4 +1,4 @@
-"""The attacker of condensed and k-anonymous tables, from the files (ALGORITHMS §8, part 6).
+"""The attacker of condensed and k-anonymous tables, from the files (docs/methods/condensation.md#guarantee).
 
 The shared folder alone tells whether the table can be laid out, whether it has the rows stated, and for `k-anonymity`
 whether every combination of quasi-identifiers has k rows. With the custodian's folder beside it, k is derived again
