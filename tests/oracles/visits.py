@@ -6,6 +6,7 @@ Data are `{patient: [visit, …]}`, a visit being a frozenset of codes. A releas
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 
 Visit = frozenset[str]
 Data = Mapping[str, list[Visit]]
@@ -175,6 +176,68 @@ def put_back(source: Data, data: Data, k: int) -> dict[str, list[Visit]]:
         if not back:
             return {p: [v & unions[p] for v in visits] for p, visits in source.items()}
         unions = {p: union | {back[p]} if p in back else union for p, union in unions.items()}
+
+
+def subsets(visit: Visit, m: int) -> set[Visit]:
+    """The non-empty sets of at most m codes of a visit."""
+    return {frozenset(each) for n in range(1, m + 1) for each in combinations(sorted(visit), n)}
+
+
+def showing(data: Data, wanted: Visit, merged: bool) -> int:
+    """Patients who show a set: over all their visits, or in one of them."""
+    return containers(data, wanted) if merged else sum(any(wanted <= v for v in vs) for vs in data.values())
+
+
+def known_codes(
+    source: Data, k: int, m: int, merged: bool, alpha: float, order: list[str]
+) -> dict[str, list[Visit]]:
+    """Level `codes`: a code leaves all visits of a patient until every set of m codes of a visit has k patients.
+
+    Sweeps over the patients until one deletes nothing; then codes return, in passes, until none can.
+    """
+    shown_of = {p: set().union(*visits) for p, visits in source.items()}
+    cut = lambda: {p: [v & shown_of[p] for v in visits] for p, visits in source.items()}  # noqa: E731
+    changed = True
+    while changed:
+        changed = False
+        for p in order:
+            while (code := worst(cut(), source, p, k, m, merged, alpha)) is not None:
+                shown_of[p].discard(code)
+                changed = True
+    changed = True
+    while changed:
+        changed = False
+        for p in order:
+            for code in sorted(set().union(*source[p]) - shown_of[p]):
+                shown_of[p].add(code)
+                data = cut()
+                new = [s for v in data[p] if code in v for s in subsets(v, m) if code in s]
+                if all(showing(data, s, merged) >= k for s in new):
+                    changed = True
+                else:
+                    shown_of[p].discard(code)
+    return cut()
+
+
+def worst(data: Data, source: Data, p: str, k: int, m: int, merged: bool, alpha: float) -> str | None:
+    """The code that most short sets of fewest codes hold, for its cost; then the fewest patients, then the smallest."""
+    mine = {s for v in data[p] for s in subsets(v, m)}
+    short = {s for s in mine if showing(data, s, merged) < k}
+    if not short:
+        return None
+    fewest = min(map(len, short))
+    short = {s for s in short if len(s) == fewest}
+    possible = {s for visits in source.values() for v in visits for s in subsets(v, m)}
+    has = mine if not merged else {s for s in possible if s <= frozenset().union(*data[p])}
+    costs = dict.fromkeys(sorted({c for s in has for c in s}), 0.0)
+    for pair in sorted(sorted(s) for s in has if len(s) == 2):
+        support = showing(data, frozenset(pair), merged)
+        if k <= support <= k + 7:
+            for c in pair:
+                costs[c] += 1.0 / (1 + support - k)
+    codes = sorted({c for s in short for c in s})
+    score = {c: sum(c in s for s in short) / (1.0 + alpha * costs[c]) for c in codes}
+    return min(codes, key=lambda c: (-score[c], frequency(data, frozenset([c])), c))
 
 
 def diagnosis_count(data: Data) -> int:

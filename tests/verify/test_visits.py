@@ -42,6 +42,8 @@ VARIANTS = {
     "visit": {},
     "code": {"level": "code"},
     "containment": {"level": "containment", "merge_visits": True},
+    "codes": {"level": "codes"},
+    "codes_merged": {"level": "codes", "merge_visits": True, "m": 3},
     "generalize": {"enforce": "generalize"},
     "merged": {"merge_visits": True},
     "payload": {"payload": ("snp",)},
@@ -128,6 +130,23 @@ def test_a_code_shown_again_through_another_visit_is_caught(releases, tmp_path: 
     folder = broken(releases["containment"], tmp_path / "x", VISITS, show_all)
     assert failures(folder) == {"contained_sets"}
     assert failures(folder, made_up()) == {"contained_sets", "contained_source_visits"}
+
+
+def test_m_codes_of_too_few_are_caught(releases, tmp_path: Path) -> None:
+    folder = broken(releases["codes"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
+    assert failures(folder) == {"known_codes"}
+    folder = broken(releases["codes_merged"], tmp_path / "y", VISITS, show_unions(releases["codes_merged"]))
+    assert failures(folder) == {"known_codes"}
+    assert failures(folder, made_up()) == {"known_codes", "known_codes_of_source_visits"}
+
+
+def show_unions(release: Path) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Records show their source visits whole."""
+    sets = pl.read_parquet(release / "custody/data/visit_sets.parquet")
+    unions = sets.group_by("record").agg(codes=pl.col("codes").explode(empty_as_null=False).unique().sort())
+    return lambda visits: (
+        visits.drop("codes").join(unions, on="record", how="left").sort("record").select(visits.columns)
+    )
 
 
 def test_visit_sets_of_the_custodian_that_hide_a_code_are_caught(releases, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
         left = np.ones(len(patient), np.bool_)
         left[chosen] = False
         patient, code = patient[left], code[left]
-    return _shown(source, everyone, labels)
+    return cut_to(source, everyone, labels)
 
 
 def _with(everyone: VisitSets, patient: Int32s, code: Int32s) -> VisitSets:
@@ -100,7 +100,7 @@ def _with(everyone: VisitSets, patient: Int32s, code: Int32s) -> VisitSets:
     return VisitSets(everyone.patient_offsets, offsets, values[order])
 
 
-def _shown(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
+def cut_to(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
     """What each patient's union shows of each visit."""
     width = np.int64(max(labels, 1))
     visit = np.repeat(np.arange(len(source)), np.diff(source.offsets))

@@ -179,6 +179,7 @@ def extract(
         guarantee=Guarantee(
             name=f"{guarantee['name']}, in a population of {master.release.records:,}",
             k=int(guarantee["k"]),
+            m=guarantee.get("m"),
             attacker=str(guarantee["attacker"]),
             not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
         ),

@@ -17,6 +17,7 @@ from leeward.release.content import Anonymized, Guarantee
 NAMES = {
     "visit": "k-anonymous visits",
     "containment": "k-anonymous visits within the union of a patient's visits",
+    "codes": "any m codes of a visit shown by at least k patients",
     "code": "codes of at least k patients",
 }
 
@@ -36,6 +37,11 @@ ATTACKERS = {
     ),
 }
 
+ATTACKER_OF_CODES = (
+    "Somebody who knows that a person is a patient of the whole released population and up to {m} codes of one visit "
+    "of that person: if {shown} shows them, at least {k} patients of the population have {where} with all of them."
+)
+
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
@@ -44,6 +50,10 @@ NOT_PROTECTED = (
 OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
+)
+NOT_AT_LEVEL_CODES = (
+    "Somebody who knows more than {m} codes of a visit, or codes of several visits.",
+    "Somebody who concludes from a code that the person has and the release does not show.",
 )
 
 README = """\
@@ -64,15 +74,28 @@ NODES = (
 
 def guarantee_of(method: Visits) -> Guarantee:
     """What holds at the method's level, exactly."""
-    open_doors = NOT_AT_LEVEL_CODE + NOT_PROTECTED if method.level == "code" else NOT_PROTECTED
+    open_doors: tuple[str, ...] = (
+        NOT_AT_LEVEL_CODE + NOT_PROTECTED if method.level == "code" else NOT_PROTECTED
+    )
+    if method.level == "codes":
+        open_doors = (*(each.format(m=method.m) for each in NOT_AT_LEVEL_CODES), *NOT_PROTECTED)
     if method.payload:
         open_doors = (*open_doors, OPEN_PAYLOAD)
     return Guarantee(
         name=NAMES[method.level],
         k=method.k,
-        attacker=ATTACKERS[method.level].format(k=method.k),
+        m=method.m if method.level == "codes" else None,
+        attacker=attacker_of(method),
         not_protected=open_doors,
     )
+
+
+def attacker_of(method: Visits) -> str:
+    """What the attacker knows, and what is left of it."""
+    if method.level != "codes":
+        return ATTACKERS[method.level].format(k=method.k)
+    shown, where = ("the person's record", "a record") if method.merge_visits else ("a visit", "a visit")
+    return ATTACKER_OF_CODES.format(k=method.k, m=method.m, shown=shown, where=where)
 
 
 def readme_of(parameters: dict[str, Any], payload: tuple[str, ...]) -> str:

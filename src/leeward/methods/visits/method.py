@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Int32s
+from leeward.arrays import Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.engine import Engine, make
@@ -18,6 +18,7 @@ from leeward.methods.visits.containment import enforce_containment
 from leeward.methods.visits.enforce import enforce_visits
 from leeward.methods.visits.groups import groups_of
 from leeward.methods.visits.guarantee import release_of
+from leeward.methods.visits.known_codes import enforce_known_codes
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.relational import code_frequencies, holders_of, relabelled, visit_arrays
@@ -49,7 +50,7 @@ def protect(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "
             "release with `leeward cohort`."
         )
-    merged_early = parameters.merge_visits and parameters.level != "containment"
+    merged_early = parameters.merge_visits and parameters.level not in ("codes", "containment")
     lens = cohort.visits(merged=merged_early)
     if parameters.k > len(lens):
         raise GuaranteeUnreachable(
@@ -62,14 +63,16 @@ def protect(
     merging = _merged(parameters, cohort, lens, engine, entries)
     labels, of_code, up = _labels(parameters, merging, lens, cohort.vocabulary)
     mapped = _mapped(parameters, engine, entries, lens, of_code, len(labels))
-    enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads)
+    randomness = randomness or Randomness.of(None)
+    order = randomness.stream("visits", "known codes").permutation(len(lens))
+    enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads, order)
     _recheck(parameters, enforced, len(labels))
     return release_of(
         parameters,
         Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps),
         payload,
         cohort.vocabulary,
-        randomness or Randomness.of(None),
+        randomness,
     )
 
 
@@ -107,10 +110,20 @@ def _mapped(
 
 
 def _enforced(
-    parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int
+    parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int, order: Int64s
 ) -> tuple[VisitSets, int]:
     if parameters.level == "code":
         return mapped, 0
+    if parameters.level == "codes":
+        return enforce_known_codes(
+            mapped,
+            labels,
+            parameters.k,
+            parameters.m,
+            merged=parameters.merge_visits,
+            alpha=parameters.alpha,
+            order=order,
+        )
     if parameters.level == "containment":
         return enforce_containment(mapped, labels, parameters.k, threads)
     return enforce_visits(mapped, labels, parameters.k, relative=parameters.key == "relative", up=up)

@@ -26,13 +26,30 @@ class Visits(Parameters):
 
     k: Annotated[int, Parameter("Minimum number of patients who share what an attacker may know.", ge=2)]
     level: Annotated[
-        Literal["code", "containment", "visit"],
+        Literal["code", "codes", "containment", "visit"],
         Parameter(
             "What k patients share. visit: exactly the set of codes of each visit. containment: the set within the "
-            "union of a patient's visits (needs `merge_visits`). code: each code.",
+            "union of a patient's visits (needs `merge_visits`). codes: any `m` codes of a visit. code: each code.",
             shown="always",
         ),
     ] = "visit"
+    m: Annotated[
+        int,
+        Parameter(
+            "Number of codes of one visit that an attacker may know, for `level` codes.",
+            ge=2,
+            shown=lambda p: p.m if p.level == "codes" else OMIT,
+        ),
+    ] = 2
+    alpha: Annotated[
+        float,
+        Parameter(
+            "For `level` codes: how much it counts that a deletion makes pairs of other patients rare; 0 keeps more "
+            "pairs of patient and code at larger `m`, more keeps more distinct codes.",
+            ge=0,
+            shown=lambda p: p.alpha if p.level == "codes" else OMIT,
+        ),
+    ] = 0.1
     policy: Annotated[
         PolicyLike,
         Parameter(

@@ -129,7 +129,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
             "row": pa.array(lens.rows[released.visit_order].astype(np.int64)),
         }
         found.append(ReleaseTable.of("visits.parquet", pa.table(rows)))
-    if method.level == "containment":
+    if method.level in ("codes", "containment"):
         found.append(_visit_sets(outcome, released))
     return tuple(found)
 

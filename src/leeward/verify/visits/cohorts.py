@@ -43,7 +43,7 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
-    if level == "containment":
+    if level in ("codes", "containment"):
         checks += level_checks(master, population, population, k, level)
     else:
         checks.append(

@@ -8,10 +8,11 @@ from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.visits.counting import code_check, joint, pairs_of, visit_check
+from leeward.verify.visits.known_codes import known_codes_check, known_codes_shown
 from leeward.verify.visits.reading import VisitLists, read_visits
 from leeward.verify.visits.shown import contained_check
 
-LEVELS = ("code", "containment", "visit")
+LEVELS = ("code", "codes", "containment", "visit")
 
 
 def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str) -> list[Check]:
@@ -20,18 +21,46 @@ def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: in
         return [visit_check(wanted, population, k)]
     if level == "code":
         return [code_check(wanted, population, k)]
+    if level == "codes":
+        return known_codes_checks(share, wanted, population, k)
     return containment_checks(share, population, k)
+
+
+def known_codes_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int) -> list[Check]:
+    """Any m codes that a visit shows are in visits of k records; of merged records, what they show of source visits."""
+    m = share.manifest["parameters"].get("m")
+    stated = isinstance(m, int) and m >= 2 and share.manifest["guarantee"].get("m") == m
+    checks = [
+        Check("m", stated, f"m = {m}, in parameters and guarantee." if stated else "no m >= 2 is stated.")
+    ]
+    if not stated:
+        return checks
+    if not share.manifest["parameters"].get("merge_visits"):
+        return [*checks, known_codes_check("known_codes", wanted, population, k, m)]
+    sets, population = custody_sets(share, population)
+    return [*checks, *union_checks(sets, population), known_codes_shown(sets, population, k, m)]
 
 
 def containment_checks(share: Share, population: VisitLists, k: int) -> list[Check]:
     """What each record shows of each of its source visits, as the custodian keeps these, is part of k records."""
+    sets, population = custody_sets(share, population)
+    return [*union_checks(sets, population), contained_check("contained_sets", sets, population, k)]
+
+
+def custody_sets(share: Share, population: VisitLists) -> tuple[VisitLists, VisitLists]:
+    """The images of source visits that the custodian keeps, and the released visits, by one numbering of labels."""
     file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
     if not file.is_file():
         raise BadInput(
-            "level `containment` speaks of visit sets that the merged release does not show: verify the whole release "
-            "folder, with custody/data/visit_sets.parquet."
+            f"level `{share.manifest['parameters']['level']}` speaks of visit sets that the merged release does not "
+            "show: verify the whole release folder, with custody/data/visit_sets.parquet."
         )
     sets, population = joint(read_visits(file), population)
+    return sets, population
+
+
+def union_checks(sets: VisitLists, population: VisitLists) -> list[Check]:
+    """Merged releases have one set a record, made of the sets that the custodian keeps."""
     strange = len(np.setdiff1d(pairs_of(population), pairs_of(sets), assume_unique=True))
     several = len(population) - len(np.unique(population.record))
     return [
@@ -47,5 +76,4 @@ def containment_checks(share: Share, population: VisitLists, k: int) -> list[Che
             "Every code of a record is in one of its visit sets.",
             "codes are in a record and in none of its visit sets.",
         ),
-        contained_check("contained_sets", sets, population, k),
     ]

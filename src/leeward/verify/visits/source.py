@@ -11,6 +11,7 @@ import polars as pl
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.visits.kernels import explain
+from leeward.verify.visits.known_codes import known_codes_shown
 from leeward.verify.visits.reading import VisitLists
 from leeward.verify.visits.shown import contained_check, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
@@ -40,7 +41,11 @@ def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Chec
 
 def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path) -> list[Check]:
     """Levels that speak of source visits: their images are made again from the source and counted in the records."""
-    if share.manifest["parameters"].get("level") != "containment":
+    level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
+    if level == "codes":
+        sets = sets_of_source(source, folder)
+        return [known_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
+    if level != "containment":
         return []
     return [
         contained_check(

@@ -32,6 +32,7 @@ def glance(release: Release, measures: Figures) -> Section:
     shared = {
         "visit": "patients share the exact set of every released visit",
         "containment": "patients have all codes of every released visit in their record",
+        "codes": f"patients share any {release.guarantee.get('m')} codes that a visit shows",
         "code": "patients have every released code",
     }[str(release.parameters["level"])]
     of = " of the population" if release.parameters.get("extract") else ""
@@ -255,6 +256,9 @@ def plain_words(release: Release) -> Section:
     k, population = release.guarantee["k"], release.parameters.get("population")
     if release.parameters["level"] == "code":
         left = "Whoever knows two codes of a person may find that person: only single codes are shared."
+    elif release.parameters["level"] == "codes":
+        m = release.guarantee["m"]
+        left = f"Whoever knows up to {m} codes of one visit of a person finds none or at least {k} persons with them."
     elif population is None:
         left = f"Whoever knows one visit of a person completely is left with at least {k} persons."
     else:

@@ -1,0 +1,62 @@
+"""Enforcement of level `codes`: any m codes of one visit are shown by at least k patients together, or not at all.
+
+A code leaves all visits of a patient, so that it cannot be shown again by another visit (docs/methods/visits.md#codes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leeward.arrays import Int64s, offsets_of
+from leeward.errors import BadInput
+from leeward.methods.visits.containment import cut_to
+from leeward.methods.visits.kernels import known_codes as kernels
+from leeward.methods.visits.sets import VisitSets, unions
+
+MOST_SETS = 400_000_000
+"""More sets of at most m codes than this are refused: they would need more memory than machines have."""
+
+
+def enforce_known_codes(
+    visits: VisitSets, labels: int, k: int, m: int, *, merged: bool, alpha: float, order: Int64s
+) -> tuple[VisitSets, int]:
+    """Visits of which any m codes shown together are shown by k patients; and the number of sweeps.
+
+    merged : count patients who have the codes over all their visits, else those with one visit that has them.
+    order : the patients, in the order in which their codes are looked at.
+
+    Raises
+    ------
+    BadInput
+        The visits have too many sets of m codes.
+    """
+    base = labels + 1
+    everyone = unions(visits, labels)
+    room = int(kernels.count_subsets(np.diff(visits.offsets), m))
+    wide = int(kernels.count_subsets(np.diff(everyone.offsets), m)) if merged else 0
+    if max(room, wide) > MOST_SETS or base**m >= 2**63:
+        raise BadInput(
+            f"`m` is {m}: the visits have {max(room, wide):,} sets of at most {m} codes, more than the "
+            f"{MOST_SETS:,} that fit into memory. Take a smaller `m`, or `level` visit."
+        )
+    starts, keys = kernels.subsets_of_visits(
+        visits.patient_offsets, visits.offsets, visits.values, m, base, room
+    )
+    known, numbers = np.unique(keys, return_inverse=True)
+    checked = np.ones(len(numbers), np.bool_)
+    sets = numbers.astype(np.int32)
+    if merged:
+        mine = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * len(known) + sets
+        widest = int(kernels.count_subsets(np.diff(everyone.offsets).max(keepdims=True), m))
+        starts, sets = kernels.subsets_of_unions(everyone.offsets, everyone.values, known, m, base, widest)
+        theirs = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * len(known) + sets
+        checked = np.isin(theirs, mine)
+    knowledge = kernels.Knowledge(starts, sets, checked, kernels.decode(known, m, base))
+    kept = np.ones(len(everyone.values), np.bool_)
+    sweeps = kernels.enforce(
+        knowledge, order, everyone.offsets, everyone.values, kept, max(labels, 1), k, alpha
+    )
+    owner = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets))
+    offsets = offsets_of(np.bincount(owner[kept], minlength=len(everyone)))
+    left = VisitSets(everyone.patient_offsets, offsets, everyone.values[kept])
+    return cut_to(visits, left, labels), int(sweeps)
