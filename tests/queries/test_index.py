@@ -49,7 +49,7 @@ def five(tmp_path: Path) -> Index:
 
 
 def test_the_three_counts_of_the_paper(five: Index) -> None:
-    """ALGORITHMS §7: ⟨April 2009, 9, F, 12301, {sore throat, fever}⟩ = 2; ⟨April 2009, 12301, ·⟩ = 3;
+    """Li & Qin 2017, section 3: ⟨April 2009, 9, F, 12301, {sore throat, fever}⟩ = 2; ⟨April 2009, 12301, ·⟩ = 3;
     ⟨April–June 2009, 1230*, ·⟩ = 5."""
     terms = "sore throat & fever"
     assert five.count(parse(terms, when="2009-04", age="9", sex="F", zip="12301")) == 2

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.phewas.phenotypes import Phenotypes
+from leeward.arrays import AnyArray, Bools, Float64s, Int64s
 from leeward.engine import pool
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.vocabulary.phecode import PhecodeMap
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FEW = 5.0
 """An expected count below this: Fisher's exact test."""
@@ -85,10 +83,10 @@ def scan(
 class _Cells:
     """People with equal values: the design of each cell, the cell of each person (-1: left out), people of a cell."""
 
-    design: Floats
-    spread: Floats
-    of_person: Ints
-    totals: Floats
+    design: Float64s
+    spread: Float64s
+    of_person: Int64s
+    totals: Float64s
 
     @property
     def columns(self) -> int:
@@ -121,7 +119,7 @@ class _Cells:
         return _Cells(np.ascontiguousarray(design), np.append(1.0, spread), of_person, totals)
 
 
-def _distinct_rows(values: Floats) -> tuple[Floats, Ints]:
+def _distinct_rows(values: Float64s) -> tuple[Float64s, Int64s]:
     """(distinct rows, the number of each row's); rows that hardly repeat are all kept, as they stand."""
     numbers = np.zeros(len(values), np.int64)
     for column in values.T:
@@ -137,13 +135,13 @@ def _distinct_rows(values: Floats) -> tuple[Floats, Ints]:
 class _Fits:
     """Of each phenotype: coefficients and errors of every column, (cases, controls), outcome."""
 
-    beta: Floats
-    error: Floats
-    counted: Ints
-    outcome: Ints
+    beta: Float64s
+    error: Float64s
+    counted: Int64s
+    outcome: Int64s
 
 
-def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Floats, min_cases: int, threads: int) -> _Fits:
+def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: int, threads: int) -> _Fits:
     from leeward.analysis.phewas import kernels
 
     n = len(phenotypes.names)
@@ -177,7 +175,7 @@ def _of_predictor(
     people: pl.DataFrame,
     predictor: str,
     covariates: Sequence[str],
-    start: Floats,
+    start: Float64s,
     min_cases: int,
     threads: int,
 ) -> pl.DataFrame:
@@ -187,7 +185,7 @@ def _of_predictor(
     n = len(phenotypes.names)
     fits = _fitted(phenotypes, cells, np.column_stack([start, np.zeros(n)]), min_cases, threads)
     beta, error = (each[:, -1] / cells.spread[-1] for each in (fits.beta, fits.error))
-    tested: NDArray[np.bool_] = np.all(fits.counted >= max(1, min_cases), axis=1)
+    tested: Bools = np.all(fits.counted >= max(1, min_cases), axis=1)
     frame = pl.DataFrame(
         {
             "predictor": np.repeat(predictor, n),
@@ -204,7 +202,7 @@ def _of_predictor(
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: NDArray[np.bool_]) -> dict[str, Any]:
+def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: Bools) -> dict[str, Any]:
     """χ² or Fisher's exact test of alleles by cases and controls."""
     n = len(phenotypes.names)
     odds, p, exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)
@@ -217,13 +215,13 @@ def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: NDArray[np.bo
     return {"odds_ratio": odds, "p_allelic": p, "exact": exact.astype(np.bool_)}
 
 
-def _spread(values: NDArray[Any], where: NDArray[np.bool_], n: int) -> NDArray[Any]:
+def _spread(values: AnyArray, where: Bools, n: int) -> AnyArray:
     whole = np.full(n, np.nan) if values.dtype.kind == "f" else np.zeros(n, values.dtype)
     whole[where] = values
     return whole
 
 
-def _allele_tables(phenotypes: Phenotypes, copies: Ints, known: NDArray[np.bool_]) -> Ints:
+def _allele_tables(phenotypes: Phenotypes, copies: Int64s, known: Bools) -> Int64s:
     """int64[phecodes, 2, 2]: (cases, controls) by (allele counted, the other)."""
     out = np.empty((len(phenotypes.names), 2, 2), np.int64)
     weights = np.stack([np.where(known, copies, 0), np.where(known, 2 - copies, 0)])
@@ -236,7 +234,7 @@ def _allele_tables(phenotypes: Phenotypes, copies: Ints, known: NDArray[np.bool_
     return out
 
 
-def allelic_tests(tables: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def allelic_tests(tables: Int64s) -> tuple[Float64s, Float64s, Bools]:
     """Odds ratio, p and whether the test was exact, of tables int64[n, 2, 2] (χ² without continuity correction)."""
     from scipy.stats import chi2, fisher_exact
 

@@ -7,15 +7,10 @@ on how many there are.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Float64s, Int64s
 from leeward.compiled import njit
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 MOST_STEPS = 60
 SMALL_STEP = 1e-10
@@ -37,7 +32,7 @@ TO_WHOLE = 6755399441055744.0
 
 
 @njit(cache=True, nogil=True)
-def shares(score: Floats, n: int, whole: Floats, scale: Floats, share: Floats) -> None:
+def shares(score: Float64s, n: int, whole: Float64s, scale: Float64s, share: Float64s) -> None:
     """share = 1 / (1 + exp(-score)) of the first n, to the last bits; `whole` and `scale` are used up."""
     bits, power = whole.view(np.int64), scale.view(np.int64)
     for i in range(n):
@@ -67,7 +62,7 @@ def shares(score: Floats, n: int, whole: Floats, scale: Floats, share: Floats) -
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _dot(one: Floats, other: Floats) -> float:
+def _dot(one: Float64s, other: Float64s) -> float:
     """Sum of products; the fixed order is the compiler's."""
     total = 0.0
     for i in range(one.shape[0]):
@@ -77,13 +72,13 @@ def _dot(one: Floats, other: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _derivatives(
-    design: Floats,
-    cases: Floats,
-    people: Floats,
-    beta: Floats,
-    gradient: Floats,
-    information: Floats,
-    room: Floats,
+    design: Float64s,
+    cases: Float64s,
+    people: Float64s,
+    beta: Float64s,
+    gradient: Float64s,
+    information: Float64s,
+    room: Float64s,
 ) -> None:
     """Gradient and information (lower part) of the log-likelihood at beta. room : float64[6, BLOCK]."""
     columns, cells = design.shape
@@ -114,7 +109,7 @@ def _derivatives(
 
 @njit(cache=True, nogil=True)
 def fit_logistic(
-    design: Floats, cases: Floats, people: Floats, beta: Floats, error: Floats, room: Floats
+    design: Float64s, cases: Float64s, people: Float64s, beta: Float64s, error: Float64s, room: Float64s
 ) -> int:
     """Maximum likelihood by Newton's method from `beta`; writes coefficients and standard errors, says the outcome.
 
@@ -148,7 +143,7 @@ def fit_logistic(
 
 
 @njit(cache=True, nogil=True)
-def _cholesky(matrix: Floats) -> bool:
+def _cholesky(matrix: Float64s) -> bool:
     """Factor a symmetric matrix (lower part given) in place; False when it is not positive definite."""
     n = matrix.shape[0]
     for c in range(n):
@@ -166,7 +161,7 @@ def _cholesky(matrix: Floats) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _solve(factor: Floats, right: Floats, out: Floats) -> None:
+def _solve(factor: Float64s, right: Float64s, out: Float64s) -> None:
     """Solve factor factorᵀ x = right."""
     n = factor.shape[0]
     for r in range(n):
@@ -182,15 +177,15 @@ def _solve(factor: Floats, right: Floats, out: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def count_cells(
-    cell: Ints,
-    totals: Floats,
-    case_starts: Ints,
-    case_people: Ints,
-    out_starts: Ints,
-    out_people: Ints,
+    cell: Int64s,
+    totals: Float64s,
+    case_starts: Int64s,
+    case_people: Int64s,
+    out_starts: Int64s,
+    out_people: Int64s,
     phenotype: int,
-    cases: Floats,
-    people: Floats,
+    cases: Float64s,
+    people: Float64s,
 ) -> None:
     """Cases and people of each cell for a phenotype. cell : int64[n], -1 for people who are left out altogether.
 
@@ -212,18 +207,18 @@ def count_cells(
 def scan(
     first: int,
     last: int,
-    design: Floats,
-    cell: Ints,
-    totals: Floats,
-    case_starts: Ints,
-    case_people: Ints,
-    out_starts: Ints,
-    out_people: Ints,
+    design: Float64s,
+    cell: Int64s,
+    totals: Float64s,
+    case_starts: Int64s,
+    case_people: Int64s,
+    out_starts: Int64s,
+    out_people: Int64s,
     fewest: int,
-    beta: Floats,
-    error: Floats,
-    counted: Ints,
-    outcome: Ints,
+    beta: Float64s,
+    error: Float64s,
+    counted: Int64s,
+    outcome: Int64s,
 ) -> None:
     """Fit the phenotypes first … last - 1.
 

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from leeward.arrays import offsets_of
+from leeward.arrays import Int64s, offsets_of
 
 if TYPE_CHECKING:
     from leeward.vocabulary.phecode import PhecodeMap
 
-Ints = NDArray[np.int64]
 MEMBERS = "|"
 
 
@@ -35,16 +33,16 @@ class Phenotypes:
 
     names: tuple[str, ...]
     people: int
-    case_starts: Ints
-    case_people: Ints
-    out_starts: Ints
-    out_people: Ints
+    case_starts: Int64s
+    case_people: Int64s
+    out_starts: Int64s
+    out_people: Int64s
 
-    def cases(self, p: int) -> Ints:
+    def cases(self, p: int) -> Int64s:
         """The cases of phenotype number p."""
         return self.case_people[self.case_starts[p] : self.case_starts[p + 1]]
 
-    def controls(self, p: int) -> Ints:
+    def controls(self, p: int) -> Int64s:
         """The controls of phenotype number p."""
         left = np.ones(self.people, np.bool_)
         left[self.cases(p)] = False
@@ -115,7 +113,7 @@ def _phenotypes(
     return Phenotypes(names, people, *_flat(cases), *_flat(out))
 
 
-def _flat(parts: Iterable[Ints]) -> tuple[Ints, Ints]:
+def _flat(parts: Iterable[Int64s]) -> tuple[Int64s, Int64s]:
     listed = list(parts)
     starts = offsets_of([len(each) for each in listed])
     return starts, np.concatenate([np.zeros(0, np.int64), *listed])

@@ -1,4 +1,4 @@
-"""The catalogue of frequent itemsets as one private release, paid once (ALGORITHMS §7, convention 3).
+"""The catalogue of frequent itemsets as one private release, paid once.
 
 Level by level, as Apriori, but no exact support decides anything:
 

@@ -1,4 +1,4 @@
-"""A charged query from its words to its answer, in the one order that protects (ALGORITHMS §7).
+"""A charged query from its words to its answer, in the one order that protects.
 
 validate · canonical form · look for the stored answer · reserve the budget · draw the noise · read the data · store ·
 hide what is below the public threshold · show. Whether a query is refused depends on its text, on what is public about

@@ -1,6 +1,6 @@
 """Frequent itemsets of an index, exact: at least one term, at most one value of each quasi-identifier.
 
-The definition is Apriori's (Li & Qin 2017, Figure 4, step 3; ALGORITHMS §7: an itemset without a health term is
+The definition is Apriori's (Li & Qin 2017, Figure 4, step 3: an itemset without a health term is
 dropped); the way is vertical (Eclat), over the index's bitmaps. Supports are exact data: for the replication study and
 the custodian. What may be released is `catalogue`.
 """

@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import patient_numbers
 from leeward.errors import BadInput
 from leeward.queries.index.store import Qid, QidKind
 from leeward.queries.language.query import WHEN, folded, month_number, month_text
 from leeward.queries.language.vocabulary import Vocabulary
-
-Ints = NDArray[np.int64]
 
 NOTE_COLUMNS = ("note", "row", "patient", "terms")
 """Columns of a table of notes that are no quasi-identifier."""
@@ -34,7 +32,7 @@ MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augus
 class Coded:
     """A quasi-identifier's values in rows: `codes[r]` is a place in `values`, or −1 for none."""
 
-    codes: Ints
+    codes: Int64s
     values: tuple[str, ...]
 
 
@@ -55,9 +53,9 @@ class Rows:
         What was not taken in, by reason: counts for the custodian.
     """
 
-    patient: Ints
-    fact_row: Ints
-    fact_term: Ints
+    patient: Int64s
+    fact_row: Int64s
+    fact_term: Int64s
     terms: tuple[str, ...]
     qids: Mapping[str, Coded]
     left_out: Mapping[str, int]
@@ -79,7 +77,7 @@ class Rows:
         return found
 
 
-def _grouped(group: Ints, row: Ints, rows: int) -> dict[int, BitMap]:
+def _grouped(group: Int64s, row: Int64s, rows: int) -> dict[int, BitMap]:
     if not len(group):
         return {}
     keys = group * np.int64(rows)
@@ -264,7 +262,7 @@ def not_taken(column: pl.Series, coded: Coded) -> int:
     return int((coded.codes < 0).sum()) - column.null_count()
 
 
-def _first_in_row(coded: Coded, row: Ints, rows: int, qid: Qid) -> Coded:
+def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
     """A row's value is the lowest one of its events."""
     ranks = sorted(range(len(coded.values)), key=lambda v: _sortable(qid, coded.values[v]))
     rank = np.empty(len(ranks), np.int64)
@@ -337,7 +335,7 @@ def _sortable(qid: Qid, value: str) -> Any:
     return value
 
 
-def _rank(column: pl.Series) -> Ints:
+def _rank(column: pl.Series) -> Int64s:
     """Numbers in the order of the values; −1 for null."""
     return column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
 

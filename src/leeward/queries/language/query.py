@@ -1,7 +1,7 @@
 """The query language: at least one health term, all of them required, and conditions on quasi-identifiers.
 
 `parse("sore throat & fever", when="2009-04..2009-06", zip="1230*")` is the paper's ⟨April–June 2009, 1230*, {sore
-throat, fever}⟩ (Li & Qin 2017, section 3; ALGORITHMS §7). A condition is an equality (`9`), an inclusive range
+throat, fever}⟩ (Li & Qin 2017, section 3). A condition is an equality (`9`), an inclusive range
 (`0..17`) or a trailing wildcard (`1230*`). Two texts that must mean the same have the same `canonical()` form; what
 also needs the index's public vocabulary and domains (nodes, types) is done by `Index.resolve`. Nothing here looks at
 data, so whether a query is refused says nothing about them.

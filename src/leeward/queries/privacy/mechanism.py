@@ -1,4 +1,4 @@
-"""Noise for counts, from OpenDP's secure sampler and from nowhere else (ALGORITHMS §7).
+"""Noise for counts, from OpenDP's secure sampler and from nowhere else.
 
 `geometric`  two-sided geometric noise, P(z) = (1−α)/(1+α)·α^|z| with α = e^(−ε/Δ), sampled with integers (Ghosh,
              Roughgarden & Sundararajan 2012). The default.
@@ -69,7 +69,7 @@ def sensitivity(
     one_bin: bool = True,
     bounded: bool = True,
 ) -> int:
-    """The L1 sensitivity of counts (ALGORITHMS §7, convention 2).
+    """The L1 sensitivity of counts.
 
     `unit` is what is protected, `counted` what is counted, `contributions` the most notes of one patient that are
     kept, `bins` the number of counts that are asked for at once. `one_bin`: a patient lies in one bin only by the

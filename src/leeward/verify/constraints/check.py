@@ -1,5 +1,5 @@
-"""The attacker of generalization under constraints: re-checks a release from its files alone (ALGORITHMS
-§2, §8).
+"""The attacker of generalization under constraints: re-checks a release from its files alone
+(docs/methods/constraints.md).
 
 Every set of up to m labels (or the image of every listed privacy constraint, which stays in custody) is
 held by 0 or at least k records. Sets are counted with products of sparse matrices: records that hold a

@@ -1,5 +1,5 @@
 """Kernels that count the records that may hold a set of codes, for the verifier of disassociation
-(ALGORITHMS, section 1.7). Written for the verifier alone; no method uses or shares them."""
+(docs/methods/disassociation.md#estimating-counts). Written for the verifier alone; no method uses or shares them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The attacker of disassociation: re-checks k^m-anonymity of a release from its files alone.
 
-What is checked is in ALGORITHMS, sections 1.3 to 1.7: cluster sizes, chunk domains, k^m-anonymity of every
+What is checked is in docs/methods/disassociation.md: cluster sizes, chunk domains, k^m-anonymity of every
 record and shared chunk, the empty-item-chunk condition (Lemma 2), Property 1, and Guarantee 1 by counting
 candidates for every code, every pair of codes and sampled larger sets. With the source at hand,
 `verify.disassociation_source` adds that nothing is lost and nothing is invented.

@@ -1,5 +1,5 @@
-"""Kernels of the verifier of disassociation: flat arrays in, violation counts out (ALGORITHMS, sections 1.3
-to 1.7).
+"""Kernels of the verifier of disassociation: flat arrays in, violation counts out
+(docs/methods/disassociation.md).
 
 Written for the verifier alone; no method uses or shares them.
 """

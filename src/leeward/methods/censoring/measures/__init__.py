@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.containment import Index, Multisets
+from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput
@@ -35,9 +35,6 @@ FIGURE_2 = (*range(1, 26), 30, 40, 50, 75, 100, 200, 500, 1_000, 10_000, 100_000
 
 PHENOTYPE_MENTIONS = 2
 CUL_STEPS = 10
-
-Shares = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
     )
 
 
-def start_caps(sample: CodeCounts, release: Release) -> Ints:
+def start_caps(sample: CodeCounts, release: Release) -> Int64s:
     """The cap of each code before any censoring, as the manifest states them."""
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
     if given is None:
@@ -147,7 +144,7 @@ def risk(both: Both) -> dict[str, Any]:
     }
 
 
-def _of_records(dis: Ints, records: Multisets, k: int) -> dict[str, Any]:
+def _of_records(dis: Int64s, records: Multisets, k: int) -> dict[str, Any]:
     """The usual risks: prosecutor (knows who is in the sample), journalist (does not), marketer (guesses for all)."""
     sizes = class_sizes(records)
     return {
@@ -163,7 +160,7 @@ def _of_records(dis: Ints, records: Multisets, k: int) -> dict[str, Any]:
     }
 
 
-def class_sizes(records: Multisets) -> Ints:
+def class_sizes(records: Multisets) -> Int64s:
     """How many records of the same list equal each one, itself counted."""
     distinct, number = records.distinct()
     return np.bincount(number, minlength=len(distinct))[number]
@@ -187,12 +184,12 @@ def cul(both: Both) -> dict[str, Any]:
     }
 
 
-def losses(before: Ints, after: Ints) -> Shares:
+def losses(before: Int64s, after: Int64s) -> Float64s:
     """CUL of each record; an empty original loses nothing."""
     return np.where(before > 0, (before - after) / np.maximum(before, 1), 0.0)
 
 
-def statistics(values: Shares) -> dict[str, float]:
+def statistics(values: Float64s) -> dict[str, float]:
     """Mean, standard deviation (divisor n), median, skewness m3 / m2^1.5 (0 where nothing varies)."""
     centred = values - values.mean()
     second = float(np.mean(centred**2))
@@ -232,12 +229,12 @@ def phenotypes(both: Both) -> dict[str, Any]:
     }
 
 
-def _cases(records: Multisets) -> Ints:
+def _cases(records: Multisets) -> Int64s:
     enough = records.counts >= PHENOTYPE_MENTIONS
     return np.stack([records.owners()[enough], records.values[enough].astype(np.int64)], axis=1)
 
 
-def _intervals(values: Shares) -> list[dict[str, float]]:
+def _intervals(values: Float64s) -> list[dict[str, float]]:
     """Records by CUL: none lost first, then tenths."""
     edges = np.linspace(0, 1, CUL_STEPS + 1)
     place = np.clip(np.ceil(values * CUL_STEPS - 1e-9).astype(np.int64) - 1, -1, CUL_STEPS - 1)
@@ -249,11 +246,11 @@ def _intervals(values: Shares) -> list[dict[str, float]]:
     ]
 
 
-def _at_most(dis: Ints, at: Sequence[int]) -> list[float]:
+def _at_most(dis: Int64s, at: Sequence[int]) -> list[float]:
     return [_share(dis <= value) for value in at]
 
 
-def _share(which: NDArray[np.bool_]) -> float:
+def _share(which: Bools) -> float:
     return float(np.mean(which)) if len(which) else 0.0
 
 

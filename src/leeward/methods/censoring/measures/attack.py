@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.containment import Index, Multisets, largest_parts
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.release import Release
-
-Ints = NDArray[np.int64]
 
 MOST_ATTACKED = 500
 """Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
@@ -70,8 +68,8 @@ def attack(
 
 
 def population_caps(
-    release: Release, sample: tuple[str, ...], codes: tuple[str, ...], sample_most: Ints, most: Ints
-) -> Ints:
+    release: Release, sample: tuple[str, ...], codes: tuple[str, ...], sample_most: Int64s, most: Int64s
+) -> Int64s:
     """The caps under which the rule acts on the population, int64[codes]: the final ones where all are cut alike."""
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
     if release.parameters.get("scope") == "record":
@@ -86,7 +84,7 @@ def population_caps(
     return np.minimum(most, np.array([known.get(code, 0) for code in codes], np.int64))
 
 
-def _by_global_caps(index: Index, shown: Multisets) -> Ints:
+def _by_global_caps(index: Index, shown: Multisets) -> Int64s:
     """People whose capped record equals each shown one."""
     people, number = index.records().distinct()
     sizes = np.bincount(number, minlength=len(people))
@@ -96,10 +94,10 @@ def _by_global_caps(index: Index, shown: Multisets) -> Ints:
     return held[place[len(people) :]]
 
 
-def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Ints, bool]:
+def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Int64s, bool]:
     """People whom the record rule turns into each shown record, and whether every search was exact."""
     people = index.records()
-    pairs: list[tuple[int, NDArray[np.int64]]] = []
+    pairs: list[tuple[int, Int64s]] = []
     for r in range(len(shown)):
         codes, counts = shown.record(r)
         candidates = index.owners(codes, counts).astype(np.int64)
@@ -113,9 +111,7 @@ def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Ints, bool]
     return np.array(owners, np.int64), bool(parts.exact.all())
 
 
-def _could_show_more(
-    people: Multisets, candidates: Ints, codes: NDArray[np.int32], counts: NDArray[np.int32], k: int
-) -> NDArray[np.bool_]:
+def _could_show_more(people: Multisets, candidates: Int64s, codes: Int32s, counts: Int32s, k: int) -> Bools:
     """Candidates of whom one mention more than shown is shared by at least k candidates."""
     theirs = people.take(candidates)
     width = int(people.values.max()) + 1 if len(people.values) else 1
@@ -127,7 +123,7 @@ def _could_show_more(
     return np.bincount(theirs.owners()[common], minlength=len(candidates)) > 0
 
 
-def _summary(owners: Ints, k: int) -> dict[str, Any]:
+def _summary(owners: Int64s, k: int) -> dict[str, Any]:
     """Of the attacked records: how many people remain."""
     if not len(owners):
         return {"records": 0}
