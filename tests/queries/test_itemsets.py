@@ -35,7 +35,8 @@ def as_oracle(found: Itemsets) -> dict[oracle.Itemset, int]:
 def test_the_five_notes(five: Index) -> None:
     """Li & Qin 2017, Figure 4: month + HMI, minimum support 2: 26 frequent itemsets, 11 with a month, all of April.
 
-    Three have support 3 and eight 2; the baseline's relative error on them is 0.2909, the expected Laplace error (5/11)/ε.
+    Three have support 3 and eight 2; the baseline's relative error on them is 0.2909, the expected Laplace error
+    (5/11)/ε.
     """
     found = frequent_itemsets(five, 2, qids=("when",))
     assert len(found) == 26
