@@ -328,7 +328,8 @@ def _read_entries(path: Path) -> list[tuple[int, str, str]]:
         raise BadInput(f"{path.name}: not UTF-8 text; save the policy file as UTF-8.") from None
     except (OSError, ValueError) as problem:  # a ValueError: no path at all
         why = getattr(problem, "strerror", None) or "no file has such a name"
-        raise BadInput(f"policy file {path.name[:200]}: cannot be read ({why}).") from None
+        name = " ".join(path.name.split())[:200]
+        raise BadInput(f"policy file {name}: cannot be read ({why}).") from None
     lines = [(row, line.strip()) for row, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise BadInput(
