@@ -110,3 +110,28 @@ def test_every_check_is_broken_by_a_test(verifier: str) -> None:
     tests = texts(*(place for place in places if place.exists()))
     unbroken = {name for name in names if f'"{name}"' not in tests and f"'{name}'" not in tests}
     assert names and unbroken == set()
+
+
+CALLS = {
+    "audit": "audit",
+    "budget": "budget",
+    "cohort": "extract",
+    "demo": "protect",
+    "estimate": "estimate",
+    "index": "index",
+    "itemsets": "itemsets",
+    "measure": "measure",
+    "notes": "annotate",
+    "profile": "profile",
+    "protect": "run",
+    "query": "query",
+    "synth": "synth",
+    "verify": "verify",
+}
+"""The call that does what a command does. `vocabulary` copies a file and `warm` compiles: they concern no cohort."""
+
+
+def test_what_a_command_does_one_call_does() -> None:
+    of_methods = {method.command for method in METHODS.values()}
+    assert set(CALLS) | {"vocabulary", "warm"} == set(COMMANDS) - of_methods
+    assert set(CALLS.values()) <= set(lw.__all__)
