@@ -3,14 +3,21 @@ writer."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tests.forging import write_parquet
 from tests.oracles.disassociation_checks import Chunk, Joint, Leaf, Tree, domain
+
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.guarantee import README, guarantee_of
+from leeward.release.content import Anonymized
+from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.readme import readme_of
+from leeward.release.tables import sha256_of
 
 RECORDS = """296.00 296.01 296.02 834.0 944.01
 296.00 296.01 296.02 692.71 695.10 944.01 401.0
@@ -148,7 +155,6 @@ def write(
     data = folder / "share" / "data"
     data.mkdir(parents=True)
     schema = {"node": pl.Int64, "parent": pl.Int64, "kind": pl.String, "records": pl.Int64}
-    pl.DataFrame(own_nodes if nodes is None else nodes, schema=schema).write_parquet(data / "nodes.parquet")
     of_chunks = {
         "node": pl.Int64,
         "chunk": pl.Int64,
@@ -156,31 +162,32 @@ def write(
         "subrecord": pl.Int64,
         "codes": pl.List(pl.String),
     }
-    pl.DataFrame(own_chunks if chunks is None else chunks, schema=of_chunks).write_parquet(
-        data / "chunks.parquet"
+    write_parquet(pl.DataFrame(own_nodes if nodes is None else nodes, schema=schema), data / "nodes.parquet")
+    write_parquet(
+        pl.DataFrame(own_chunks if chunks is None else chunks, schema=of_chunks), data / "chunks.parquet"
     )
-    files = [
-        {
-            "path": f"data/{name}",
-            "rows": pl.read_parquet(data / name).height,
-            "sha256": hashlib.sha256((data / name).read_bytes()).hexdigest(),
-        }
+    method = Disassociation(k=k, m=m, **_given(manifest.pop("parameters", {})))
+    made = Anonymized(
+        method=manifest.pop("method", method.name),
+        parameters=method.public(),
+        guarantee=guarantee_of(method),
+        records=manifest.pop("records", sum(tree.size for tree in forest)),
+        tables=(),
+        readme=README,
+        seeded=manifest.pop("seeded", False),
+    )
+    assert not manifest
+    entries = [
+        FileEntry(f"data/{name}", pl.read_parquet(data / name).height, sha256_of(data / name))
         for name in ("nodes.parquet", "chunks.parquet")
     ]
-    content = {
-        "leeward": "0.1.0",
-        "method": "disassociation",
-        "parameters": {"k": k, "m": m},
-        "guarantee": {
-            "name": "k^m-anonymity",
-            "k": k,
-            "m": m,
-            "attacker": "knows m codes",
-            "not_protected": [],
-        },
-        "records": sum(tree.size for tree in forest),
-        "files": files,
-        **manifest,
-    }
-    (folder / "share" / "release.json").write_text(json.dumps(content))
+    content = to_json_text(manifest_of(made, entries))
+    (folder / "share" / "release.json").write_text(content, encoding="utf-8")
+    readme = readme_of(made, entries, with_csv=False)
+    (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
     return folder
+
+
+def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters besides k and m."""
+    return {key: value for key, value in parameters.items() if key not in ("k", "m")}

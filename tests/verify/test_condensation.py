@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.forging import restate, write_parquet
 from tests.methods.condensation.tables import PLAN, lung
 
 from leeward.cohort import Cohort
@@ -38,15 +39,9 @@ def checked(out: Path, cohort: Cohort) -> Verification:
 
 def rewrite(out: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     """Change the table and its entry in the manifest, so that only the guarantee can be refuted."""
-    from leeward.release.tables import sha256_of
-
     path = out / "share" / "data" / "table.parquet"
-    changed = change(pl.read_parquet(path))
-    changed.write_parquet(path)
-    manifest = out / "share" / "release.json"
-    content = json.loads(manifest.read_text())
-    content["files"][0].update(rows=changed.height, sha256=sha256_of(path))
-    manifest.write_text(json.dumps(content))
+    write_parquet(change(pl.read_parquet(path)), path)
+    restate(out)
 
 
 def rewrite_custody(out: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.forging import by_method, restate, write_parquet
 from tests.oracles.constraints import subsets
 
-from leeward.release import Anonymized, Guarantee, ReleaseTable, write
+from leeward.methods.constraints import Constraints
+from leeward.methods.constraints.guarantee import guarantee_of, readme_of
+from leeward.release import Anonymized, ReleaseTable, write
 from leeward.verify import Source, Verification, verify
 from leeward.verify.constraints.check import rare_sets
 
@@ -59,6 +60,8 @@ def publish(
     privacy: list[tuple[int, str]] | None = None,
     policy: list[tuple[str, str]] | None = None,
 ) -> Path:
+    listed = None if m is not None else "list.csv"
+    method = Constraints(k=3, m=m, privacy=listed, policy="file:x" if policy else None)
     records = records_frame(rows_of(ROWS) if rows is None else rows)
     kept = {"constraint": [c for c, _ in policy or []], "code": [c for _, c in policy or []]}
     custody = [table_of("policy.parquet", pl.DataFrame(kept))] if policy else []
@@ -68,14 +71,14 @@ def publish(
     write(
         Anonymized(
             method="constraints",
-            parameters={"algorithm": "cba", "k": 3, **({"policy": "file:x"} if policy else {})},
-            guarantee=Guarantee("k^m-anonymity", "knows codes", (), k=3, m=m),
+            parameters=method.public(),
+            guarantee=guarantee_of(method),
             records=records.height,
             tables=(
                 table_of("records.parquet", records),
                 table_of("codes.parquet", codes_frame(labels, suppressed)),
             ),
-            readme="",
+            readme=readme_of(method),
             custody_tables=tuple(custody),
         ),
         out,
@@ -89,21 +92,15 @@ def source() -> Source:
 
 
 def failed(verification: Verification) -> set[str]:
-    return {check.name for check in verification.failures}
+    """The failed checks of the method's own."""
+    return by_method(verification)
 
 
 def rewrite(out: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
     """Change a released file, and the manifest so that only the content is wrong."""
     file = out / "share" / "data" / name
-    frame = change(pl.read_parquet(file))
-    frame.write_parquet(file)
-    manifest_file = out / "share" / "release.json"
-    manifest = json.loads(manifest_file.read_text())
-    for entry in manifest["files"]:
-        if entry["path"].endswith(name):
-            entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-            entry["rows"] = frame.height
-    manifest_file.write_text(json.dumps(manifest))
+    write_parquet(change(pl.read_parquet(file)), file)
+    restate(out)
     return out
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.forging import write_parquet
 
+from leeward.release.content import Anonymized, Guarantee
+from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.readme import readme_of
+from leeward.release.tables import sha256_of
 from leeward.verify import verify
+from leeward.verify.notes import contract
 
 ITEMSETS: list[tuple[list[str], float]] = [
     (["fever"], 90.0),
@@ -27,6 +32,8 @@ PARAMETERS: dict[str, Any] = {
     "mechanism": "two-sided geometric noise",
     "vocabulary": "symptoms",
     "domains": {"sex": ["f", "m"]},
+    "row": "note",
+    "max_rows_per_patient": None,
     "levels": [
         {"size": 1, "candidates": 11, "epsilon": 0.5, "scale": 20.0, "threshold": 60, "listed": 2},
         {"size": 2, "candidates": 5, "epsilon": 0.5, "scale": 20.0, "threshold": 40, "listed": 2},
@@ -56,23 +63,29 @@ class Made:
                 "count": pa.array([count for _, count in self.itemsets], pa.float64()),
             }
         )
-        pq.write_table(table, data / "itemsets.parquet")
+        write_parquet(table, data / "itemsets.parquet")
         pq.write_table(
             pa.table({"item": self.vocabulary}), folder / "custody" / "data" / "vocabulary.parquet"
         )
         (folder / "custody" / "charge.json").write_text(
             json.dumps({"epsilon": self.charged}), encoding="utf-8"
         )
-        digest = hashlib.sha256((data / "itemsets.parquet").read_bytes()).hexdigest()
-        manifest = {
-            "leeward": "0.1.0",
-            "method": "notes",
-            "parameters": self.parameters,
-            "guarantee": {"name": "differential privacy", "epsilon": self.epsilon, "unit": "patient"},
-            "records": 0,
-            "files": [{"path": "data/itemsets.parquet", "rows": table.num_rows, "sha256": digest}],
-        }
-        (folder / "share" / "release.json").write_text(json.dumps(manifest), encoding="utf-8")
+        made = Anonymized(
+            method="notes",
+            parameters=self.parameters,
+            guarantee=Guarantee(
+                contract.NAME, contract.ATTACKER, contract.NOT_PROTECTED, epsilon=self.epsilon
+            ),
+            records=0,
+            tables=(),
+            readme=contract.README.format(row="note", contributions=10),
+        )
+        entry = FileEntry("data/itemsets.parquet", table.num_rows, sha256_of(data / "itemsets.parquet"))
+        (folder / "share" / "release.json").write_text(
+            to_json_text(manifest_of(made, [entry])), encoding="utf-8"
+        )
+        readme = readme_of(made, [entry], with_csv=False)
+        (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
         return folder
 
 

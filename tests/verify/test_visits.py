@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
+from tests.forging import by_method, changed
 from tests.methods.visits.frames import cohort
 
 from leeward.cohort.cohort import Cohort
@@ -62,20 +62,12 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def broken(release: Path, target: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
     """A copy with one file changed and, in `share/`, a manifest that fits the change."""
-    shutil.copytree(release, target)
-    file = target / path
-    pq.write_table(change(pl.read_parquet(file)).to_arrow().cast(pq.read_schema(file)), file)
-    manifest = json.loads((target / "share" / "release.json").read_text())
-    for entry in manifest["files"]:
-        found = target / "share" / entry["path"]
-        entry["sha256"] = hashlib.sha256(found.read_bytes()).hexdigest()
-        entry["rows"] = pq.read_metadata(found).num_rows if found.suffix == ".parquet" else entry["rows"]
-    (target / "share" / "release.json").write_text(json.dumps(manifest))
-    return target
+    return changed(release, target, path, change)
 
 
 def failures(folder: Path, source: Cohort | None = None) -> set[str]:
-    return {check.name for check in verify(folder, source).failures}
+    """The failed checks of the method's own."""
+    return by_method(verify(folder, source))
 
 
 def in_first(visits: pl.DataFrame, codes: list[str]) -> pl.DataFrame:
@@ -243,8 +235,8 @@ def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:
 
 def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:
     assert verify(releases["extract"]).passed
-    changed = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
-    assert failures(changed) == {"visit_sets", "same_as_master"}
+    spoilt = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
+    assert failures(spoilt) == {"visit_sets", "same_as_master"}
     shutil.copytree(releases["extract"] / "share", tmp_path / "sent")
     with pytest.raises(BadInput, match=r"custody/master\.json"):
         verify(tmp_path / "sent")

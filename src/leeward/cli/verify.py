@@ -61,6 +61,7 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
         print_lines(
             *(f"{marks[each.passed]}  {each.name}: {each.detail}" for each in outcome.checks),
             *(f"note    {warning}" for warning in outcome.warnings),
+            *(f"unchecked  {sentence}" for sentence in outcome.unchecked),
         )
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")

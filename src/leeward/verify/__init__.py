@@ -7,12 +7,16 @@ verifier must not repeat.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
+from leeward.verify.contract import Contract, contract_checks
 from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.storage import storage_checks
+from leeward.verify.unchecked import unchecked
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
@@ -28,11 +32,20 @@ def _checkers() -> dict[str, str]:
     return found
 
 
-SHARED = frozenset({"checks", "manifest"})
+SHARED = frozenset({"checks", "contract", "manifest", "readme", "storage", "unchecked"})
 """Modules that all verifiers share."""
 
 CHECKERS: dict[str, str] = _checkers()
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""
+
+
+def contract_of(method: str) -> Contract | None:
+    """What releases of the method may hold; None for a verifier that is one module and states none."""
+    module = CHECKERS[method].partition(":")[0].removesuffix(".check") + ".contract"
+    if not CHECKERS[method].partition(":")[0].endswith(".check") or find_spec(module) is None:
+        return None
+    found: Contract = import_module(module).CONTRACT
+    return found
 
 
 def verify(path: str | Path, source: Source | None = None) -> Verification:
@@ -49,8 +62,10 @@ def verify(path: str | Path, source: Source | None = None) -> Verification:
         )
     checks = manifest_checks(share)
     if all(check.passed for check in checks if check.name == "files_present"):
-        module, function = CHECKERS[share.method].split(":")
-        checks += getattr(import_module(module), function)(share, source)
+        if (contract := contract_of(share.method)) is not None:
+            checks += contract_checks(share, contract)
+        checks += storage_checks(share)
+        checks += content_checks(share, source, formed=all(check.passed for check in checks))
     warnings: tuple[str, ...] = ()
     if share.manifest.get("seeded"):
         warnings = (
@@ -59,4 +74,21 @@ def verify(path: str | Path, source: Source | None = None) -> Verification:
                 "Share only releases made without a seed."
             ),
         )
-    return Verification(share.method, tuple(checks), warnings, source is not None)
+    return Verification(share.method, tuple(checks), warnings, source is not None, unchecked(share, source))
+
+
+def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:
+    """The method's own checks. A release whose form is refuted already may not even be readable: that is one more
+    failed check, not an exception.
+    """
+    module, function = CHECKERS[share.method].split(":")
+    try:
+        found: list[Check] = getattr(import_module(module), function)(share, source)
+    except BadInput:
+        raise
+    except Exception as problem:
+        if formed:
+            raise
+        detail = f"The content could not be checked, because the form is wrong ({type(problem).__name__})."
+        return [Check("content", False, detail)]
+    return found

@@ -61,12 +61,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome: every check, and warnings that do not refute the guarantee."""
+    """The outcome: every check, warnings that do not refute the guarantee, and what could not be checked, in words."""
 
     method: str
     checks: tuple[Check, ...]
     warnings: tuple[str, ...] = ()
     with_source: bool = False
+    unchecked: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -92,6 +93,7 @@ class Verification:
             "with_source": self.with_source,
             "checks": [check.to_json() for check in self.checks],
             "warnings": list(self.warnings),
+            "unchecked": list(self.unchecked),
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,201 @@
+"""What a release of condensed tables may hold, and what it must say (see `verify.contract`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.verify.contract import Contract, Table, Words, flag, one_of, texts, whole
+from leeward.verify.manifest import Share
+
+ATTACKER = (
+    "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
+    "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
+    "neighbouring ones (and, where `marginals` is `group`, from the group's values column by column). Every patient of "
+    "a group counts alike: to find a patient's group is to find at least k patients."
+)
+NO_K_ANONYMITY = (
+    "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
+    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original "
+    "one."
+)
+ATTRIBUTES = (
+    "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
+    "not hidden where a group agrees on them. So can about where a group's outcome times lie."
+)
+MEMBERSHIP = (
+    "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
+    "larger k is the remedy."
+)
+COARSE_TIMES = (
+    "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
+    "read column by column. Set `coarsen_groups` to let more groups share a time."
+)
+EXACT_TIMES = (
+    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
+    "Somebody who knows a patient's exact time finds it in the release. Set `coarsen_time: true` to publish group "
+    "medians."
+)
+OWN_VALUES = (
+    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to half the gap to a "
+    "neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's row."
+)
+RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
+OBSERVED = (
+    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
+    "them."
+)
+
+README = (
+    "`table.parquet` has the columns, types and permissible values of the original table, one row a synthetic "
+    "patient. Fit models as you would on the original; means, frequencies, correlations and regression "
+    "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
+    "are nobody's record.{times}{plan}"
+)
+COARSE = "medians of groups of patients: survival curves have steps."
+AS_THEY_WERE = (  # fmt: skip
+    "the original times, given to synthetic patients of the same stratum in the order of their synthetic "
+    "times."
+)
+
+KEEPS = "\n\nEvery row keeps:\n"
+
+BROKEN = (
+    r"(\n\nThese relations hold in every row of the original, but not of this table:"
+    r"(\n- `[^`\n]+`: broken in \d+\.\d % of the rows)+)?"
+)
+"""What a README says of relations that the source has and the release breaks."""
+
+KNOWN = ("balanced", "improved", "condensation", "tfrp")
+MATCHING_TIMES = ("balanced", "improved")
+"""Algorithms that keep strata apart and give the original times."""
+
+
+def words(share: Share) -> list[Words]:
+    """The wordings of a condensed table: one for each algorithm that `auto` can have chosen.
+
+    Whether columns lack a declared domain is the source's matter and not in the manifest: where numbers are not the
+    group's own, the line on observed extremes may be there or not.
+    """
+    parameters = share.manifest["parameters"]
+    algorithm = parameters.get("algorithm")
+    found = []
+    for chosen in KNOWN if algorithm == "auto" else [algorithm]:
+        if chosen in KNOWN:
+            found += wordings(parameters, str(chosen))
+    return found
+
+
+def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
+    """With and without the lines that depend on the source."""
+    models = models_of(parameters)
+    strata = distinct(parameters.get("strata"), [model.get("event") for _, model in models])
+    times = distinct(parameters.get("time"), [model.get("time") for _, model in models])
+    matched = times if algorithm in MATCHING_TIMES else []
+    exact = [] if parameters.get("coarsen_time") else matched
+    own = algorithm != "tfrp" and (parameters.get("marginals") or _usual(algorithm)) == "group"
+    open_doors = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP]
+    if exact:
+        stated = EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))
+        open_doors.insert(0, stated)
+    elif matched:
+        several = parameters.get("coarsen_groups")
+        open_doors.insert(0, COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
+    if own:
+        open_doors.append(OWN_VALUES)
+    if parameters.get("rare") == "keep":
+        open_doors.append(RARE_KEPT)
+    kept = "\n".join(f"- `{each}`" for each in parameters.get("relations") or ())
+    readme = README.format(
+        times=_times(matched, bool(parameters.get("coarsen_time"))), plan=_plan(models)
+    ) + (f"{KEEPS}{kept}" if kept else "")
+    endings = [()] if own else [(OBSERVED,), ()]
+    facts = {"exact": exact} if exact else {}
+    return [
+        Words(
+            "k-indistinguishability (condensation)", ATTACKER, (*open_doors, *ending), readme, facts, BROKEN
+        )
+        for ending in endings
+    ]
+
+
+def _usual(algorithm: str) -> str:
+    return "group" if algorithm == "balanced" else "nearest"
+
+
+def _times(matched: list[str], coarse: bool) -> str:
+    return f"\nTimes ({', '.join(matched)}) are {COARSE if coarse else AS_THEY_WERE}" if matched else ""
+
+
+def _plan(models: list[tuple[str, Mapping[str, Any]]]) -> str:
+    lines = [f"- {title(kind, model)} on {', '.join(model['covariates'])}" for kind, model in models]
+    return "\n\nIt was shaped to keep these models:\n" + "\n".join(lines) if lines else ""
+
+
+def title(kind: str, model: Mapping[str, Any]) -> str:
+    """For example `cox: time, status = 1`."""
+    event = f", {model['event']} = {model.get('event_value')}" if model.get("event") else ""
+    return f"{kind}: {model.get('response') or model.get('time')}{event}"
+
+
+def models_of(parameters: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The plan's models: kind and content."""
+    return [(kind, model) for entry in parameters.get("plan") or () for kind, model in entry.items()]
+
+
+def distinct(*lists: Any) -> list[str]:
+    """The names of some lists, each once, in order."""
+    return list(dict.fromkeys(str(name) for each in lists for name in each or () if name))
+
+
+MODEL_KEYS = frozenset({"response", "time", "event", "event_value", "covariates"})
+
+
+def plan(value: Any) -> bool:
+    """A list of models, each of one kind with its columns."""
+    if not isinstance(value, list) or not value:
+        return False
+    for entry in value:
+        if not isinstance(entry, dict) or len(entry) != 1:
+            return False
+        kind, model = next(iter(entry.items()))
+        if (
+            kind not in ("linear", "logistic", "cox")
+            or not isinstance(model, dict)
+            or set(model) - MODEL_KEYS
+        ):
+            return False
+        if not texts(model.get("covariates")):
+            return False
+    return True
+
+
+def weight(value: Any) -> bool:
+    """Between 0 and 1, or found by a pilot."""
+    return bool(value == "pilot" or (type(value) is float and 0 < value < 1))
+
+
+CONTRACT = Contract(
+    tables=(Table(r"table\.parquet", None),),
+    parameters={
+        "k": whole(2),
+        "algorithm": one_of(*KNOWN, "auto"),
+        "plan": plan,
+        "strata": texts,
+        "time": texts,
+        "response": texts,
+        "relations": texts,
+        "weight": weight,
+        "synthesis": one_of("sampled", "exact"),
+        "draw": one_of("normal", "uniform"),
+        "coarsen_time": flag,
+        "coarsen_groups": whole(2),
+        "missing": one_of("level", "impute"),
+        "rare": one_of("withhold", "keep"),
+        "grouping": one_of("halving", "kmeans"),
+        "marginals": one_of("group", "nearest"),
+        "cell_rows": whole(4),
+    },
+    required=("k", "algorithm", "weight", "synthesis", "draw", "coarsen_time", "missing", "rare"),
+    words=words,
+)

@@ -1,0 +1,129 @@
+"""What a release of disassociated chunks may hold, and what it must say (see `verify.contract`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.verify.contract import (
+    LISTS,
+    POLICY,
+    Contract,
+    Table,
+    Words,
+    flag,
+    one_of,
+    optional,
+    text,
+    texts,
+    whole,
+)
+from leeward.verify.manifest import Share
+
+NAME = "k^m-anonymity by disassociation (Guarantee 1)"
+
+ATTACKER = "knows up to {m} diagnosis codes of a patient and that the patient is in the data"
+
+SOME_DATA_SET = (
+    "It asks for one data set that the operation could have turned into these files. An attacker who knows the "
+    "algorithm knows that a code of an item chunk has fewer than {k} patients in its cluster: for many sets with a "
+    "rare code, no data set that the algorithm could have started from has k candidate records."
+)
+COVERS = (
+    "Within a chunk one code may always come with another, so that knowing the first reveals the second (the cover "
+    "problem)."
+)
+NO_COVERS = " Switched off here: no chunk has such a pair."
+BEYOND_M = "Knowledge of more than {m} codes of a patient, or of codes that a patient does not have."
+POOLED = (
+    "Attackers who pool what they know, who know several patients' records, or who hold an earlier release of the same "
+    "patients."
+)
+AGREED = "What a patient suffers from, when all candidate records agree on it."
+SENSITIVE = (
+    "Sensitive codes are assumed unknown to the attacker; utility constraints that name them are not kept."
+)
+
+README = """\
+`data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
+(`joint`; `parent` names the joint cluster above), each with its number of `records`.
+
+`data/chunks.parquet` holds what is published of each node. A *record chunk* (`kind` = `record`) has one row a patient
+of the cluster: the codes of that patient that fall in this chunk, an empty list where there is none. Rows of different
+chunks are shuffled apart, so nothing tells which subrecords belong to one patient. A *shared chunk* (`shared`) is the
+same over all patients of a joint cluster. The *item chunk* (`item`, one row a cluster) lists codes that at least one
+patient of the cluster has, without counts.
+
+To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives the least, the expected and the
+greatest number. By hand: inside a cluster of N patients the codes of one chunk are counted exactly; for codes in
+different chunks multiply their shares of the N patients; an item-chunk code counts once or a little more. Then add up
+the clusters. `reconstructions/`, where present, are data sets that could have given these files: analyse several and
+report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
+"""
+
+
+def words(share: Share) -> list[Words]:
+    """The wording of Guarantee 1."""
+    parameters = share.manifest["parameters"]
+    m = parameters.get("m")
+    open_doors = [
+        SOME_DATA_SET.format(k=parameters.get("k")),
+        COVERS + (NO_COVERS if parameters.get("safe") else ""),
+        BEYOND_M.format(m=m),
+        POOLED,
+        AGREED,
+    ]
+    if parameters.get("sensitive"):
+        open_doors.append(SENSITIVE)
+    return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README)]
+
+
+def reconstructions(parameters: Mapping[str, Any]) -> int:
+    """How many reconstructions the parameters state."""
+    count = parameters.get("reconstructions")
+    return count if isinstance(count, int) else 0
+
+
+CONTRACT = Contract(
+    tables=(
+        Table(
+            r"nodes\.parquet",
+            {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)},
+            nullable=frozenset({"parent"}),
+        ),
+        Table(
+            r"chunks\.parquet",
+            {"node": ("int64",), "chunk": ("int64",), "kind": ("string",), "subrecord": ("int64",), "codes": LISTS},
+            nullable=frozenset({"subrecord"}),
+        ),
+        Table(
+            r"reconstructions/\d{2,}\.parquet",
+            {"record": ("int64",), "codes": LISTS},
+            count=reconstructions,
+        ),
+    ),
+    parameters={
+        "k": whole(2),
+        "m": whole(1),
+        "policy": optional(text(POLICY)),
+        "partitioning": one_of("fitted", "settled", "paper"),
+        "max_cluster": whole(2),
+        "max_joint": optional(whole(2)),
+        "max_passes": optional(whole(1)),
+        "recut": flag,
+        "refine": flag,
+        "nested": flag,
+        "safe": flag,
+        "repeats": flag,
+        "reconstructions": whole(0),
+        "prior": one_of("cubic", "graded", "one", "uniform"),
+        "sensitive": texts,
+        "diversity": optional(whole(2)),
+    },
+    required=(
+        "k", "m", "policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested",
+        "safe", "repeats", "reconstructions", "prior",
+    ),
+    words=words,
+    numbers=("k", "m"),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Verify k-anonymous tables."""

@@ -1,0 +1,45 @@
+"""What a release of a k-anonymous table may hold, and what it must say (see `verify.contract`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leeward.verify.condensation.contract import plan
+from leeward.verify.contract import Contract, Table, Words, texts, whole
+from leeward.verify.manifest import Share
+
+ATTACKER = (
+    "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
+)
+
+OTHERS = "Columns that are no quasi-identifiers are published as they are: {columns}."
+
+SHARED = "What a whole group shares can be read from the release (no l-diversity)."
+
+README = (
+    "`table.parquet` has the columns and types of the original table. In quasi-identifiers ({columns}) each row has "
+    "the typical value of its group: the mean, or the most frequent level."
+)
+
+
+def words(share: Share) -> list[Words]:
+    """The wording of k-anonymity over the quasi-identifiers named."""
+    names = share.manifest["parameters"].get("quasi_identifiers")
+    if not texts(names):
+        return []
+    try:
+        columns = pq.read_schema(share.data("table.parquet")).names
+    except (OSError, pa.ArrowInvalid):
+        return []
+    rest = ", ".join(name for name in columns if name not in names)
+    open_doors = (OTHERS.format(columns=rest), SHARED) if rest else (SHARED,)
+    return [Words("k-anonymity", ATTACKER, open_doors, README.format(columns=", ".join(names)))]
+
+
+CONTRACT = Contract(
+    tables=(Table(r"table\.parquet", None),),
+    parameters={"k": whole(2), "quasi_identifiers": texts, "plan": plan},
+    required=("k", "quasi_identifiers"),
+    words=words,
+)

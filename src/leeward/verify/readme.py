@@ -1,0 +1,75 @@
+"""The README of a release as its manifest and its method's words call for it, written again by the verifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leeward.verify.manifest import Share
+
+if TYPE_CHECKING:
+    from leeward.verify.contract import Words
+
+SEEDED = """\
+> **For tests and studies only.** A person chose the seed of this release, so its shuffles can be undone. It must not \
+leave the place where it was made.
+"""
+
+OPENING = """\
+{records:,} records, anonymized with Leeward {version} (method `{method}`). Records are numbered anew; neither numbers \
+nor row order mean anything.
+"""
+
+READING = """\
+Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB,
+Spark and most statistics programs. Files are listed in `release.json` with their number of rows and their
+SHA-256, so that you can tell whether they arrived whole (`sha256sum data/*`).
+"""
+
+CSV = """\
+Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is
+one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is
+a missing value.
+"""
+
+PLEASE = """\
+Do not try to find out who a record belongs to, and do not combine this release with another release of the same \
+people: the guarantee holds for this release alone.
+"""
+
+
+def readme_of(share: Share, words: Words) -> str:
+    """The text that `share/README.md` must have."""
+    manifest = share.manifest
+    listed = {str(entry["path"]): entry["rows"] for entry in manifest["files"]}
+    copies = any(path.endswith(".csv") and path[:-4] + ".parquet" in listed for path in listed)
+    rows = "\n".join(f"| `{path}` | {count:,} |" for path, count in listed.items())
+    parts = [
+        f"# Released data: {manifest['method']}\n",
+        SEEDED if manifest.get("seeded") else "",
+        OPENING.format(records=manifest["records"], version=manifest["leeward"], method=manifest["method"]),
+        "## What is guaranteed\n",
+        _guarantee(share, words),
+        "## Files\n",
+        f"| file | rows |\n|---|---:|\n{rows}\n",
+        READING,
+        CSV if copies else "",
+        "## How to read and analyse it\n",
+        words.readme.strip() + "\n",
+        "## Please\n",
+        PLEASE,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _guarantee(share: Share, words: Words) -> str:
+    stated = share.manifest["guarantee"]
+    given = ", ".join(
+        f"{name} = {stated[name]:g}"
+        for name in ("k", "m", "epsilon", "delta")
+        if stated.get(name) is not None
+    )
+    lines = [f"**{words.name}**{f' ({given})' if given else ''}, for each patient.\n"]
+    lines.append(f"Against whom: {words.attacker}\n")
+    if words.not_protected:
+        lines += ["What it does not protect against:\n", *(f"- {each}" for each in words.not_protected), ""]
+    return "\n".join(lines)

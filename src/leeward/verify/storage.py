@@ -1,0 +1,160 @@
+"""The bytes of data files: nothing but what their rows need.
+
+A Parquet file can carry more than its rows: metadata, bytes between pages and footer, values of a dictionary that no
+row has, statistics of rows that are gone. So the verifier writes the rows again as releases are written (docs of the
+format: zstd, no Arrow schema, row groups of 2^20 rows) and compares the bytes. Where the file says that another version
+of Arrow wrote it, the bytes may differ for that reason, and the file's structure is inspected instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from leeward.verify.checks import Check, of_count
+from leeward.verify.manifest import LIST_SEPARATOR, Share
+
+ROWS_A_GROUP = 1 << 20
+WRITER = re.compile(r"parquet-cpp-arrow version \d+\.\d+\.\d+")
+OWN = f"parquet-cpp-arrow version {pa.__version__}"
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps the digest of what is written, and nothing else."""
+
+    def __init__(self) -> None:
+        self.sum = hashlib.sha256()
+        self.place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.sum.update(data)
+        self.place += len(memoryview(data))
+        return len(memoryview(data))
+
+    def tell(self) -> int:
+        return self.place
+
+
+def storage_checks(share: Share) -> list[Check]:
+    """Parquet and CSV files hold nothing but their rows."""
+    wrong = 0
+    for entry in share.manifest["files"]:
+        file = share.folder / str(entry["path"])
+        if file.suffix == ".parquet":
+            wrong += not plain_parquet(file)
+        elif file.suffix == ".csv":
+            wrong += not plain_csv(file)
+    return [
+        of_count(
+            "only_rows",
+            wrong,
+            "The files hold nothing but their rows: no metadata, no gaps, no unused values.",
+            "files hold more than their rows need: metadata, gaps, unused values, or another way of writing them.",
+        )
+    ]
+
+
+def foreign_writers(share: Share) -> int:
+    """How many Parquet files another version of Arrow wrote, so that their bytes cannot be written again here."""
+    found = 0
+    for entry in share.manifest["files"]:
+        if str(entry["path"]).endswith(".parquet"):
+            try:
+                found += pq.read_metadata(share.folder / str(entry["path"])).created_by != OWN
+            except (OSError, pa.ArrowInvalid):
+                continue
+    return found
+
+
+def plain_parquet(file: Path) -> bool:
+    """True when writing the file's rows again gives the same bytes; by its structure for another version's files."""
+    try:
+        metadata = pq.read_metadata(file)
+        if WRITER.fullmatch(metadata.created_by or "") is None or metadata.metadata:
+            return False
+        stored = pq.ParquetFile(file, metadata=metadata)
+        schema = stored.schema_arrow
+        if schema.metadata or any(schema.field(i).metadata for i in range(len(schema))):
+            return False
+        if metadata.created_by != OWN:
+            return _no_gaps(file, metadata)
+        digest = _Digest()
+        with pq.ParquetWriter(
+            pa.PythonFile(digest, mode="w"), schema, compression="zstd", store_schema=False, version="2.6"
+        ) as writer:
+            for group in range(metadata.num_row_groups):
+                rows = stored.read_row_group(group)
+                if rows.num_rows != ROWS_A_GROUP and group < metadata.num_row_groups - 1:
+                    return False
+                writer.write_table(rows.combine_chunks(), row_group_size=ROWS_A_GROUP)
+        with file.open("rb") as stream:
+            return digest.sum.digest() == hashlib.file_digest(stream, "sha256").digest()
+    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+
+
+def _no_gaps(file: Path, metadata: Any) -> bool:
+    """Column chunks follow one another without a gap, up to the footer."""
+    at = 4
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(column)
+            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            if start != at:
+                return False
+            at += chunk.total_compressed_size
+    return bool(at + metadata.serialized_size + 8 == file.stat().st_size)
+
+
+def plain_csv(file: Path) -> bool:
+    """True when writing the file's cells again gives the same bytes."""
+    try:
+        if (parquet := file.with_suffix(".parquet")).is_file():
+            again = _copy_of(parquet)
+        else:
+            table = pcsv.read_csv(
+                file,
+                read_options=pcsv.ReadOptions(use_threads=False),
+                parse_options=pcsv.ParseOptions(newlines_in_values=True),
+                convert_options=pcsv.ConvertOptions(
+                    column_types={"node": pa.string(), "parent": pa.string()}, strings_can_be_null=False
+                ),
+            )
+            sink = pa.BufferOutputStream()
+            pcsv.write_csv(table, sink)
+            again = sink.getvalue().to_pybytes()
+        return again == file.read_bytes()
+    except (OSError, pa.ArrowInvalid):
+        return False
+
+
+def _copy_of(parquet: Path) -> bytes:
+    """A Parquet file as its CSV copy is written: lists joined in one cell."""
+    import pyarrow.compute as pc
+
+    stored = pq.ParquetFile(parquet)
+    flat = pa.schema(
+        [
+            pa.field(each.name, pa.string() if pa.types.is_list(each.type) else each.type)
+            for each in stored.schema_arrow
+        ]
+    )
+    sink = pa.BufferOutputStream()
+    with pcsv.CSVWriter(sink, flat) as writer:
+        for batch in stored.iter_batches(batch_size=1 << 16):
+            columns = [
+                pc.binary_join(column, LIST_SEPARATOR) if pa.types.is_list(column.type) else column
+                for column in batch.columns
+            ]
+            writer.write_table(pa.table(columns, schema=flat))
+    return sink.getvalue().to_pybytes()

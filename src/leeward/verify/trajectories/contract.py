@@ -1,0 +1,93 @@
+"""What a release of trajectories may hold, and what it must say (see `verify.contract`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leeward.verify.contract import Contract, Table, Words, one_of, text, texts, whole
+from leeward.verify.manifest import Share
+
+ATTACKER = (
+    "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
+    "the release: at least {k} records look alike in every code and age, so a guess at which of them is the patient's "
+    "is right at most once in {k}."
+)
+
+NOT_PROTECTED = (
+    "What those published alike have in common: their (generalized) codes and ages are learnt of each of them.",
+    "Several releases of the same people compared with one another, or people who pool what they know.",
+)
+
+PAYLOAD_AS_IS = (
+    "The payload columns: they are released as they are, and may single somebody out by themselves."
+)
+
+README = """\
+`data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
+in order of age), `code` and `age` (text: nodes of the two hierarchies; an age is `33` or `33-36`).
+`data/records.parquet` holds one row a record{payload}; a record without any row in `trajectories.parquet` lost all its
+pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) say what stands below each value{listed}.
+
+- At least {k} records share each published trajectory.
+- A generalized value stands for one of the leaves below it; which one is unknown. Reading each as equally likely, a
+  pair (code, age) below a published pair has probability 1 / (leaves of the code · leaves of the age).
+- Pairs may be missing: those that no other member of the group resembled were suppressed. Counts of pairs are lower
+  bounds.
+- Pairs of a record are in order of age; pairs that share an age are in no order that says anything.
+"""
+
+UNLISTED = "; codes that fewer than {k} patients have are not listed there"
+
+
+def words(share: Share) -> list[Words]:
+    """The wording of k-anonymous trajectories."""
+    parameters = share.manifest["parameters"]
+    k = parameters.get("k")
+    payload = [f"`{name}`" for name in parameters.get("payload") or ()]
+    return [
+        Words(
+            "k-anonymity",
+            ATTACKER.format(k=k),
+            NOT_PROTECTED + ((PAYLOAD_AS_IS,) if payload else ()),
+            README.format(
+                k=k,
+                payload=f" with {', '.join(payload)} as they were" if payload else "",
+                listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
+            ),
+        )
+    ]
+
+
+def weights(value: Any) -> bool:
+    """Two positive numbers."""
+    fits = isinstance(value, list) and len(value) == 2
+    return fits and all(type(each) in (int, float) and each >= 0 for each in value)
+
+
+CONTRACT = Contract(
+    tables=(
+        Table(
+            r"trajectories\.parquet",
+            {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},
+        ),
+        Table(r"records\.parquet", {"record": ("int64",)}, payload=True),
+        Table(r"code_hierarchy\.csv", None),
+        Table(r"age_hierarchy\.csv", None),
+    ),
+    parameters={
+        "k": whole(2),
+        "joining": one_of("normalised", "size", "thesis"),
+        "weights": weights,
+        "ages": text(r"custom|hipaa|\d+-\d+"),
+        "hierarchy": lambda value: value is None or (isinstance(value, str) and "/" not in value),
+        "codes": texts,
+        "payload": texts,
+        "sensitive": texts,
+        "sensitive_column": lambda value: isinstance(value, str),
+        "diversity": whole(2),
+        "widest_age": whole(1),
+        "listed_codes": one_of("of at least k patients"),
+    },
+    required=("k", "joining", "weights", "ages", "hierarchy"),
+    words=words,
+)

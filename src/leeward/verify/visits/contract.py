@@ -1,0 +1,143 @@
+"""What a release of visits may hold, and what it must say (see `verify.contract`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, one_of, text, texts, whole
+from leeward.verify.manifest import Share
+
+NAMES = {
+    "visit": "k-anonymous visits",
+    "containment": "k-anonymous visits within the union of a patient's visits",
+    "code": "codes of at least k patients",
+}
+
+ATTACKERS = {
+    "visit": (
+        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
+        "that person: at least {k} patients of the population have a visit with exactly the released set of codes."
+    ),
+    "containment": (
+        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
+        "that person: whatever codes of that visit the person's record shows, by whichever visit, at least {k} "
+        "patients of the population have all of them in their record."
+    ),
+    "code": (
+        "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
+        "at least {k} patients of the population have the released code."
+    ),
+}
+
+NOT_PROTECTED = (
+    "Somebody who knows several visits of a person, or how many visits the person had.",
+    "What all patients who share a visit's set have in common: it is learnt about each of them.",
+    "Several releases compared: cohorts drawn from one master can be joined by visits, and so can their payloads.",
+)
+
+OPEN_PAYLOAD = "The payload columns: they are released as they are."
+
+NOT_AT_LEVEL_CODE = (
+    "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
+)
+
+README = """\
+`data/visits.parquet` holds one row a {row}: `record`, `visit` (a number without meaning: visits are in no order) and
+`codes`, a list of distinct labels, sorted. `data/records.parquet` holds one row a record: `record`{payload}.
+
+- A label such as `401.0|401.1` is a generalized code: one or more of its members were recorded.
+{nodes}- Rare codes were suppressed{lost}. A code that is shown was recorded; one that is not shown may have been.
+- A visit that lost all its codes has no row, a record that lost all its visits still has its row in
+  `records.parquet`: count people there.
+- For a phenotype, count a generalized code only if all its members belong to the phenotype.
+"""
+
+NODES = (
+    "- A label of `data/code_hierarchy.csv` (`node,parent`) that is no code is a node of the hierarchy: a code below\n"
+    "  it was recorded.\n"
+)
+
+DRAWN = """
+This is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.
+"""
+
+MEMBER = (
+    r"Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort [\d,]+ "
+    r"of [\d,]+ visits \([\d.]+%\) have a set of codes that fewer than \d+ members share, [\d,]+ \([\d.]+%\) one that "
+    r"a single member has \(smallest: \d+; in the population: \d+\)\."
+)
+JOINED = (
+    r"Recipients of another cohort of the same population who put both together: [\d,]+ of [\d,]+ records "
+    r"\([\d.]+%\) have visits that, all together, no other record of the population has \([\d,]+ that no other "
+    r"record of this cohort has\), so such a record is recognized in the other cohort, and the payloads of both are "
+    r"joined\."
+)
+COUNTED = (MEMBER, JOINED)
+"""Sentences on a cohort whose figures anybody can count."""
+
+
+def words(share: Share) -> list[Words]:
+    """The wording of a master, or of a cohort drawn from one (whose figures are counted again elsewhere)."""
+    parameters = share.manifest["parameters"]
+    level = parameters.get("level")
+    if level not in NAMES or type(parameters.get("k")) is not int:
+        return []
+    name, attacker = NAMES[level], ATTACKERS[level].format(k=parameters["k"])
+    open_doors = NOT_AT_LEVEL_CODE + NOT_PROTECTED if level == "code" else NOT_PROTECTED
+    payload = [str(each) for each in parameters.get("payload") or ()]
+    readme = readme_of(parameters, payload)
+    if parameters.get("extract"):
+        name += f", in a population of {parameters.get('population', 0):,}"
+        # Their figures are counted again by the checks of a cohort; here they must be these sentences.
+        stated = [str(each) for each in share.manifest["guarantee"].get("not_protected") or ()][:2]
+        if len(stated) < 2 or any(re.fullmatch(*each) is None for each in zip(COUNTED, stated, strict=True)):
+            return []
+        ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
+        return [Words(name, attacker, each, readme + DRAWN) for each in ways]
+    return [Words(name, attacker, (*open_doors, OPEN_PAYLOAD) if payload else open_doors, readme)]
+
+
+def readme_of(parameters: Mapping[str, Any], payload: list[str]) -> str:
+    """How a recipient reads the files."""
+    carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
+    return README.format(
+        row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
+        payload=carried,
+        nodes=NODES if generalizes(parameters) else "",
+        lost=""
+        if parameters["level"] == "code"
+        else ", and some codes were taken out of visits whose set was rare",
+    )
+
+
+def generalizes(parameters: Mapping[str, Any]) -> int:
+    """1 for a release with a code hierarchy, else 0."""
+    return int(parameters.get("enforce") == "generalize")
+
+
+CONTRACT = Contract(
+    tables=(
+        Table(r"visits\.parquet", {"record": ("int64",), "visit": ("int64",), "codes": LISTS}),
+        Table(r"records\.parquet", {"record": ("int64",)}, payload=True),
+        Table(r"code_hierarchy\.csv", None, count=generalizes),
+    ),
+    parameters={
+        "k": whole(2),
+        "level": one_of(*NAMES),
+        "policy": text(POLICY),
+        "vocabulary": text(r"[^/\\]+"),
+        "key": one_of("absolute", "relative"),
+        "enforce": one_of("delete", "generalize"),
+        "climb_to": whole(1),
+        "rescue": one_of(True),
+        "merge_visits": one_of(True),
+        "payload": texts,
+        "extract": one_of(True),
+        "population": whole(2),
+        "membership_is_secret": text(r"\S[\s\S]*"),
+    },
+    required=("k", "level", "policy"),
+    words=words,
+)

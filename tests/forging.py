@@ -1,0 +1,80 @@
+"""Changing a release as a careful forger would: files written as releases write them, under a manifest that fits."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leeward.verify import Verification
+
+FORM = frozenset(
+    {
+        "manifest_keys", "parameters", "numbers_agree", "words", "files_of_contract", "columns_of_contract",
+        "only_rows", "file_hashes", "file_rows", "no_other_files",
+    }
+)  # fmt: skip
+"""The checks that every method's release has to pass, whatever the method (tests/verify/test_contract.py)."""
+
+
+def by_method(verification: Verification) -> set[str]:
+    """The failed checks of the method's own."""
+    return {check.name for check in verification.failures} - FORM
+
+
+def write_parquet(table: pl.DataFrame | pa.Table, file: Path) -> None:
+    """Write a table as releases are written: plain types, no Arrow schema, zstd."""
+    arrow = table.to_arrow() if isinstance(table, pl.DataFrame) else table
+    plain = pa.schema([pa.field(each.name, plain_type(each.type)) for each in arrow.schema])
+    with pq.ParquetWriter(file, plain, compression="zstd", store_schema=False, version="2.6") as writer:
+        if arrow.num_rows:
+            writer.write_table(arrow.cast(plain).combine_chunks(), row_group_size=1 << 20)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type that a release writes for an Arrow type."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    return kind
+
+
+def restate(out: Path) -> None:
+    """Make the manifest's rows and digests, and the README's table of files, fit the files, as a forger would."""
+    file = out / "share" / "release.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    readme = out / "share" / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    for entry in manifest["files"]:
+        path = out / "share" / entry["path"]
+        if not path.is_file():
+            continue
+        before = f"| `{entry['path']}` | {entry['rows']:,} |"
+        if path.suffix == ".parquet":
+            with contextlib.suppress(OSError, pa.ArrowInvalid):
+                entry["rows"] = pq.read_metadata(path).num_rows
+        entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        text = text.replace(before, f"| `{entry['path']}` | {entry['rows']:,} |")
+    file.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    if readme.is_file():
+        readme.write_text(text, encoding="utf-8")
+
+
+def changed(
+    release: Path, target: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame | pa.Table]
+) -> Path:
+    """A copy of a release with one Parquet file changed, under a manifest that fits it."""
+    shutil.copytree(release, target)
+    write_parquet(change(pl.read_parquet(target / path)), target / path)
+    restate(target)
+    return target
