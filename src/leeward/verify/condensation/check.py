@@ -30,8 +30,6 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if table is None:
         return checks
     original = None if source is None or source.patients is None else plain(source.patients, table)
-    if share.method == "k-anonymity":
-        checks.append(equal_rows(share, table))
     checks += relations.check(share.manifest["parameters"].get("relations", ()), table)
     custody = share.folder.parent / "custody" / "data"
     groups = groups_of(custody, share.method)
@@ -74,25 +72,6 @@ def plain(patients: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
         if isinstance(kind, pl.Enum | pl.Categorical)
     ]
     return patients.with_columns(casts)
-
-
-def equal_rows(share: Share, table: pl.DataFrame) -> Check:
-    """k-anonymity: rows that agree on all quasi-identifiers, counted."""
-    k = share.guarantee("k")
-    names = [str(name) for name in share.manifest["parameters"].get("quasi_identifiers", table.columns)]
-    if not names or any(name not in table.columns for name in names):
-        return Check(
-            "k_anonymous_rows", False, "A quasi-identifier that the manifest names is not in the table."
-        )
-    sizes = table.group_by(names).len()["len"]
-    small = int((sizes < k).sum())
-    return of_count(
-        "k_anonymous_rows",
-        small,
-        f"Every combination of quasi-identifiers is in at least {k:,} rows.",
-        f"combinations of quasi-identifiers are in fewer than {k:,} rows.",
-        {"classes": len(sizes), "least": int(sizes.to_numpy().min(initial=table.height))},
-    )
 
 
 def groups_of(custody: Any, method: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:

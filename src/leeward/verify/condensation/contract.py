@@ -37,8 +37,9 @@ EXACT_TIMES = (
     "medians."
 )
 OWN_VALUES = (
-    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to half the gap to a "
-    "neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's row."
+    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "
+    "gap to a neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's "
+    "row."
 )
 RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
 OBSERVED = (

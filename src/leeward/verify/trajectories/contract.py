@@ -33,8 +33,14 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) sa
   pair (code, age) below a published pair has probability 1 / (leaves of the code · leaves of the age).
 - Pairs may be missing: those that no other member of the group resembled were suppressed. Counts of pairs are lower
   bounds.
-- Pairs of a record are in order of age; pairs that share an age are in no order that says anything.
+- {order}
 """
+
+ORDERS = {
+    "kept": "Pairs of a record are in order of age; pairs that share an age are in no order that says anything.",
+    "free": "Pairs of a record are sorted by the first and then the last year of their age; pairs whose ages overlap "
+    "are in no order that says anything.",
+}
 
 UNLISTED = "; codes that fewer than {k} patients have are not listed there"
 
@@ -53,6 +59,7 @@ def words(share: Share) -> list[Words]:
                 k=k,
                 payload=f" with {', '.join(payload)} as they were" if payload else "",
                 listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
+                order=ORDERS.get(parameters.get("order", "kept"), ""),
             ),
         )
     ]
@@ -78,6 +85,8 @@ CONTRACT = Contract(
         "k": whole(2),
         "joining": one_of("normalised", "size", "thesis"),
         "weights": weights,
+        "clustering": one_of("cells"),
+        "order": one_of(*ORDERS),
         "ages": text(r"custom|hipaa|\d+-\d+"),
         "hierarchy": lambda value: value is None or (isinstance(value, str) and "/" not in value),
         "codes": texts,
