@@ -33,6 +33,9 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
               help="Database that keeps the budget [default: a ledger in INDEX].")  # fmt: skip
 @click.option("--default-allotment", type=click.Choice(["none", "all"]), default="none", show_default=True,
               help="What a user without an allotment may spend; none: whoever indexes is allotted it.")  # fmt: skip
+@click.option("--new-budget", metavar="REASON",
+              help="Why data that share patients with an earlier index get a budget of their own; kept in the log.",
+              )  # fmt: skip
 @click.option("--unit", type=click.Choice(["patient", "note"]), default="patient", show_default=True,
               help="What the budget protects.")  # fmt: skip
 @click.option(

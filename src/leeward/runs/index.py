@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -73,6 +74,7 @@ def index(
     delta: float | None = None,
     ledger: str | None = None,
     default_allotment: Literal["none", "all"] = "none",
+    new_budget: str | None = None,
     tell: Tell | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -98,6 +100,9 @@ def index(
     default_allotment
         What a user without an allotment may spend: `none` (whoever indexes is allotted everything; others by
         `budget`), or `all` that is left.
+    new_budget
+        Why data that share patients with a data set indexed before get a budget of their own; kept in the log.
+        Without it they are refused, and the same data keep the budget that they have.
     options
         The fields of `Indexing`.
 
@@ -117,7 +122,18 @@ def index(
     wanted = _indexing(options)
     with beside(Path(out).absolute()) as folder, watched(tell) as say:
         built = build(source, folder, wanted, say)
-        register(built, folder, budget, ledger, unit=unit, threshold=threshold, default=default_allotment)
+        place = place_of_budget(built, folder, ledger, wanted.parent, new_budget)
+        register(
+            built,
+            folder,
+            budget,
+            place,
+            unit=unit,
+            threshold=threshold,
+            default=default_allotment,
+            reason=new_budget,
+        )
+    remember_data_set(built, Path(out).absolute(), place)
     terms = {
         "default_allotment": default_allotment,
         "unit": unit,
@@ -334,23 +350,56 @@ def parent_of(text: str | None) -> str | None:
     return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
 
 
+def place_of_budget(
+    built: Built, folder: Path, url: str | None, parent: str | None, reason: str | None
+) -> str | Path | None:
+    """Where the budget of the data is: at `url`, with an index of the same data that was made before, or (None) in the
+    folder.
+
+    BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
+    parent or a reason is given.
+    """
+    from leeward.queries.answer.charged_query import LINK
+    from leeward.queries.ledger import EMBEDDED
+    from leeward.runs.data_sets import known_like
+
+    for known in [] if reason is not None or parent is not None else known_like(built.index):
+        same, place = known.id == built.index.meta.id, Path(known.place)
+        if same and (url is not None or "://" in known.place):
+            continue  # a ledger that many indexes share knows the data itself
+        if same and (place / EMBEDDED).is_file():
+            link = folder / LINK
+            link.touch(mode=0o600)
+            link.write_text(json.dumps({"folder": known.place}) + "\n", encoding="utf-8")
+            return place
+        what = "hold the same rows as" if same else "share most of their patients with"
+        raise BadInput(
+            f"these data {what} a data set that was indexed before, in {known.place}, and would get a second budget "
+            "for the same patients. Name it with --parent, to spend its budget; or say with --new-budget REASON why "
+            "these patients get another one."
+        )
+    return url
+
+
 def register(
     built: Built,
     folder: Path,
     budget: Budget,
-    url: str | None,
+    place: str | Path | None,
     *,
     unit: str,
     threshold: int | None,
     default: str,
+    reason: str | None,
 ) -> None:
     """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default."""
     from leeward.queries import ledger as books
     from leeward.queries.answer.api import login_name
 
-    ledger = books.make_ledger(url or folder, folder)
+    ledger = books.make_ledger(place or folder, folder)
     meta = built.index.meta
     data_set = books.DataSet(
+        reason=reason,
         id=meta.id,
         budget=budget,
         parent=meta.parent,
@@ -364,6 +413,17 @@ def register(
                 books.allot(ledger, meta.id, login_name(), budget.epsilon)
     finally:
         books.close(ledger)
+
+
+def remember_data_set(built: Built, out: Path, place: str | Path | None) -> None:
+    """Leave a record of the data set, so that indexing it again is recognised."""
+    from leeward.queries.ledger.urls import parse_url, place_of
+    from leeward.runs.data_sets import remember
+
+    if place is None:
+        remember(built.index, str(out))
+    else:
+        remember(built.index, place_of(parse_url(place)) if isinstance(place, str) else str(place))
 
 
 def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:

@@ -239,6 +239,12 @@ class Index:
             last[self.rows - 1] = True
         return np.packbits(last, bitorder="little").view(np.uint64)
 
+    def patients_of_rows(self, first: int, end: int) -> NDArray[np.int32]:
+        """The patient's number of each row from `first` to `end` - 1."""
+        if self._patient_of_row is None:
+            return np.arange(first, end, dtype=np.int32)
+        return self._patient_of_row[first:end]
+
     def rows_with(self, column: str, name: str) -> BitMap:
         """The rows with a canonical name of the vocabulary (`column` empty) or a value; not to be changed. Exact."""
         return self.bitmap(column, name) if column else self._term(name)

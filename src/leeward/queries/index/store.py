@@ -181,8 +181,10 @@ def write(
             "patients": patients,
             "files": {path.name: _digest(path) for path in sorted(folder.iterdir())},
         }
+        head["digest"] = _digest_of(head)
         (folder / HEAD).write_text(json.dumps(head, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         for path in folder.iterdir():
+            path.chmod(0o600)
             _flush(path)
     return out
 
@@ -197,8 +199,9 @@ def read(path: str | Path) -> Stored:
     """
     folder = Path(path)
     head = _head(folder)
+    _check_digests(folder, head)
     try:
-        meta = head["meta"]
+        meta = dict(head["meta"])
         qids = tuple(
             Qid(q["name"], q["kind"], None if q["domain"] is None else tuple(q["domain"]), q["per_patient"])
             for q in meta.pop("qids")
@@ -223,6 +226,30 @@ def read(path: str | Path) -> Stored:
             f"{folder}: the index is damaged (a file is cut short); build it again with `leeward index`."
         )
     return found
+
+
+def _check_digests(folder: Path, head: Mapping[str, Any]) -> None:
+    """BadInput for a file that is not what was written: before any question is looked at, so before any charge."""
+    wrong = [HEAD] if head.get("digest", _digest_of(head)) != _digest_of(head) else []
+    files = head.get("files")
+    for name, digest in files.items() if isinstance(files, dict) else ():
+        try:
+            fits = Path(name).name == name and _digest(folder / name) == digest
+        except OSError:
+            fits = False
+        if not fits:
+            wrong.append(name)
+    if wrong or not isinstance(files, dict):
+        raise BadInput(
+            f"{folder}: the index is damaged ({', '.join(wrong) or HEAD}); build it again with `leeward index`. "
+            "Nothing was charged, and its data set keeps what is left of its budget."
+        )
+
+
+def _digest_of(head: Mapping[str, Any]) -> str:
+    """The digest of a head without its own line."""
+    rest = {name: value for name, value in head.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _head(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Damage of an index is found before a charge, and indexing the same patients again gives no second budget."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.queries.made import five_notes, table
+
+from leeward.errors import BadInput
+from leeward.queries.answer.api import audit, query
+from leeward.queries.index.counts import Index
+from leeward.runs.index import index
+
+FILES = ("aliases.arrow", "bitmaps.bin", "directory.arrow", "index.json", "vocabulary.arrow")
+
+
+def indexed(notes: pl.DataFrame, out: Path, **options: Any) -> Path:
+    index(notes, out, epsilon_total=5, terms="lexicon", **options)
+    return out
+
+
+def many(patients: int, first: int = 0) -> pl.DataFrame:
+    words = ("fever", "headache", "chills", "nausea", "fatigue", "diarrhea", "joint pain")
+    rows = [
+        (
+            f"p{i}",
+            "2009-04",
+            20 + i % 50,
+            "F",
+            "12301",
+            ", ".join(w for j, w in enumerate(words) if (i + 1) >> j & 1),
+        )
+        for i in range(first, first + patients)
+    ]
+    return table(rows)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.95])
+def test_damage_is_found_before_the_charge(tmp_path: Path, name: str, place: float) -> None:
+    out = indexed(five_notes(), tmp_path / "index")
+    file = out / name
+    data = bytearray(file.read_bytes())
+    data[int(place * len(data))] ^= 4
+    file.write_bytes(data)
+    with pytest.raises(BadInput):
+        query(out, "fever", epsilon=0.5)
+    data[int(place * len(data))] ^= 4
+    file.write_bytes(data)
+    assert audit(out).spent == 0
+
+
+def test_files_are_the_owners_alone(tmp_path: Path) -> None:
+    out = indexed(five_notes(), tmp_path / "index")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {0o600}
+
+
+def test_the_same_rows_keep_their_budget(tmp_path: Path) -> None:
+    first = indexed(many(100), tmp_path / "first")
+    assert query(first, "fever", epsilon=2).remaining == 3_000_000
+    again = indexed(many(100).sample(fraction=1.0, shuffle=True, seed=1), tmp_path / "again")
+    assert Index.open(again).meta.id == Index.open(first).meta.id
+    assert query(again, "fever", epsilon=2).cost == 0, "a question is paid once"
+    assert query(again, "chills", epsilon=1).remaining == 2_000_000
+    with pytest.raises(BadInput, match="on other terms"):
+        index(many(100), tmp_path / "more", epsilon_total=50, terms="lexicon")
+    assert not (tmp_path / "more").exists()
+
+
+@pytest.mark.parametrize(
+    ("patients", "first"), [(99, 0), (99, 1), (120, 0)], ids=["last", "first", "extended"]
+)
+def test_nearly_the_same_patients_need_a_reason(tmp_path: Path, patients: int, first: int) -> None:
+    indexed(many(100), tmp_path / "one")
+    with pytest.raises(BadInput, match="share most of their patients"):
+        indexed(many(patients, first), tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    indexed(many(patients, first), tmp_path / "two", new_budget="consent was given anew")
+
+
+def test_other_patients_get_a_budget_of_their_own(tmp_path: Path) -> None:
+    indexed(many(60), tmp_path / "one")
+    other = indexed(many(60, first=60), tmp_path / "two")
+    assert query(other, "fever", epsilon=1).remaining == 4_000_000
+
+
+def test_a_ledger_that_is_gone_needs_a_reason(tmp_path: Path) -> None:
+    first = indexed(many(50), tmp_path / "first")
+    (first / "ledger.db").rename(tmp_path / "gone")
+    with pytest.raises(BadInput, match="hold the same rows"):
+        indexed(many(50), tmp_path / "again")
