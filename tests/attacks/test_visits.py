@@ -1,7 +1,4 @@
-"""Linking: somebody knows every code of one visit of a patient, has share/, and compares sets of codes.
-
-The attacker also knows the vocabulary, so knows to which released label each code belongs.
-"""
+"""Knowing a visit, or m codes of it, finds k records in the product's releases, fewer in deliberately weak ones."""
 
 from __future__ import annotations
 
@@ -9,45 +6,69 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.laws.cases import cohort_of_events, events
+from tests.attacks.visits import Codes, attack, join
+from tests.verify.test_visits import made_up
 
-import leeward as lw
-
-
-def released(share: Path) -> dict[frozenset[str], set[int]]:
-    """The records that show each set of labels."""
-    found: dict[frozenset[str], set[int]] = {}
-    for row in pl.read_parquet(share / "data/visits.parquet").iter_rows(named=True):
-        found.setdefault(frozenset(row["codes"]), set()).add(row["record"])
-    return found
+from leeward.methods.visits import Visits
+from leeward.runs.extract import extract
+from leeward.runs.protect import protect
 
 
-def could_show(known: set[str], labels: frozenset[str]) -> bool:
-    """Whether a released set can be what is left of the visit: each label stands for one of its codes."""
-    return all(set(label.split("|")) & known for label in labels)
+def released(out: Path, **parameters: object) -> tuple[Path, dict[int, list[Codes]]]:
+    """The share, and the source visits under the number of their patient's record."""
+    protect(made_up(), Visits(k=3, **parameters), out, seed=1)  # type: ignore[arg-type]  # real parameters
+    people = pl.read_parquet(out / "custody" / "data" / "patients.parquet").select("record", "patient")
+    events = made_up().require_events().with_columns(pl.col("code").cast(pl.String))
+    visits = events.join(people, on="patient").group_by("record", "visit").agg(pl.col("code"))
+    known: dict[int, list[Codes]] = {}
+    for record, codes in visits.select("record", "code").rows():
+        known.setdefault(record, []).append(frozenset(codes))
+    return out / "share", known
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{}, {"key": "relative"}, {"rescue": True}, {"merge_visits": True}, {"policy": "none"}],
-    ids=str,
-)
-def test_every_set_that_fits_a_visit_is_held_by_k_patients(
-    parameters: dict[str, object], tmp_path: Path
+def test_containment_leaves_k_records_for_every_source_visit(tmp_path: Path) -> None:
+    share, known = released(tmp_path / "r", level="containment", merge_visits=True)
+    found = attack(share, known, 3)
+    assert found.known > 100
+    assert found.below_k == 0
+
+
+@pytest.mark.parametrize("merged", [True, False])
+@pytest.mark.parametrize("m", [2, 3])
+def test_level_codes_leaves_k_records_for_m_codes_of_a_source_visit(
+    tmp_path: Path, merged: bool, m: int
 ) -> None:
-    method = lw.Visits(k=4, **parameters)  # type: ignore[arg-type]  # parameters by name
-    sets = released(lw.protect(cohort_of_events(), method, tmp_path / "out", seed=1).release.share)
-    visits = events().group_by("visit").agg(pl.col("code").unique())["code"].to_list()
-    fitting = 0
-    for known in map(set, visits):
-        for labels, holders in sets.items():
-            if could_show(known, labels):
-                fitting += 1
-                assert len(holders) >= 4
-    assert fitting > len(visits)  # most visits leave something to look for
+    share, known = released(tmp_path / "r", level="codes", m=m, merge_visits=merged)
+    found = attack(share, known, 3, m)
+    assert found.known > 100
+    assert found.below_k == 0
 
 
-def test_the_same_attack_singles_out_patients_of_the_unprotected_data() -> None:
-    table = events().group_by("patient", "visit").agg(pl.col("code").unique().sort())
-    holders = table.group_by("code").agg(pl.col("patient").n_unique())
-    assert (holders["patient"] == 1).sum() > holders.height / 4
+def test_level_code_is_weak_against_both(tmp_path: Path) -> None:
+    """The paper's procedure alone: single codes are shared, pairs and visits are not."""
+    share, known = released(tmp_path / "r", level="code", merge_visits=True)
+    assert attack(share, known, 3).below_k > 0
+    assert attack(share, known, 3, 2).below_k > 0
+    assert attack(share, known, 3, 1).below_k == 0
+
+
+def test_two_cohorts_are_joined_by_their_visits_unless_records_are_shared(tmp_path: Path) -> None:
+    """As stated: records apart are joined, records of a master of merged visits at level `visit` are not."""
+    people = made_up().require_events()["patient"].unique().sort()
+    joined = {}
+    for name, merged in (("apart", False), ("merged", True)):
+        protect(made_up(), Visits(k=3, merge_visits=merged), tmp_path / name, seed=1)
+        for part, chosen in (("one", people.head(60)), ("two", people.tail(60))):
+            extract(tmp_path / name, chosen, tmp_path / f"{name}-{part}", membership_is_secret="a test")
+        joined[name] = join(*(tmp_path / f"{name}-{part}" / "share" for part in ("one", "two")))
+    assert len(joined["apart"]) > 0
+    owners = [
+        dict(
+            pl.read_parquet(tmp_path / f"apart-{part}" / "custody/data/patients.parquet")
+            .select("record", "patient")
+            .rows()
+        )
+        for part in ("one", "two")
+    ]
+    assert sum(owners[0][a] == owners[1][b] for a, b in joined["apart"]) > 0.9 * len(joined["apart"])
+    assert sum(1 for _ in joined["merged"]) <= len(joined["apart"]) / 4
