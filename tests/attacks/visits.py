@@ -1,10 +1,9 @@
 """The attacker of visits: knows codes of one visit of a person who is a patient of the population.
 
-    python tests/attacks/visits.py share/ known.csv
+    python tests/attacks/visits.py share/ known.csv K [M]
 
-Reads `share/` and the background knowledge (`known.csv`: one line a known visit, the person, then the codes of that
-visit, commas between). Who is who is not read: of every record it is asked whether a known visit of somebody points at
-few records. A visit's codes become the labels that name them as a member. The attacker asks how many records (`record`)
+Reads `share/` and the background knowledge (`known.csv`: one line a known visit, the number of the person's record, to
+judge the outcome, then the codes of that visit, commas between). A visit's codes become the labels that name them as a member. The attacker asks how many records (`record`)
 show what some record shows of the visit, any set of at most m codes of it, or the whole of it.
 """
 
@@ -89,7 +88,8 @@ def main() -> None:
     for line in file.read_text(encoding="utf-8").splitlines():
         record, *codes = line.split(",")
         known[int(record)].append(frozenset(codes))
-    print(attack(share, known, k, int(sys.argv[4]) if len(sys.argv) > 4 else None))
+    m = int(sys.argv[4]) if len(sys.argv) > 4 else None
+    sys.stdout.write(f"{attack(share, known, k, m)}\n")
 
 
 if __name__ == "__main__":

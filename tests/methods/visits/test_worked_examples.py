@@ -137,7 +137,7 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
     [
         ({"k": 1}, "`k` must be a whole number of at least 2; got 1."),
         ({"k": 2, "level": "day"}, "`level` must be `code`, `codes`, `containment` or `visit`; got `day`."),
-        ({"k": 2, "key": "best"}, "`key` must be `absolute` or `relative`; got `best`."),
+        ({"k": 2, "key": "best"}, "`key` must be `absolute` or `relative`; got `best`"),
         (
             {"k": 2, "enforce": "generalize", "level": "code"},
             "`enforce` generalize is for `level` visit only",
