@@ -3,8 +3,9 @@
     python tests/attacks/visits.py share/ known.csv K [M]
 
 Reads `share/` and the background knowledge (`known.csv`: one line a known visit, the number of the person's record, to
-judge the outcome, then the codes of that visit, commas between). A visit's codes become the labels that name them as a member. The attacker asks how many records (`record`)
-show what some record shows of the visit, any set of at most m codes of it, or the whole of it.
+judge the outcome, then the codes of that visit, commas between). A visit's codes become the labels that name them as a
+member. Counted are the records that show what the person's record shows of the visit: any set of at most m codes of it,
+or the whole of it.
 """
 
 from __future__ import annotations
