@@ -19,7 +19,6 @@ from leeward.errors import BadInput
 
 KINDS = ("linear", "logistic", "cox")
 KEYS = ("response", "time", "event", "event_value", "covariates")
-INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True)

@@ -160,13 +160,6 @@ run_options: Callable[[F], F] = _stack(
 """How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--json`."""
 
 
-policy_option: Callable[[F], F] = click.option(
-    "--policy",
-    metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
-    help="Groups of codes to keep analysable.",
-)
-
-
 table_options: Callable[[F], F] = _stack(
     click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released."),
     click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out."),

@@ -7,7 +7,7 @@ value NaN. `Column.decoded` is the way back: values of the column's own type, pe
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -301,9 +301,3 @@ def decimals_of(values: Floats) -> int | None:
 def half_away(values: Floats) -> Floats:
     """Rounded to whole numbers, halves away from zero (NaN stays)."""
     return np.copysign(np.floor(np.abs(values) + 0.5), values)
-
-
-def require_names(table: Table, names: Sequence[str], role: str) -> None:
-    """BadInput at the first of `names` that is no column."""
-    for each in names:
-        table.column(each, role)
