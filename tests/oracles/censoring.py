@@ -72,6 +72,35 @@ def consistent_owners(
     return sum(largest_safe(record, population, k, caps) == sorted(shown) for record in population)
 
 
+def by_groups(population: Sequence[Codes], k: int, caps: Mapping[str, int]) -> list[list[str]]:
+    """Scope `groups`: what each person is published as (docs/methods/censoring.md#groups)."""
+    people = [capped(person, caps) for person in population]
+    items = [
+        {(code, n + 1) for code, count in Counter(person).items() for n in range(count)} for person in people
+    ]
+    groups: list[list[int]] = []
+
+    def split(node: list[int]) -> list[int]:
+        while len(node) >= k:
+            support = Counter(item for person in node for item in items[person])
+            frequent = [item for item, count in support.items() if k <= count < len(node)]
+            if not frequent:
+                groups.append(node)
+                return []
+            chosen = min(frequent, key=lambda item: (-support[item], item))
+            back = split([person for person in node if chosen in items[person]])
+            node = [person for person in node if chosen not in items[person]] + back
+        return node
+
+    left = split(list(range(len(people))))
+    groups[-1] += left
+    shown: dict[int, list[str]] = {}
+    for group in groups:
+        common = set.intersection(*(items[person] for person in group))
+        shown |= {person: sorted(code for code, _ in common) for person in group}
+    return [shown[person] for person in range(len(people))]
+
+
 def cul(original: Codes, released: Codes) -> float:
     """Censoring utility loss of a record; an empty original loses nothing (convention 8)."""
     size = len(list(original))

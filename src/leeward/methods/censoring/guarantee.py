@@ -42,6 +42,12 @@ KNOWS_THE_RECORD_RULE = (
     "fewer than {k} candidates, at times one; the custodian's report says for how many records."
 )
 
+ATTACKER_OF_GROUPS = (
+    "Somebody who has everybody's full records and knows the method, but not who is in the sample: at least {k} people "
+    "of the population would be published exactly as each released record is, so a guess at whose record it is is "
+    "right at most once in {k}."
+)
+
 README = """\
 `data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
 recorded n times stands n times, unless censored){payload}.
@@ -56,11 +62,20 @@ recorded n times stands n times, unless censored){payload}.
 RULES = {
     "global": "All records are censored alike: no code stands more often in any record than its final cap.",
     "record": "Each record was censored by itself, so how often a code may stand differs from record to record.",
+    "groups": "Each record shows what a group of at least k people of the population has in common; a code that is not "
+    "shown may be there, and which codes are hidden differs from group to group.",
 }
 
 
 def guarantee_of(method: Censoring) -> Guarantee:
     """The k-map, exactly."""
+    if method.scope == "groups":
+        return Guarantee(
+            name="k-map",
+            k=method.k,
+            attacker=ATTACKER_OF_GROUPS.format(k=method.k),
+            not_protected=NOT_PROTECTED,
+        )
     rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
     return Guarantee(
         name="k-map",

@@ -53,6 +53,8 @@ def protect(
         )
     sample = cohort.code_counts()
     payload = _payload_of(parameters, cohort, sample)
+    if parameters.scope == "groups":
+        return _protect_by_groups(parameters, cohort, sample, payload, population, randomness)
     everyone, originals = _population_of(parameters, cohort, sample, population, engine)
     _require_contained(cohort.name, sample, everyone, originals)
     caps = _caps_of(parameters, sample)
@@ -66,6 +68,69 @@ def protect(
     order = randomness.stream("censoring", "records").permutation(len(sample))
     return wording.release_of(
         parameters, sample, outcome, order, payload, everyone.n, notices, randomness.seeded
+    )
+
+
+def _protect_by_groups(
+    parameters: Censoring,
+    cohort: Cohort,
+    sample: CodeCounts,
+    payload: pl.DataFrame | None,
+    population: PopulationLike,
+    randomness: Randomness | None,
+) -> Anonymized:
+    """Every record as what its group of the population shares (docs/methods/censoring.md#groups)."""
+    from leeward.analysis.containment import Multisets
+    from leeward.analysis.containment.index import numbered
+    from leeward.methods.censoring import groups
+    from leeward.methods.censoring.run import Outcome, emptied
+
+    if not isinstance(population, Cohort):
+        raise BadInput("`scope: groups` needs the population in memory: give a file or a cohort.")
+    _require_each_once(population)
+    lens = population.code_counts()
+    _require_enough(parameters, len(lens))
+    known = set(lens.codes)
+    caps = np.minimum(lens.most(), MOST_MENTIONS if parameters.cap is None else parameters.cap)
+    if parameters.caps is not None:
+        given = [parameters.caps.get(code, parameters.cap or 0) for code in lens.codes]
+        caps = np.minimum(lens.most(), np.array(given, np.int64))
+    people = Multisets(lens.offsets, lens.values, lens.counts)
+    shown, group = groups.publish(people, caps, parameters.k)
+    originals = Multisets(sample.offsets, sample.values, sample.counts)
+    own = numbered(sample, lens.codes)
+    together, number = Multisets.together([people, own]).distinct()
+    someone = np.full(len(together), -1, np.int64)
+    someone[number[: len(people)][::-1]] = np.arange(len(people))[::-1]
+    person = someone[number[len(people) :]]
+    outside = np.array([code not in known for code in sample.codes])
+    strange = np.bincount(originals.owners()[outside[sample.values]], minlength=len(sample)) > 0
+    lost = np.flatnonzero((person < 0) | strange)
+    if len(lost):
+        rows = ", ".join(map(str, np.sort(sample.rows[lost])[:ROWS_SHOWN].tolist()))
+        raise BadInput(
+            f"{cohort.name}: {len(lost):,} records of the sample are nobody's record in the population (beginning in "
+            f"rows {rows}). `scope: groups` publishes what a person's group shares, so the sample must hold whole "
+            "records of the population: check codes, spelling and visit column, or use `scope: global`."
+        )
+    back = np.searchsorted(np.array(sample.codes), np.array(lens.codes)).astype(np.int32)
+    kept = shown.take(person)
+    kept = Multisets(kept.offsets, back[kept.values], kept.counts)
+    ends = dict(zip(lens.codes, caps.tolist(), strict=True))
+    start = np.array([ends.get(code, 0) for code in sample.codes], np.int64)
+    sizes = np.bincount(group)
+    facts = {
+        "groups": len(sizes),
+        "smallest_group": int(sizes.min()),
+        "mean_group": float(sizes.mean()),
+        "capped_mentions": int(originals.capped(start).sizes().sum()),
+    }
+    outcome = Outcome(kept, start, start, facts, emptied(originals, kept))
+    notices = [*_notices(cohort, population), *_cap_notices(parameters, sample, start), *outcome.notices]
+    randomness = randomness or Randomness.of(None)
+    order = randomness.stream("censoring", "records").permutation(len(sample))
+    return wording.release_of(
+        parameters, sample, outcome, order, payload, len(lens), notices, randomness.seeded
     )
 
 

@@ -236,7 +236,7 @@ def caps(release: Release) -> Section | None:
     advice = (
         ()
         if not gone
-        else ("With many rare codes global caps cost much: fewer codes, or `scope: record`, keep more.",)
+        else ("With many rare codes global caps cost much: fewer codes, or `scope: groups`, keep more.",)
     )
     return Section("The caps", (text, table, *advice))
 

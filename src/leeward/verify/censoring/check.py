@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward.errors import BadInput
+from leeward.verify.censoring.groups import by_groups
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 
@@ -45,6 +46,15 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     released = records_of(table)
     people = People.of(source.population_events)
     checks += [k_map(released, people, share.guarantee("k")), *caps(released, share.manifest["parameters"])]
+    if share.manifest["parameters"].get("scope") == "groups":
+        sample = People.of(source.events)
+        checks += by_groups(
+            released,
+            sample.records(),
+            people.records(),
+            share.guarantee("k"),
+            share.manifest["parameters"],
+        )
     checks += against_source(released, table, share, source)
     return checks
 

@@ -5,6 +5,8 @@ them and keep those whose record it turns into exactly the released one. What is
 
 `scope: global`
     Everybody is cut at the final caps, so the consistent owners are those whose record, cut there, equals the release.
+`scope: groups`
+    The rule is carried out for the whole population; the consistent owners are those whom it publishes alike.
 `scope: record`
     Each record keeps its largest part shared by k people. Most candidates fall by a simple test: if one mention more
     could have been shown for them (k people have that too), the rule would have shown it. For those left the rule is
@@ -22,6 +24,7 @@ from leeward.analysis.containment import Index, Multisets, largest_parts
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.methods.censoring import groups
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -53,7 +56,9 @@ def attack(
     if most is not None and most < len(distinct):
         chosen = np.sort(Randomness.of(seed).stream("attack").choice(len(distinct), most, replace=False))
     k = int(release.guarantee["k"])
-    if release.parameters.get("scope") == "record":
+    if release.parameters.get("scope") == "groups":
+        owners, exact = _by_groups(index, distinct.take(chosen), k), True
+    elif release.parameters.get("scope") == "record":
         owners, exact = _by_record_rule(index, distinct.take(chosen), k)
     else:
         owners, exact = _by_global_caps(index, distinct.take(chosen)), True
@@ -72,6 +77,10 @@ def population_caps(
 ) -> Int64s:
     """The caps under which the rule acts on the population, int64[codes]: the final ones where all are cut alike."""
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
+    if release.parameters.get("scope") == "groups" and given is None:
+        return np.minimum(most, MOST if rest is None else rest)
+    if release.parameters.get("scope") == "groups":
+        return np.minimum(most, np.array([(given or {}).get(code, rest or 0) for code in codes], np.int64))
     if release.parameters.get("scope") == "record":
         if given is None and rest is None:
             scanned = dict(zip(sample, sample_most.tolist(), strict=True))
@@ -84,9 +93,19 @@ def population_caps(
     return np.minimum(most, np.array([known.get(code, 0) for code in codes], np.int64))
 
 
+def _by_groups(index: Index, shown: Multisets, k: int) -> Int64s:
+    """People whom the public rule publishes as each shown record."""
+    return _alike(groups.publish(index.records(), index.caps, k)[0], shown)
+
+
 def _by_global_caps(index: Index, shown: Multisets) -> Int64s:
     """People whose capped record equals each shown one."""
-    people, number = index.records().distinct()
+    return _alike(index.records(), shown)
+
+
+def _alike(records: Multisets, shown: Multisets) -> Int64s:
+    """How many of the records equal each shown one."""
+    people, number = records.distinct()
     sizes = np.bincount(number, minlength=len(people))
     together, place = Multisets.together([people, shown]).distinct()
     held = np.zeros(len(together), np.int64)

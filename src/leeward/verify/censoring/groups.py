@@ -1,0 +1,94 @@
+"""Scope `groups`, carried out again by the verifier: plain code of its own, from docs/methods/censoring.md#groups."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward.verify.checks import Check, of_count
+
+Record = tuple[tuple[str, int], ...]
+
+
+def limited(record: Record, parameters: Mapping[str, Any]) -> Record:
+    """The record under the caps that the manifest states."""
+    given, rest = parameters.get("caps"), parameters.get("cap")
+    if given is None and rest is None:
+        return record
+    limits = {str(code): int(cap) for code, cap in (given or {}).items()}
+    found = ((code, min(count, limits.get(code, int(rest or 0)))) for code, count in record)
+    return tuple((code, count) for code, count in found if count)
+
+
+def published(people: Sequence[Record], k: int) -> dict[Record, Record]:
+    """What every distinct record of the population is published as."""
+    weight = Counter(people)
+    items = {r: {(code, n) for code, count in r for n in range(1, count + 1)} for r in weight}
+    groups: list[list[Record]] = []
+
+    def split(node: list[Record]) -> list[Record]:
+        """Groups of the node's people; returns those who are too few to be one."""
+        inside = set(node)
+        count: Counter[tuple[str, int]] = Counter()
+        holders = defaultdict(list)
+        for r in node:
+            for item in items[r]:
+                count[item] += weight[r]
+                holders[item].append(r)
+        people = sum(weight[r] for r in node)
+        while people >= k:
+            fitting = [(-n, item) for item, n in count.items() if k <= n < people]
+            if not fitting:
+                groups.append(list(inside))
+                return []
+            chosen = min(fitting)[1]
+            those = [r for r in holders[chosen] if r in inside]
+            gone = set(those) - set(split(those))
+            inside -= gone
+            for r in gone:
+                people -= weight[r]
+                for item in items[r]:
+                    count[item] -= weight[r]
+        return list(inside)
+
+    left = split(list(weight))
+    groups[-1] += left
+    shown: dict[Record, Record] = {}
+    for group in groups:
+        common = set.intersection(*(items[r] for r in group))
+        levels: Counter[str] = Counter(code for code, _ in common)
+        for r in group:
+            shown[r] = tuple(sorted(levels.items()))
+    return shown
+
+
+def by_groups(
+    released: Sequence[Record],
+    sample: Sequence[Record],
+    people: Sequence[Record],
+    k: int,
+    parameters: Mapping[str, Any],
+) -> list[Check]:
+    """Every record is what the public rule publishes for its person, and at least k people are published so."""
+    whole = [limited(record, parameters) for record in people]
+    rule = published(whole, k)
+    owners = Counter(rule[record] for record in whole)
+    short = sum(owners[record] < k for record in released)
+    expected = Counter(rule.get(limited(record, parameters), ()) for record in sample)
+    wrong = sum((Counter(released) - expected).values())
+    return [
+        of_count(
+            "published_alike",
+            short,
+            f"At least {k} people of the population would be published exactly as each record.",
+            f"records are what fewer than {k} people would be published as.",
+            {"fewest": min((owners[record] for record in released), default=0)},
+        ),
+        of_count(
+            "public_rule",
+            wrong,
+            "Every record is what the public rule publishes for a person of the sample.",
+            "records are not what the public rule publishes.",
+        ),
+    ]
