@@ -32,6 +32,12 @@ KNOWS_THE_RECORD_RULE = (
     "fewer than {k} candidates, at times one; the custodian's report says for how many records."
 )
 
+ATTACKER_OF_GROUPS = (
+    "Somebody who has everybody's full records and knows the method, but not who is in the sample: at least {k} people "
+    "of the population would be published exactly as each released record is, so a guess at whose record it is is "
+    "right at most once in {k}."
+)
+
 README = """\
 `data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
 recorded n times stands n times, unless censored){payload}.
@@ -46,13 +52,15 @@ recorded n times stands n times, unless censored){payload}.
 RULES = {
     "global": "All records are censored alike: no code stands more often in any record than its final cap.",
     "record": "Each record was censored by itself, so how often a code may stand differs from record to record.",
+    "groups": "Each record shows what a group of at least k people of the population has in common; a code that is not "
+    "shown may be there, and which codes are hidden differs from group to group.",
 }
 
 MOST_MENTIONS = 65_535
 
 
 def words(share: Share) -> list[Words]:
-    """The wording of a k-map by either scope."""
+    """The wording of a k-map by scope."""
     parameters = share.manifest["parameters"]
     scope = parameters.get("scope")
     if scope not in RULES:
@@ -64,8 +72,8 @@ def words(share: Share) -> list[Words]:
     return [
         Words(
             "k-map",
-            ATTACKER.format(k=k),
-            (*NOT_PROTECTED, rule.format(k=k)),
+            (ATTACKER_OF_GROUPS if scope == "groups" else ATTACKER).format(k=k),
+            NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k)),
             README.format(payload=carried, rule=RULES[scope]),
         )
     ]
@@ -81,7 +89,7 @@ CONTRACT = Contract(
     tables=(Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True),),
     parameters={
         "k": whole(2),
-        "scope": one_of("global", "record"),
+        "scope": one_of(*RULES),
         "cap": whole(1, MOST_MENTIONS),
         "caps": caps,
         "payload": texts,
