@@ -84,8 +84,10 @@ def content_checks(share: Share, source: Source | None, *, formed: bool) -> list
     module, function = CHECKERS[share.method].split(":")
     try:
         found: list[Check] = getattr(import_module(module), function)(share, source)
-    except BadInput:
-        raise
+    except BadInput as problem:
+        if formed:
+            raise
+        return [Check("content", False, f"The content could not be checked: {problem}")]
     except Exception as problem:
         if formed:
             raise

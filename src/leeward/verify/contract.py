@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import REQUIRED_KEYS, Share
+from leeward.verify.storage import UNREADABLE
 
 Rule = Callable[[Any], bool]
 """Whether a parameter's value is one that the method can have."""
@@ -132,10 +133,12 @@ POLICY = r"none|hierarchy:\d+|similarity:\d+|frequency:[0-9.e-]+|phecode(:[^/\\]
 
 def contract_checks(share: Share, contract: Contract) -> list[Check]:
     """The manifest's keys, parameters, numbers and words, and the data files' names, columns and nulls."""
+    known = parameters_known(share, contract)
+    checks = [manifest_keys(share), known, numbers_agree(share, contract)]
+    if not known.passed:
+        return [*checks, Check("words", False, "The words cannot be derived: the parameters are wrong.")]
     return [
-        manifest_keys(share),
-        parameters_known(share, contract),
-        numbers_agree(share, contract),
+        *checks,
         guarantee_words(share, contract),
         files_of_contract(share, contract),
         columns_of_contract(share, contract),
@@ -281,18 +284,21 @@ def columns_of_contract(share: Share, contract: Contract) -> Check:
             continue
         try:
             stored = pq.ParquetFile(share.data(name))
-        except (OSError, pa.ArrowInvalid):
+            schema = stored.schema_arrow
+            wrong += sum(
+                _has_nulls(stored, column)
+                for column in table.columns
+                if column in schema.names and column not in table.nullable
+            )
+        except UNREADABLE:
             wrong += 1
             continue
-        schema = stored.schema_arrow
         carried = payload if table.payload else []
         wrong += schema.names != [*table.columns, *carried]
         wrong += bool(set(carried) & {"record", "visit", "codes", "patient"})
         for column, kinds in table.columns.items():
             if column in schema.names:
                 wrong += str(schema.field(column).type) not in kinds
-                if column not in table.nullable:
-                    wrong += _has_nulls(stored, column)
     return of_count(
         "columns_of_contract",
         int(wrong),

@@ -26,6 +26,10 @@ WRITER = re.compile(r"parquet-cpp-arrow version \d+\.\d+\.\d+")
 OWN = f"parquet-cpp-arrow version {pa.__version__}"
 
 
+UNREADABLE = (OSError, ValueError, pa.ArrowException)
+"""What reading a damaged file can raise."""
+
+
 class _Digest(io.RawIOBase):
     """A file that keeps the digest of what is written, and nothing else."""
 
@@ -71,7 +75,7 @@ def foreign_writers(share: Share) -> int:
         if str(entry["path"]).endswith(".parquet"):
             try:
                 found += pq.read_metadata(share.folder / str(entry["path"])).created_by != OWN
-            except (OSError, pa.ArrowInvalid):
+            except UNREADABLE:
                 continue
     return found
 
@@ -99,7 +103,7 @@ def plain_parquet(file: Path) -> bool:
                 writer.write_table(rows.combine_chunks(), row_group_size=ROWS_A_GROUP)
         with file.open("rb") as stream:
             return digest.sum.digest() == hashlib.file_digest(stream, "sha256").digest()
-    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except UNREADABLE:
         return False
 
 
@@ -134,7 +138,7 @@ def plain_csv(file: Path) -> bool:
             pcsv.write_csv(table, sink)
             again = sink.getvalue().to_pybytes()
         return again == file.read_bytes()
-    except (OSError, pa.ArrowInvalid):
+    except UNREADABLE:
         return False
 
 
