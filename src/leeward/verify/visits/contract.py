@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, one_of, text, texts, whole
+from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, texts, whole
 from leeward.verify.manifest import Share
 
 NAMES = {
     "visit": "k-anonymous visits",
     "containment": "k-anonymous visits within the union of a patient's visits",
+    "codes": "any m codes of a visit shown by at least k patients",
     "code": "codes of at least k patients",
 }
 
@@ -31,6 +32,11 @@ ATTACKERS = {
     ),
 }
 
+ATTACKER_OF_CODES = (
+    "Somebody who knows that a person is a patient of the whole released population and up to {m} codes of one visit "
+    "of that person: if {shown} shows them, at least {k} patients of the population have {where} with all of them."
+)
+
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
@@ -41,6 +47,11 @@ OPEN_PAYLOAD = "The payload columns: they are released as they are."
 
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
+)
+
+NOT_AT_LEVEL_CODES = (
+    "Somebody who knows more than {m} codes of a visit, or codes of several visits.",
+    "Somebody who concludes from a code that the person has and the release does not show.",
 )
 
 README = """\
@@ -84,8 +95,10 @@ def words(share: Share) -> list[Words]:
     level = parameters.get("level")
     if level not in NAMES or type(parameters.get("k")) is not int:
         return []
-    name, attacker = NAMES[level], ATTACKERS[level].format(k=parameters["k"])
-    open_doors = NOT_AT_LEVEL_CODE + NOT_PROTECTED if level == "code" else NOT_PROTECTED
+    if level == "codes" and type(parameters.get("m")) is not int:
+        return []
+    name, attacker = NAMES[level], attacker_of(parameters)
+    open_doors = (*of_level(parameters), *NOT_PROTECTED)
     payload = [str(each) for each in parameters.get("payload") or ()]
     readme = readme_of(parameters, payload)
     if parameters.get("extract"):
@@ -97,6 +110,22 @@ def words(share: Share) -> list[Words]:
         ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
         return [Words(name, attacker, each, readme + DRAWN) for each in ways]
     return [Words(name, attacker, (*open_doors, OPEN_PAYLOAD) if payload else open_doors, readme)]
+
+
+def attacker_of(parameters: Mapping[str, Any]) -> str:
+    """The attacker's sentence at a level."""
+    if parameters["level"] != "codes":
+        return ATTACKERS[parameters["level"]].format(k=parameters["k"])
+    merged = parameters.get("merge_visits")
+    shown, where = ("the person's record", "a record") if merged else ("a visit", "a visit")
+    return ATTACKER_OF_CODES.format(k=parameters["k"], m=parameters["m"], shown=shown, where=where)
+
+
+def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the level by itself does not protect."""
+    if parameters["level"] == "codes":
+        return tuple(each.format(m=parameters["m"]) for each in NOT_AT_LEVEL_CODES)
+    return NOT_AT_LEVEL_CODE if parameters["level"] == "code" else ()
 
 
 def readme_of(parameters: Mapping[str, Any], payload: list[str]) -> str:
@@ -126,6 +155,8 @@ CONTRACT = Contract(
     parameters={
         "k": whole(2),
         "level": one_of(*NAMES),
+        "m": whole(2),
+        "alpha": number(0, float("inf")),
         "policy": text(POLICY),
         "vocabulary": text(r"[^/\\]+"),
         "key": one_of("absolute", "relative"),
@@ -140,4 +171,5 @@ CONTRACT = Contract(
     },
     required=("k", "level", "policy"),
     words=words,
+    numbers=("k", "m"),
 )
