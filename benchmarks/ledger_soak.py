@@ -1,0 +1,186 @@
+"""100 clients of a ledger on PostgreSQL with 50 connections, and a server that is killed under them.
+
+    python benchmarks/ledger_soak.py [--clients 100] [--questions 5] [--kills 20]
+
+Starts a server of its own in a folder that goes away. First run: every client asks questions of its own and some that
+all of them ask, for a budget that pays for a part. Second run: the same with the server stopped hard (`pg_ctl -m
+immediate`) and started again; clients ask again after an error. Prints what was refused for connections, overspent and
+paid twice, by recount of the log, and fails where one of them is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from leeward.queries import ledger as books
+from leeward.queries.ledger import BudgetSpent, Charge, LedgerUnreachable
+from leeward.queries.privacy.accounting import Budget, micro
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.postgres_fixture import binary
+
+PRICE = 10_000
+
+
+class Server:
+    """A PostgreSQL server on a socket, in a folder of its own."""
+
+    def __init__(self, connections: int) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="leeward-"))
+        self.as_user = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
+        if self.as_user:
+            shutil.chown(self.folder, "nobody")
+        sockets = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}'"
+        self.options = f"{sockets} -c max_connections={connections}"
+        self.run("initdb", "-D", self.data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--locale=C")
+        self.start()
+
+    @property
+    def data(self) -> str:
+        return str(self.folder / "data")
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://custodian@/postgres?unix_sock={self.folder}/.s.PGSQL.5432"
+
+    def run(self, program: str, *arguments: str, check: bool = True) -> None:
+        subprocess.run(
+            [binary(program), *arguments], check=check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL, cwd=self.folder, **self.as_user,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "-o", self.options, "-l", str(self.folder / "log"), "start")
+
+    def kill(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop", check=False)
+
+
+def client(url: str, data_set: str, number: int, questions: int, again: bool, pipe: int) -> None:
+    """Ask; one line of JSON: what this client paid by question, and its errors by kind."""
+    paid: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    for i in range(questions):
+        key = f"all clients, question {i}" if i % 3 == 2 else f"client {number}, question {i}"
+        until = time.monotonic() + 120
+        while True:
+            try:
+                ledger = books.open_ledger(url)
+                (found,) = books.reserve(
+                    ledger, data_set, "rush", [Charge(key=key, question=key, epsilon=PRICE)]
+                )
+                if found.payload is None:
+                    books.store(ledger, data_set, {key: "1"})
+                paid[key] += found.cost > 0
+                books.release(ledger)
+                break
+            except BudgetSpent:
+                errors["budget spent"] += 1
+                break
+            except LedgerUnreachable as error:
+                errors["connections" if "no further connection" in str(error) else "unreachable"] += 1
+                if not again or time.monotonic() > until:
+                    break
+                time.sleep(0.1)
+    os.write(pipe, (json.dumps([paid, errors]) + "\n").encode())
+
+
+def rush(server: Server, data_set: str, clients: int, questions: int, kills: int) -> dict[str, object]:
+    """All clients at once, the server killed meanwhile."""
+    ledger = books.make_ledger(server.url)
+    afforded = clients * questions // 2
+    budget = Budget(epsilon=afforded * PRICE)
+    books.register(ledger, books.DataSet(id=data_set, budget=budget, default_allotment="all"))
+    books.close(ledger)
+    begun = time.monotonic()
+    read, write = os.pipe()
+    children = []
+    for number in range(clients):
+        child = os.fork()
+        if child == 0:
+            try:
+                client(server.url, data_set, number, questions, kills > 0, write)
+                os._exit(0)
+            except BaseException as error:  # a client that ends otherwise is a fault
+                os.write(write, (json.dumps([{}, {f"fault {type(error).__name__}": 1}]) + "\n").encode())
+                os._exit(1)
+        children.append(child)
+    os.close(write)
+
+    def killing() -> None:
+        for _ in range(kills):
+            time.sleep(0.5)
+            server.kill()
+            server.start()
+
+    killer = threading.Thread(target=killing)
+    killer.start()
+    with os.fdopen(read) as lines:
+        told = [json.loads(line) for line in lines]
+    faults = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
+    killer.join()
+    paid, errors = Counter[str](), Counter[str]()
+    for one, other in told:
+        paid.update(one)
+        errors.update(other)
+    ledger = books.open_ledger(server.url)
+    found = books.audit(ledger, data_set)
+    with books.opening.reading(ledger) as connection:
+        bodies = connection.exec_driver_sql("SELECT body FROM log").scalars().all()
+    charged = Counter(
+        event["key"] for event in map(json.loads, bodies)
+        if event["event"] == "charged" and event["data_set"] == data_set
+    )  # fmt: skip
+    books.close(ledger)
+    return {
+        "clients": clients, "kills": kills, "seconds": round(time.monotonic() - begun, 1), "errors": dict(errors),
+        "clients that ended otherwise": faults, "refused for connections": errors["connections"],
+        "charged": charged.total(), "afforded": afforded, "overspent": max(0, charged.total() - afforded),
+        "paid twice": sum(n - 1 for n in charged.values()) + sum(n - 1 for n in paid.values() if n > 1),
+        "spent shown": found.spent, "spent by the log": charged.total() * PRICE / micro(1), "audit": found.passed,
+    }  # fmt: skip
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--clients", type=int, default=100)
+    arguments.add_argument("--questions", type=int, default=5)
+    arguments.add_argument("--kills", type=int, default=20)
+    given = arguments.parse_args()
+    os.environ["LEEWARD_STATE"] = tempfile.mkdtemp(prefix="leeward-state-")
+    server = Server(connections=50)
+    try:
+        runs = [
+            rush(server, f"run of {kills}", given.clients, given.questions, kills)
+            for kills in (0, given.kills)
+        ]
+    finally:
+        server.kill()
+        shutil.rmtree(server.folder, ignore_errors=True)
+    for each in runs:
+        print(json.dumps(each, indent=1))
+        if (
+            each["overspent"]
+            or each["paid twice"]
+            or each["clients that ended otherwise"]
+            or not each["audit"]
+        ):
+            sys.exit("the ledger failed")
+    if runs[0]["refused for connections"]:
+        sys.exit("clients were refused for connections")
+
+
+if __name__ == "__main__":
+    main()
