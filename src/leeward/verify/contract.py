@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import REQUIRED_KEYS, Share
+from leeward.verify.readme import Words as Words
+from leeward.verify.readme import readme_of
 from leeward.verify.storage import UNREADABLE
 
 Rule = Callable[[Any], bool]
@@ -54,19 +56,6 @@ class Table:
     payload: bool = False
     nullable: frozenset[str] = frozenset()
     count: Callable[[Mapping[str, Any]], int] = field(default=lambda parameters: 1)
-
-
-@dataclass(frozen=True)
-class Words:
-    """What the manifest's guarantee and the README must say."""
-
-    name: str
-    attacker: str
-    not_protected: tuple[str, ...]
-    readme: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    tail: str = ""
-    """A pattern of what may follow `readme`: sentences with figures that only the source has."""
 
 
 @dataclass(frozen=True)
@@ -239,8 +228,6 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
 
 def reads(written: str, share: Share, words: Words) -> bool:
     """Whether a README is the one that these words call for."""
-    from leeward.verify.readme import readme_of
-
     body = words.readme.strip()
     if not words.tail:
         return written == readme_of(share, words)

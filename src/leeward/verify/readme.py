@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from leeward.verify.manifest import Share
 
-if TYPE_CHECKING:
-    from leeward.verify.contract import Words
+
+@dataclass(frozen=True)
+class Words:
+    """What the manifest's guarantee and the README must say."""
+
+    name: str
+    attacker: str
+    not_protected: tuple[str, ...]
+    readme: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    tail: str = ""
+    """A pattern of what may follow `readme`: sentences with figures that only the source has."""
+
 
 SEEDED = """\
 > **For tests and studies only.** A person chose the seed of this release, so its shuffles can be undone. It must not \
