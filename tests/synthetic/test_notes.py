@@ -26,10 +26,13 @@ from leeward.synthetic.notes import (
     training,
     write_notes,
 )
+from leeward.synthetic.notes.banks import read_banks
 from leeward.synthetic.notes.dice import Dice
 from leeward.synthetic.notes.draft import Draft, mistype
 from leeward.synthetic.notes.ordinary import EPONYMS, ORDINARY
 from leeward.synthetic.notes.people import pool
+from leeward.synthetic.notes.slots import SLOTS, health_slot, literal_slot
+from leeward.synthetic.notes.templates import SLOT
 from leeward.synthetic.notes.terms import Terms
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -197,3 +200,14 @@ def test_a_draft_marks_what_it_writes() -> None:
         ("Brown", True, "gold"),
         ("fever", False, "gold:negated"),
     ]
+
+
+@pytest.mark.parametrize("name", ["training", "held_out", "sealed", "ordinary"])
+def test_every_line_of_a_bank_is_a_template_whose_slots_are_known(name: str) -> None:
+    found = read_banks(name)
+    assert found
+    for bank, text in found.items():
+        lines = text.strip("\n").split("\n")
+        assert all(line.strip() for line in lines), bank
+        slots = [slot for line in lines for slot in SLOT.findall(line)]
+        assert all(slot in SLOTS or literal_slot(slot) or health_slot(slot) for slot in slots), bank
