@@ -1,0 +1,136 @@
+"""Usable pairs of trajectories by clustering, and mentions kept by censoring's scopes: the tables of their studies.
+
+    python benchmarks/modes.py cells FILE [--patients N] [--k 3,5,10]
+    python benchmarks/modes.py scopes FILE --sample N
+
+FILE is Parquet of `leeward synth claims` or `leeward synth trajectories`, or UCI's diabetic_data.csv.gz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.cohort.lenses.counts import code_counts_of
+from leeward.cohort.lenses.trajectories import trajectories_of
+from leeward.methods.censoring import gccens, groups
+from leeward.methods.trajectories import cells, clustering, hierarchies, levels, losses, problem, space
+from leeward.methods.trajectories.records import Group, Records
+
+SAMPLES = (1, 2, 3, 4, 5)
+
+
+def events_of(path: Path) -> pl.DataFrame:
+    """`patient`, `code` and, where known, `age`."""
+    table = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=0)
+    if "patient_nbr" in table.columns:
+        decade = pl.col("age").str.extract(r"\[(\d+)-").cast(pl.Int64) + 5
+        table = table.with_columns(patient=pl.col("patient_nbr").cast(pl.Int64), age=decade)
+    columns = [name for name in table.columns if name.startswith("diag_")]
+    if columns:
+        table = table.unpivot(on=columns, index=["patient", "age"], value_name="code")
+    table = table.filter(pl.col("code").is_not_null() & ~pl.col("code").cast(pl.String).is_in(["?", ""]))
+    codes = pl.Enum(sorted(table["code"].cast(pl.String).unique().to_list()))
+    return table.select("patient", pl.col("code").cast(pl.String).cast(codes), pl.col("age").cast(pl.Float64))
+
+
+def say(*cells: object) -> None:
+    """A row of a table."""
+    sys.stdout.write("| " + " | ".join(map(str, cells)) + " |\n")
+    sys.stdout.flush()
+
+
+def usable(path: Path, patients: int | None, ks: tuple[int, ...]) -> None:
+    """Usable, chapter, root and lost pairs, ILM + ALM and seconds by clustering."""
+    events = events_of(path)
+    if patients is not None:
+        first = events["patient"].unique().sort().head(patients)
+        events = events.filter(pl.col("patient").is_in(first.implode()))
+        used = pl.Enum(sorted(events["code"].cast(pl.String).unique().to_list()))
+        events = events.with_columns(pl.col("code").cast(pl.String).cast(used))
+    lens, years = trajectories_of(events), hierarchies.age_tree("0-127")
+    tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
+    where = space.make(tree, years)
+    records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages))
+    say("k", "clustering", "usable %", "chapter %", "root %", "lost %", "ILM", "ALM", "s")
+    for k in ks:
+        begin = time.perf_counter()
+        p = problem.make(records.offsets, records.codes, records.ages, where, k)
+        found = clustering.mdav(p, k, "normalised", 2)
+        members = clustering.record_members(p, found)
+        aligned = [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
+        show(k, "alignment", aligned, records, where, time.perf_counter() - begin)
+        begin = time.perf_counter()
+        shared = cells.cluster(records, where, k, 1 << 30)
+        took = time.perf_counter() - begin
+        for name, in_order in (("cells, kept", True), ("cells, free", False)):
+            begin = time.perf_counter()
+            published = cells.publish(shared, records, where, in_order)
+            show(k, name, published, records, where, took + time.perf_counter() - begin)
+
+
+def show(k: int, name: str, found: list[Group], records: Records, where: space.Space, seconds: float) -> None:
+    """One row of `usable`."""
+    tree, total = where.code.hierarchy, float(records.offsets[-1])
+    fine = levels.usable_codes(tree), levels.narrow(where.age.hierarchy, where.years, 8)
+    broad = levels.chapter_codes(tree), levels.narrow(where.age.hierarchy, where.years, 16)
+    kept = np.zeros(4)
+    for group in found:
+        kept += len(group.members) * np.array(
+            [
+                (fine[0][group.codes] & fine[1][group.ages]).sum(),
+                (broad[0][group.codes] & broad[1][group.ages]).sum(),
+                (group.codes == 0).sum(),
+                len(group.codes),
+            ]
+        )
+    shares = [f"{100 * each / total:.1f}" for each in (*kept[:3], total - kept[3])]
+    lost = losses.of(found, records.lengths(), where)
+    say(k, name, *shares, f"{lost.ilm:.3f}", f"{lost.alm:.3f}", f"{seconds:.1f}")
+
+
+def scopes(path: Path, size: int) -> None:
+    """Mentions and repeats kept of five samples, and records below k owners for who knows the rule."""
+    lens = code_counts_of(events_of(path).select("patient", "code"))
+    caps = np.minimum(lens.most(), 3)
+    people = Multisets(lens.offsets, lens.values, lens.counts).capped(caps)
+    index = Index(people, np.maximum(caps, 1), 2)
+    say("k", "scope", "mentions kept", "repeats kept", "records below k owners")
+    for k in (5, 10, 25):
+        shown, _ = groups.publish(people, caps, k)
+        rows: dict[str, list[tuple[int, int, int]]] = {"global": [], "groups": []}
+        for seed in SAMPLES:
+            drawn = np.random.Generator(np.random.Philox(seed)).choice(len(people), size, replace=False)
+            drawn.sort()
+            result = gccens.censor(index, people.take(drawn), k)
+            rows["global"].append(figures(result.kept, people.capped(result.caps), k))
+            rows["groups"].append(figures(shown.take(drawn), shown, k))
+        for scope, found in rows.items():
+            say(k, scope, *(f"{min(each):,} to {max(each):,}" for each in zip(*found, strict=True)))
+
+
+def figures(kept: Multisets, published: Multisets, k: int) -> tuple[int, int, int]:
+    """Mentions, repeats, and the records that fewer than k people would be published as."""
+    both, number = Multisets.together([published, kept]).distinct()
+    owners = np.bincount(number[: len(published)], minlength=len(both))[number[len(published) :]]
+    return int(kept.sizes().sum()), int((kept.counts - 1).sum()), int((owners < k).sum())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("cells", "scopes"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--patients", type=int)
+    parser.add_argument("--sample", type=int, default=3_000)
+    parser.add_argument("--k", default="3,5,10")
+    given = parser.parse_args()
+    if given.what == "cells":
+        usable(given.file, given.patients, tuple(int(k) for k in given.k.split(",")))
+    else:
+        scopes(given.file, given.sample)
