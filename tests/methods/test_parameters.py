@@ -103,9 +103,9 @@ def test_wrong_values_are_refused_in_one_shape(name: str) -> None:
             '`caps` must have keys of text, quoted as in "250"; got a whole number.',
         ),
         (
-            "censoring",
-            {"scope": "globl"},
-            "`scope` must be `global` or `record`; got `globl`; did you mean `global`?",
+            "visits",
+            {"key": "abslute"},
+            "`key` must be `absolute` or `relative`; got `abslute`; did you mean `absolute`?",
         ),
         ("visits", {"payload": ["sex", 3]}, "`payload[2]` must be text; got a whole number."),
         ("visits", {"policy": 5}, "`policy` must be text or a mapping; got a whole number."),
