@@ -47,3 +47,7 @@ def test_a_column_more_is_caught(out: Path) -> None:
 
 def test_a_value_that_nobody_may_have_is_caught(out: Path) -> None:
     assert "permissible_values" in failures(out, lambda table: table.with_columns(stage=pl.lit("IX")))
+
+
+def test_a_row_lost_is_caught_with_the_source(out: Path) -> None:
+    assert "every_row_once" in failures(out, lambda table: table.head(-1))

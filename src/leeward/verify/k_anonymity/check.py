@@ -14,7 +14,21 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a k-anonymous table."""
     checks = check_table(share, source)
     table = layout(share)[1]
-    return checks if table is None else [*checks, equal_rows(share, table)]
+    if table is None:
+        return checks
+    checks.append(equal_rows(share, table))
+    if source is not None and source.patients is not None:
+        checks.append(every_row(table, source.patients))
+    return checks
+
+
+def every_row(table: pl.DataFrame, original: pl.DataFrame) -> Check:
+    """The table has one row for each of the source's."""
+    return Check(
+        "every_row_once",
+        table.height == original.height,
+        f"{table.height:,} rows for {original.height:,} rows of the source.",
+    )
 
 
 def equal_rows(share: Share, table: pl.DataFrame) -> Check:

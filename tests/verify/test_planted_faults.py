@@ -1,0 +1,236 @@
+"""Faults planted in what a method reads, or in the writer of its files: the verifier reads for itself and refutes each.
+
+A reader's fault is played by giving the method a cohort that was read wrongly and the verifier the right one, so
+whatever code the method reads with. A writer's fault is planted in the writer of releases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.forging import plain_type
+from tests.verify.made import Case, cases
+
+from leeward.cohort.cohort import Cohort
+from leeward.methods.visits import visit_lists
+from leeward.methods.visits.visit_lists import VisitLists
+from leeward.randomness import Randomness
+from leeward.release import Anonymized, ReleaseTable, write
+from leeward.runs.extract import extract
+from leeward.runs.protect import protect, verify
+from leeward.verify import verify as check
+
+CASES = {name: case for name, case in cases().items() if ", " not in name and "by " not in name}
+TABLES = ("condensation", "k-anonymity")
+Fault = Callable[[Cohort], Cohort]
+
+
+def with_events(cohort: Cohort, events: pl.DataFrame) -> Cohort:
+    """The cohort with other events, and the patients who still have some."""
+    assert cohort.patients is not None
+    patients = cohort.patients.join(events.select("patient").unique(), on="patient", how="semi")
+    return dataclasses.replace(cohort, events=events, patients=patients)
+
+
+def lose_a_row(cohort: Cohort) -> Cohort:
+    """The last patient is not read."""
+    if cohort.events is None:
+        assert cohort.patients is not None
+        return dataclasses.replace(cohort, patients=cohort.patients.head(-1))
+    last = cohort.events["patient"].max()
+    return with_events(cohort, cohort.events.filter(pl.col("patient") != last))
+
+
+def null_as_empty(cohort: Cohort) -> Cohort:
+    """What is missing is read as an empty text, or as the column's least number; with codes alone, as an empty code."""
+    if cohort.events is None:
+        assert cohort.patients is not None
+        filled = cohort.patients.with_columns(
+            pl.col("site").fill_null(""), pl.col("dose").fill_null(strategy="min")
+        )
+        return dataclasses.replace(cohort, patients=filled)
+    assert cohort.patients is not None
+    patients = cohort.patients.with_columns(pl.col("snp").fill_null(""))
+    last = cohort.events.tail(40).select("patient", "visit", "age", pl.lit("").alias("code"))
+    events = pl.concat([cohort.events.with_columns(pl.col("code").cast(pl.String)), last], how="diagonal")
+    kind = pl.Enum(sorted(set(events["code"])))
+    events = events.with_columns(
+        code=pl.col("code").cast(kind), row=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32)
+    )
+    return dataclasses.replace(cohort, events=events, patients=patients)
+
+
+def payload_null_as_empty(cohort: Cohort) -> Cohort:
+    """A missing payload value is read as an empty text."""
+    assert cohort.patients is not None
+    return dataclasses.replace(cohort, patients=cohort.patients.with_columns(pl.col("snp").fill_null("")))
+
+
+def refuted(case: Case, out: Path, anonymized: Anonymized) -> list[str]:
+    """The checks that fail on what a faulty method made, with the true source."""
+    return [each.name for each in check(write(anonymized, out), case.source()).failures]
+
+
+def made_by(case: Case, cohort: Cohort, population: Cohort | None) -> Anonymized:
+    more = {} if population is None else {"population": population}
+    anonymized: Anonymized = case.method.protect(cohort, randomness=Randomness.of(3), **more)
+    return anonymized
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_without_a_fault_nothing_is_refuted(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    result = protect(case.cohort, case.method, tmp_path / "out", seed=3, population=case.population)
+    assert result.verification.passed
+
+
+@pytest.mark.parametrize("fault", [lose_a_row])
+@pytest.mark.parametrize("name", CASES)
+def test_a_fault_of_the_reader_is_refuted(name: str, fault: Fault, tmp_path: Path) -> None:
+    case = CASES[name]
+    assert refuted(case, tmp_path / "out", made_by(case, fault(case.cohort), case.population))
+
+
+@pytest.mark.parametrize("name", ["disassociation", "visits", "condensation", "k-anonymity"])
+def test_a_null_read_as_empty_is_refuted(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    population = None if case.population is None else null_as_empty(case.population)
+    assert refuted(case, tmp_path / "out", made_by(case, null_as_empty(case.cohort), population))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if getattr(case.method, "payload", ())]
+)
+def test_a_null_of_the_payload_read_as_empty_is_refuted(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    assert "payload" in " ".join(
+        refuted(case, tmp_path / "out", made_by(case, payload_null_as_empty(case.cohort), case.population))
+    )
+
+
+def lists_cut(table: pa.Table) -> pa.Table:
+    """Every list of codes keeps two at most; a column of text keeps two values."""
+    for place, field in enumerate(table.schema):
+        column = table.column(place).combine_chunks()
+        if pa.types.is_list(field.type):
+            cut = [None if codes is None else codes[:2] for codes in column.to_pylist()]
+            table = table.set_column(place, field, pa.array(cut, field.type))
+        elif field.name in ("site", "code") and pa.types.is_string(field.type):
+            first = sorted({value for value in column.to_pylist() if value is not None})[:2]
+            cut = [value if value is None or value in first else first[0] for value in column.to_pylist()]
+            table = table.set_column(place, field, pa.array(cut, field.type))
+    return table
+
+
+def last_row_lost(table: pa.Table) -> pa.Table:
+    return table.slice(0, table.num_rows - 1)
+
+
+def nulls_filled(table: pa.Table) -> pa.Table:
+    """A missing text is written as an empty one, a missing number as 0, and an empty list as a list of nothing."""
+    for place, field in enumerate(table.schema):
+        values = table.column(place).combine_chunks().to_pylist()
+        empty = {"string": "", "int64": 0, "double": 0.0}.get(str(field.type))
+        if None in values and empty is not None:
+            values = [empty if value is None else value for value in values]
+            table = table.set_column(place, field, pa.array(values, field.type))
+        elif pa.types.is_list(field.type):
+            values = [value or [""] for value in values]
+            table = table.set_column(place, field, pa.array(values, field.type))
+    return table
+
+
+MAIN = {
+    "disassociation": "chunks.parquet",
+    "constraints": "records.parquet",
+    "censoring": "records.parquet",
+    "trajectories": "trajectories.parquet",
+    "visits": "visits.parquet",
+    "condensation": "table.parquet",
+    "k-anonymity": "table.parquet",
+}
+
+
+UNSEEN = {
+    ("constraints", nulls_filled),  # no record of this case is empty
+    ("censoring", lists_cut),  # codes left out are what censoring does
+    ("visits", lists_cut),  # the same for suppression in visits, and of whole visits
+    ("visits", last_row_lost),
+    ("condensation", lists_cut),  # levels that the release does not show
+    ("k-anonymity", lists_cut),
+}
+"""What the verifier does not see yet: nothing in custody says how much the method meant to leave out."""
+
+WRITER_FAULTS = [
+    (name, fault)
+    for name in CASES
+    for fault in (lists_cut, last_row_lost, nulls_filled)
+    if (name, fault) not in UNSEEN
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), WRITER_FAULTS)
+def test_a_fault_of_the_writer_is_refuted(name: str, fault, tmp_path: Path) -> None:
+    case = CASES[name]
+    anonymized = made_by(case, case.cohort, case.population)
+    file = MAIN[anonymized.method]
+    if fault is nulls_filled and anonymized.method in ("trajectories", "visits"):
+        file = "records.parquet"  # the file of theirs that has nulls
+
+    def spoilt(table: ReleaseTable) -> ReleaseTable:
+        if table.path != file:
+            return table
+        whole = pa.Table.from_batches(table.batches(), table.schema)
+        names = [pa.field(each.name, plain_type(each.type)) for each in whole.schema]
+        after = fault(whole.cast(pa.schema(names)))
+        if after.equals(whole.cast(pa.schema(names))):
+            pytest.fail("the fault changes nothing")
+        return ReleaseTable.of(file, after)
+
+    spoiled = dataclasses.replace(anonymized, tables=tuple(spoilt(table) for table in anonymized.tables))
+    assert refuted(case, tmp_path / "out", spoiled)
+
+
+@pytest.fixture
+def cutting_reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The method's reader of released visits cuts sets of three and more codes to two."""
+    sound = visit_lists.read_visit_lists
+
+    def cutting(file: str | Path) -> VisitLists:
+        visits = sound(file)
+        keep = (
+            pl.Series(visits.values)
+            .to_frame("value")
+            .with_columns(visit=pl.Series(range(len(visits))).repeat_by(pl.Series(visits.sizes())).explode())
+        )
+        kept = keep.filter(pl.int_range(pl.len()).over("visit") < 2)
+        sizes = visits.sizes().clip(max=2)
+        offsets = pl.concat([pl.Series([0]), pl.Series(sizes).cum_sum()]).to_numpy()
+        values = kept["value"].to_numpy()
+        return VisitLists(visits.record, visits.visit, offsets, values, visits.labels, visits.nulls)
+
+    for module in ("extract", "selection", "measures"):
+        monkeypatch.setattr(f"leeward.methods.visits.{module}.read_visit_lists", cutting)
+    yield
+
+
+def test_an_extract_drawn_by_a_reader_that_cuts_sets_is_refuted(tmp_path: Path, cutting_reader: None) -> None:
+    from leeward.errors import VerificationFailed
+
+    case = CASES["visits"]
+    protect(case.cohort, case.method, tmp_path / "master", seed=3)
+    with pytest.raises(VerificationFailed, match="same_as_master"):
+        extract(
+            tmp_path / "master",
+            case.cohort.patients["patient"].head(60),  # type: ignore[index]
+            tmp_path / "extract",
+            seed=3,
+            membership_is_secret="a test",
+        )
+    assert verify(tmp_path / "master").passed
