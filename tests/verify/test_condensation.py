@@ -97,6 +97,24 @@ def test_verbatim_copies_are_caught(cohort: Cohort, tmp_path: Path) -> None:
     assert "no_verbatim_copies" in failures(checked(out, cohort))
 
 
+def test_a_few_verbatim_copies_are_caught_where_chance_makes_none(tmp_path: Path) -> None:
+    """One row in fifty of a table of measurements."""
+    draws = np.random.default_rng(5)
+    columns = {f"x{i}": draws.normal(size=600).round(3) for i in range(5)}
+    original = pl.DataFrame({"event": draws.integers(0, 2, 600), **columns})
+    table = Cohort(None, original, name="measurements")
+    out = released(table, tmp_path, Condensation(k=K, strata=("event",), repetitions=0))
+    assert checked(out, table).passed
+
+    def plant(frame: pl.DataFrame) -> pl.DataFrame:
+        rows = [original.filter(pl.col("event") == e).head(6) for e in (0, 1)]
+        kept = [frame.filter(pl.col("event") == e).slice(6) for e in (0, 1)]
+        return pl.concat([row.select(frame.columns).cast(frame.schema) for row in rows] + kept)
+
+    rewrite(out, plant)
+    assert "no_verbatim_copies" in failures(checked(out, table))
+
+
 def test_copies_are_counted_among_empty_and_equal_rows() -> None:
     from leeward.verify.condensation.check import numbered, standing
 

@@ -7,39 +7,56 @@ from leeward.verify.manifest import Share
 from leeward.verify.storage import foreign_writers
 
 WITHOUT_SOURCE = {
-    "disassociation": (
-        "whether the chunks hold the patients' codes, with none lost or invented",
-        "whether the numbers of subrecords tell which of them belong to one patient",
-    ),
-    "constraints": (
-        "whether the records are the patients' own, generalized, with none lost or invented",
-        "whether the order of records says whose they are",
-    ),
-    "censoring": ("whether the records are parts of the patients' own", "the order of records"),
+    "disassociation": ("whether the chunks hold the patients' codes, with none lost or invented",),
+    "constraints": ("whether the records are the patients' own, generalized, with none lost or invented",),
+    "censoring": ("whether the records are parts of the patients' own",),
     "trajectories": (
         "whether the records generalize the patients' own codes and ages, each a patient of its own",
         "whether the code hierarchy lists a code that fewer than k patients have",
-        "whether the payload is the patients' own, and holds no identifier",
-        "whether the order of records says whose they are",
+        "whether the payload is the patients' own",
     ),
     "visits": (
         "whether each released visit is part of one visit of its patient, with nothing invented",
-        "whether the payload is the patients' own, and holds no identifier",
-        "whether the order of records or visits says whose they are",
+        "whether the payload is the patients' own",
     ),
     "condensation": (
         "whether rows were made from groups of at least k patients",
         "whether rows are patients' own, or close to them",
         "whether strata, times and permissible values are as stated",
-        "whether the order of rows says whose they are",
     ),
-    "k-anonymity": (
-        "whether the values are those of groups of the source's rows",
-        "whether the order of rows says whose they are",
-    ),
+    "k-anonymity": ("whether the values are those of groups of the source's rows",),
     "notes": (),
 }
 """Method -> what only the source can answer."""
+
+NEVER = {
+    "disassociation": (
+        "whether the numbers of subrecords tell which of them belong to one patient",
+        "with --safe, whether a code of a chunk gives away another",
+    ),
+    "constraints": ("whether the order of records says whose they are",),
+    "censoring": (
+        "whether the order of records says whose they are",
+        "whether the payload holds an identifier that the spec names as payload",
+    ),
+    "trajectories": (
+        "whether the order of records says whose they are",
+        "whether the payload holds an identifier that the spec names as payload",
+    ),
+    "visits": (
+        "whether the order of records or visits says whose they are",
+        "whether the payload holds an identifier that the spec names as payload",
+        "the figures on known members and on payloads that can be joined, which the method counted",
+    ),
+    "condensation": (
+        "whether the order of rows says whose they are",
+        "whether rows are closer to patients' own than chance makes them; whole copies are counted",
+        "with --coarsen-time, whether each time is its group's median",
+    ),
+    "k-anonymity": ("whether the order of rows says whose they are",),
+    "notes": ("the released counts against the answers that the ledger keeps",),
+}
+"""Method -> what this verifier does not check, with the source or without."""
 
 WITHOUT_CUSTODY = {
     "notes": (
@@ -63,7 +80,7 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
             f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
         ]
     if share.method == "disassociation":
-        found += _of_disassociation(share, source)
+        found += _of_disassociation(share)
     if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:
         found.append("Without the custodian's folder: the listed code sets, of which the guarantee speaks.")
     foreign = foreign_writers(share)
@@ -72,18 +89,19 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
             f"Another version of Arrow wrote {foreign} files: their metadata and gaps were inspected, but not whether "
             "dictionaries and statistics hold more than the rows do."
         )
+    found += [f"Never checked: {each}." for each in NEVER.get(share.method, ())]
     found.append("Never checked: whether other releases of the same patients exist.")
     return tuple(found)
 
 
-def _of_disassociation(share: Share, source: Source | None) -> list[str]:
+def _of_disassociation(share: Share) -> list[str]:
     m, parameters = share.manifest["guarantee"].get("m"), share.manifest["parameters"]
     found = []
     if isinstance(m, int) and m > 2:
         found.append(f"Sets of 3 to {m} codes: candidates were counted for a sample of them.")
     if parameters.get("diversity"):
         found.append(
-            "Whether at most one record in l of every cluster has a given sensitive code: item chunks have no counts"
-            + ("." if source is None else "; only their sum over the clusters was compared with the source.")
+            "Never checked: whether at most one record in l of every cluster has a given sensitive code; item chunks "
+            "have no counts."
         )
     return found

@@ -22,7 +22,7 @@ from leeward.randomness import Randomness
         ({"k": 2, "cap": 0}, "`cap` must be a whole number from 1 to 65,535; got 0"),
         ({"k": 2, "caps": {250: 1}}, "`caps` must have keys of text, quoted"),
         ({"k": 2, "caps": {"250": -1}}, "`caps.250` must be a whole number from 0"),
-        ({"k": 2, "scope": "both"}, "`scope` must be `global` or `record`; got `both`"),
+        ({"k": 2, "scope": "both"}, "`scope` must be `global`, `record` or `groups`; got `both`"),
     ],
 )
 def test_parameters(wrong: dict[str, Any], message: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-import random
+import secrets
 import struct
 import time
 from collections.abc import Iterator
@@ -172,7 +172,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
         except _failures() as error:
             if state_of(error) not in FULL or time.monotonic() > until:
                 raise
-        time.sleep(wait * (0.5 + random.SystemRandom().random()))
+        time.sleep(wait * (0.5 + secrets.randbelow(1000) / 1000))
         wait = min(2 * wait, 1.0)
 
 

@@ -22,6 +22,9 @@ COPIES_ALLOWED = 4.0
 """Standard deviations above chance that verbatim copies may reach."""
 COPIES_MARGIN = 0.1
 """Share above chance that is still taken for likeness of synthetic rows: small tables of few levels copy themselves."""
+COPIES_FACTOR, COPIES_FEW = 5.0, 10
+"""Copies may be so many times what chance repeats, and a few more: where chance repeats next to nothing, next to
+nothing may be copied, whatever the size of the table."""
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -293,10 +296,11 @@ def copies(
     if groups is not None and highest(groups["row"]) <= original.height:
         chance = max(chance, standing(rare, shuffled(original, groups)) / total)
     allowed = chance + max(COPIES_MARGIN, COPIES_ALLOWED * float(np.sqrt(chance * (1 - chance) / total)))
+    near = COPIES_FACTOR * chance + COPIES_ALLOWED * float(np.sqrt(chance / total)) + COPIES_FEW / total
     found = copied / total
     return Check(
         "no_verbatim_copies",
-        found <= allowed or copied <= 1,
+        found <= min(allowed, near) or copied <= 1,
         f"{copied:,} of {total:,} rows that fewer than k share stand in the release as they are "
         f"({100 * found:.1f} %); chance alone would repeat about {100 * chance:.1f} %.",
         {"copied": copied, "rows": total, "chance": chance},
