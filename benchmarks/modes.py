@@ -99,20 +99,35 @@ def scopes(path: Path, size: int) -> None:
     """Mentions and repeats kept of five samples, and records below k owners for who knows the rule."""
     lens = code_counts_of(events_of(path).select("patient", "code"))
     caps = np.minimum(lens.most(), 3)
-    people = Multisets(lens.offsets, lens.values, lens.counts).capped(caps)
+    source = Multisets(lens.offsets, lens.values, lens.counts)
+    people = source.capped(caps)
     index = Index(people, np.maximum(caps, 1), 2)
     say("k", "scope", "mentions kept", "repeats kept", "records below k owners")
+    whole = [figures(source.take(sample_of(len(people), size, seed)), source, 1)[:2] for seed in SAMPLES]
+    say("", f"source, {size:,} of {len(people):,}", *spans(whole), "")
     for k in (5, 10, 25):
+        begin = time.process_time()
         shown, _ = groups.publish(people, caps, k)
-        rows: dict[str, list[tuple[int, int, int]]] = {"global": [], "groups": []}
+        took = time.process_time() - begin
+        rows: dict[str, list[tuple[int, ...]]] = {"global": [], "groups": []}
         for seed in SAMPLES:
-            drawn = np.random.Generator(np.random.Philox(seed)).choice(len(people), size, replace=False)
-            drawn.sort()
+            drawn = sample_of(len(people), size, seed)
             result = gccens.censor(index, people.take(drawn), k)
             rows["global"].append(figures(result.kept, people.capped(result.caps), k))
             rows["groups"].append(figures(shown.take(drawn), shown, k))
         for scope, found in rows.items():
-            say(k, scope, *(f"{min(each):,} to {max(each):,}" for each in zip(*found, strict=True)))
+            say(k, scope, *spans(found))
+        sys.stdout.write(f"groups of the population, k = {k}: {took:.2f} s of processor time\n")
+
+
+def sample_of(people: int, size: int, seed: int) -> np.ndarray:
+    """Rows of the people drawn with equal chances, ascending."""
+    return np.sort(np.random.Generator(np.random.Philox(seed)).choice(people, size, replace=False))
+
+
+def spans(found: list[tuple[int, ...]]) -> list[str]:
+    """The least and the most of each figure."""
+    return [f"{min(each):,} to {max(each):,}" for each in zip(*found, strict=True)]
 
 
 def figures(kept: Multisets, published: Multisets, k: int) -> tuple[int, int, int]:
