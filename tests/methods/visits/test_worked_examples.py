@@ -122,6 +122,20 @@ def test_a_code_cut_from_one_visit_does_not_come_back_through_another() -> None:
     assert after == {"A": [["a", "b"]], "B": [["a", "b"]], "C": []}
 
 
+def test_visits_apart_may_show_together_what_only_one_patient_had_and_say_so() -> None:
+    """Every visit's set is that of 2 patients, but only A's record has a, b and c: the set of A's first visit."""
+    records = {"A": [["a", "b", "c"], ["c"]], "B": [["a", "b"]], "C": [["c"]]}
+    apart = protect(records, k=2, policy="none")
+    assert released(apart) == {"A": [["a", "b"], ["c"]], "B": [["a", "b"]], "C": [["c"]]}
+    said = [
+        text for text in apart.guarantee.not_protected if "shown by another visit of the same person" in text
+    ]
+    assert len(said) == 1
+    assert "fewer than 2 patients" in said[0]
+    merged = protect(records, k=2, policy="none", merge_visits=True)
+    assert not any("shown by another visit" in text for text in merged.guarantee.not_protected)
+
+
 def test_containment_needs_merged_visits() -> None:
     with pytest.raises(BadInput, match=r"`level` containment protects nobody .* Add `merge_visits`"):
         Visits(k=2, level="containment")

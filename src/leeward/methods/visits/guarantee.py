@@ -48,6 +48,11 @@ NOT_PROTECTED = (
     "Several releases compared: cohorts drawn from one master can be joined by visits, and so can their payloads.",
 )
 OPEN_PAYLOAD = "The payload columns: they are released as they are."
+NOT_AT_LEVEL_VISIT = (
+    "Somebody who knows every code of one visit of a person and reads all visits of a record together: a code that "
+    "one visit no longer shows may be shown by another visit of the same person, so fewer than {k} patients of the "
+    "population may have in their records all that the person's record shows of the known visit."
+)
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
 )
@@ -74,11 +79,7 @@ NODES = (
 
 def guarantee_of(method: Visits) -> Guarantee:
     """What holds at the method's level, exactly."""
-    open_doors: tuple[str, ...] = (
-        NOT_AT_LEVEL_CODE + NOT_PROTECTED if method.level == "code" else NOT_PROTECTED
-    )
-    if method.level == "codes":
-        open_doors = (*(each.format(m=method.m) for each in NOT_AT_LEVEL_CODES), *NOT_PROTECTED)
+    open_doors = (*not_at_level(method), *NOT_PROTECTED)
     if method.payload:
         open_doors = (*open_doors, OPEN_PAYLOAD)
     return Guarantee(
@@ -96,6 +97,15 @@ def attacker_of(method: Visits) -> str:
         return ATTACKERS[method.level].format(k=method.k)
     shown, where = ("the person's record", "a record") if method.merge_visits else ("a visit", "a visit")
     return ATTACKER_OF_CODES.format(k=method.k, m=method.m, shown=shown, where=where)
+
+
+def not_at_level(method: Visits) -> tuple[str, ...]:
+    """What the level by itself does not protect; merged visits show no code by another visit."""
+    if method.level == "visit" and not method.merge_visits:
+        return (NOT_AT_LEVEL_VISIT.format(k=method.k),)
+    if method.level == "codes":
+        return tuple(each.format(m=method.m) for each in NOT_AT_LEVEL_CODES)
+    return NOT_AT_LEVEL_CODE if method.level == "code" else ()
 
 
 def readme_of(parameters: dict[str, Any], payload: tuple[str, ...]) -> str:

@@ -45,6 +45,12 @@ NOT_PROTECTED = (
 
 OPEN_PAYLOAD = "The payload columns: they are released as they are."
 
+NOT_AT_LEVEL_VISIT = (
+    "Somebody who knows every code of one visit of a person and reads all visits of a record together: a code that "
+    "one visit no longer shows may be shown by another visit of the same person, so fewer than {k} patients of the "
+    "population may have in their records all that the person's record shows of the known visit."
+)
+
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
 )
@@ -122,7 +128,9 @@ def attacker_of(parameters: Mapping[str, Any]) -> str:
 
 
 def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the level by itself does not protect."""
+    """What the level by itself does not protect: with visits apart, a set may come back through several visits."""
+    if parameters["level"] == "visit" and not parameters.get("merge_visits"):
+        return (NOT_AT_LEVEL_VISIT.format(k=parameters["k"]),)
     if parameters["level"] == "codes":
         return tuple(each.format(m=parameters["m"]) for each in NOT_AT_LEVEL_CODES)
     return NOT_AT_LEVEL_CODE if parameters["level"] == "code" else ()
