@@ -120,7 +120,8 @@ def main() -> None:
         "python benchmarks/disassociation_quality.py --data DIR",
         body
         + "\n\nARE with the cubic prior on item-chunk counts, over the frequent itemsets of the source at that "
-        "support. `paper` is HorPart as published with clusters below 2k; `settled` was the default from k = 4 on when this was measured; `fitted` is now (Disassociation: partitionings).",
+        "support. `paper` is HorPart as published with clusters below 2k; `fitted`, the default "
+        "from k = 4 on, is compared with both in Disassociation: partitionings.",
     )
 
 
