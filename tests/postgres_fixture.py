@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ def binary(name: str) -> str:
 
 @pytest.fixture(scope="module", name="postgres")
 def postgres_server() -> Iterator[str]:
+    """The URL of a fresh server."""
+    with running_postgres(connections=100) as url:
+        yield url
+
+
+@contextmanager
+def running_postgres(connections: int) -> Iterator[str]:
     """The URL of a fresh server that listens on a socket only; run by another user where we are root."""
     # A socket's path must be short, so not below pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="leeward-"))
@@ -48,6 +56,7 @@ def postgres_server() -> Iterator[str]:
             "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
         )
         options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        options += f" -c max_connections={connections}"
         postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,16 @@ from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 import leeward
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.ledger import BudgetSpent, Charge, DataSet, Ledger, LedgerUnreachable, opening, spending
+from leeward.queries.ledger import (
+    BudgetSpent,
+    Charge,
+    DataSet,
+    Ledger,
+    LedgerUnreachable,
+    families,
+    opening,
+    spending,
+)
 from leeward.queries.ledger.chain import digest
 from leeward.queries.ledger.opening import reading
 from leeward.queries.ledger.tables import metadata
@@ -334,6 +344,20 @@ def test_a_folder_without_a_ledger_answers_nothing(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnreachable, match="nothing is answered"):
         books.open_ledger(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_is_waited_for_longer_than_one_statement(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "STATEMENT_SECONDS", 1, raising=False)
+    made = books.make_ledger(fresh_database(postgres))
+    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    with ThreadPoolExecutor(1) as pool:
+        with families.changing(made, "all"):
+            paid = pool.submit(pay, made, "all", "fever")
+            time.sleep(2.5)
+            assert not paid.done()
+        assert paid.result() == micro(0.5)
 
 
 def test_an_empty_database_is_no_ledger(postgres: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sqlite3
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.postgres_fixture import running_postgres
 from tests.queries.made import five_notes, question, session_of
 
 from leeward.errors import BadInput
@@ -148,6 +151,63 @@ def test_a_silent_server_is_an_error(silent: int, monkeypatch: pytest.MonkeyPatc
         books.open_ledger(f"postgresql://ann@127.0.0.1:{silent}/ledger")
     assert time.monotonic() - begun < 10
     assert opening.SILENT_SECONDS < 30
+
+
+def test_a_full_server_is_asked_again(tmp_path: Path) -> None:
+    """25 clients at once, 8 connections: PostgreSQL closes the others before it reads a word of theirs."""
+    with running_postgres(connections=8) as url:
+        books.close(books.make_ledger(url))
+        children = [child_that_opens(url, tmp_path / f"error {number}") for number in range(25)]
+        for child in children:
+            os.waitpid(child, 0)
+    assert [file.read_text() for file in tmp_path.iterdir()] == [""] * 25
+
+
+def child_that_opens(url: str, result: Path) -> int:
+    """The number of a new process that opens the ledger and writes its error, or nothing, into `result`."""
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger = books.open_ledger(url)
+            with opening.reading(ledger):
+                time.sleep(0.2)
+            books.release(ledger)
+            result.write_text("")
+        except BaseException as error:
+            result.write_text(f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(0)
+    return child
+
+
+@pytest.fixture
+def closing() -> Iterator[tuple[int, list[float]]]:
+    """The port of a server that closes every connection at once, and when it did."""
+    times: list[float] = []
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_each() -> None:
+            while not done.is_set():
+                server.accept()[0].close()
+                times.append(time.monotonic())
+
+        thread = threading.Thread(target=close_each)
+        thread.start()
+        yield server.getsockname()[1], times
+        done.set()
+        socket.create_connection(server.getsockname()).close()
+        thread.join()
+
+
+def test_a_server_that_only_closes_is_an_error(
+    closing: tuple[int, list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 1)
+    port, times = closing
+    with pytest.raises(LedgerUnreachable, match="took no further connection for 1 seconds"):
+        books.open_ledger(f"postgresql://ann@127.0.0.1:{port}/ledger")
+    assert len(times) > 3 and 0.5 < times[-1] - times[0] < 5
 
 
 SECRET = "s3cr3t"

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.opening import (
     BUSY_SECONDS,
+    CANCELED,
     LOCKED,
     Ledger,
     LedgerUnreachable,
@@ -146,7 +147,7 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> tuple[int, s
                 row = connection.execute(asked).first()
             break
         except sa.exc.DBAPIError as error:
-            if state_of(error) not in LOCKED or time.monotonic() > until:
+            if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
                 raise
     if row is None:
         raise moved_away(ledger)

@@ -33,12 +33,16 @@ SILENT_SECONDS: Final = 20
 """How long a server may be silent."""
 LOCK_SECONDS: Final = 10
 """How long one statement waits for another's lock, before it is tried again."""
+STATEMENT_SECONDS: Final = 15
+"""How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
 LOGGER: Final = "leeward-ledger"
 
 FULL: Final = frozenset({"53300", "57P03"})
 """SQLSTATE: too many connections; cannot connect now (the server is starting or stopping)."""
 LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE: lock not available, deadlock, serialization failure: tried again."""
+CANCELED: Final = "57014"
+"""SQLSTATE: a statement took too long. Several locks in turn, each had in time, can take that long together."""
 
 
 class LedgerUnreachable(BadInput):
@@ -134,15 +138,16 @@ def _reached(ledger: Ledger) -> Iterator[None]:
         yield
     except _failures() as error:
         cause = type(getattr(error, "orig", None) or error).__name__
-        state = state_of(error)
-        if state in FULL:
-            cause = f"the server took no further connection for {BUSY_SECONDS} seconds"
-        elif state in LOCKED:
+        if state_of(error) in LOCKED:
             cause = f"others held its lock for {BUSY_SECONDS} seconds"
-        raise LedgerUnreachable(
-            f"{ledger.place}: cannot reach the ledger ({cause}). No answer was given. Check that the database is "
-            "running and writable, then retry; what was paid is not paid again."
-        ) from None
+        raise _unreachable(ledger, cause) from None
+
+
+def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
+    return LedgerUnreachable(
+        f"{ledger.place}: cannot reach the ledger ({cause}). No answer was given. Check that the database is "
+        "running and writable, then retry; what was paid is not paid again."
+    )
 
 
 def state_of(error: BaseException) -> str | None:
@@ -170,10 +175,35 @@ def _connect(ledger: Ledger) -> sa.Connection:
         try:
             return ledger.engine.connect()
         except _failures() as error:
-            if state_of(error) not in FULL or time.monotonic() > until:
+            if not _turned_away(error):
                 raise
+            if time.monotonic() > until:
+                raise _unreachable(
+                    ledger, f"the server took no further connection for {BUSY_SECONDS} seconds"
+                ) from None
         time.sleep(wait * (0.5 + secrets.randbelow(1000) / 1000))
         wait = min(2 * wait, 1.0)
+
+
+def _turned_away(error: BaseException) -> bool:
+    """Whether a server that is there took no connection: it says so, or closes the connection before it is open.
+
+    A full PostgreSQL may close before it reads the client's first message. The driver then fails as it writes, and its
+    error has no SQLSTATE: "network error", caused by the socket's error or, at the end of the stream, by nothing. A
+    full queue of a Unix socket is a BlockingIOError. Silence (TimeoutError) and a refusal, where no server listens,
+    are not asked again.
+    """
+    if (state := state_of(error)) is not None:
+        return state in FULL
+    found: BaseException | None = getattr(error, "orig", None) or error
+    closed = str(found) == "network error"
+    while found is not None and not isinstance(found, OSError):
+        found = found.__cause__
+    if found is None:
+        return closed
+    return isinstance(
+        found, BrokenPipeError | ConnectionResetError | ConnectionAbortedError | BlockingIOError
+    )
 
 
 def _connected(where: str | Path, *, may_create: bool, beside: Path | None) -> Ledger:
@@ -277,8 +307,11 @@ def _server_engine(url: sa.URL) -> sa.Engine:
         def never_for_ever(connection: Any, record: Any) -> None:
             """No statement and no lock is waited for longer than the socket is."""
             cursor = connection.cursor()
-            for setting in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
-                seconds = LOCK_SECONDS if setting == "lock_timeout" else SILENT_SECONDS
+            for setting, seconds in (
+                ("lock_timeout", LOCK_SECONDS),
+                ("statement_timeout", STATEMENT_SECONDS),
+                ("idle_in_transaction_session_timeout", SILENT_SECONDS),
+            ):
                 cursor.execute(f"SET {setting} = '{seconds}s'")
             cursor.close()
             connection.commit()
