@@ -275,3 +275,11 @@ def test_a_name_with_two_meanings_would_be_found() -> None:
     assert aliases({"a": "Ints = NDArray[np.int32]\n", "b": "Ints: TypeAlias = NDArray[np.int64]\n"}) == {
         "Ints": {"np.int32", "np.int64"}
     }
+
+
+def test_the_source_distribution_holds_what_builds_the_wheel() -> None:
+    """A hook that is not in the source distribution ends the build of a wheel from it."""
+    build = tomllib.loads((TREE / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    hook = Path(build["targets"]["wheel"]["hooks"]["custom"]["path"])
+    assert (TREE / hook).is_file()
+    assert f"/{hook.parts[0]}" in build["targets"]["sdist"]["include"]
