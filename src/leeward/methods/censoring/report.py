@@ -298,30 +298,16 @@ def plain_words(release: Release) -> Section:
 
 def charts_of_steps(rows: charts.Rows, k: int) -> str:
     """Cumulative shares over a logarithmic number of people, one line a set of records, and k."""
-    import altair as alt
-
-    lines = (
-        alt.Chart(pl.DataFrame(list(rows)))
-        .mark_line(interpolate="step-after", strokeWidth=2.5)
-        .encode(
-            x=alt.X(
-                "people:Q",
-                scale=alt.Scale(type="log"),
-                title="people who contain the record",
-                axis=alt.Axis(format=",~s"),
-            ),
-            y=alt.Y("share:Q", title="share of the records", axis=alt.Axis(format="%", tickCount=5)),
-            color=alt.Color(
-                "records:N",
-                title=None,
-                sort=list(COLORS),
-                scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
-                legend=alt.Legend(orient="top", symbolType="stroke", labelFontSize=13, labelLimit=300),
-            ),
-        )
+    return charts.steps(
+        rows,
+        x="people",
+        y="share",
+        group="records",
+        x_title="people who contain the record",
+        y_title="share of the records",
+        colors=COLORS,
+        at=k,
     )
-    rule = alt.Chart(pl.DataFrame({"k": [k]})).mark_rule(color=charts.GREY, strokeDash=[5, 4]).encode(x="k:Q")
-    return charts._svg(alt.layer(rule, lines), charts.WIDTH, 260)
 
 
 def _interval(each: Figures) -> str:

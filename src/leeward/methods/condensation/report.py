@@ -9,6 +9,7 @@ from leeward.analysis.figures import Figures as Measured
 from leeward.methods.condensation.measures import figures
 from leeward.release import Release
 from leeward.report import charts
+from leeward.report.drawing import FONT
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
 
 BEFORE, AFTER = "original", "released"
@@ -345,7 +346,7 @@ def heat(found: figures.Correlations) -> str:
         .properties(width=side, height=side)
         for label, first in ((BEFORE, True), (AFTER, False))
     ]
-    styled = alt.hconcat(*maps).configure(font=charts.FONT).configure_view(stroke=None)
+    styled = alt.hconcat(*maps).configure(font=FONT).configure_view(stroke=None)
     return charts.drawn(styled)
 
 

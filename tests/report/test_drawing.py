@@ -1,0 +1,116 @@
+"""Charts drawn here: their marks are where their figures are, and their labels are whole."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leeward.report import charts
+from leeward.report.drawing import percentages, ticks, ticks_from_zero
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def marks(svg: str, kind: str) -> list[dict[str, str]]:
+    """The attributes of all elements of a kind; text under `text`."""
+    return [{**each.attrib, "text": each.text or ""} for each in ElementTree.fromstring(svg).iter(SVG + kind)]
+
+
+def test_bars_are_as_high_as_their_shares() -> None:
+    rows = [
+        {"known": "1 code", "share": 0.1, "data": "before"},
+        {"known": "1 code", "share": 0.0, "data": "after"},
+        {"known": "2 codes", "share": 0.4, "data": "before"},
+    ]
+    svg = charts.grouped_bars(
+        rows, x="known", y="share", group="data", x_title="known", y_title="at risk",
+        colors={"before": "#111111", "after": "#222222"},
+    )  # fmt: skip
+    before = [float(each["height"]) for each in marks(svg, "rect") if each["fill"] == "#111111"]
+    heights = sorted(before)
+    assert heights[-1] == pytest.approx(4 * heights[-2], rel=1e-3)
+    assert heights[-1] == 240  # 40 % is the top of its axis
+    words = [each["text"] for each in marks(svg, "text")]
+    assert {"1 code", "2 codes", "10.0 %", "0.0 %", "40.0 %", "before", "after", "at risk"} <= set(words)
+
+
+def test_parts_of_a_stacked_bar_follow_each_other() -> None:
+    rows = [
+        {"code": "250", "n": 30, "kind": "a"},
+        {"code": "250", "n": 10, "kind": "b"},
+        {"code": "401", "n": 20, "kind": "b"},
+    ]
+    svg = charts.stacked(
+        rows, y="code", x="n", part="kind", x_title="patients", colors={"a": "#111111", "b": "#222222"}
+    )
+    bars = [each for each in marks(svg, "rect") if float(each["height"]) > 11.5]
+    first, second, other = ((float(each["x"]), float(each["width"])) for each in bars)
+    assert first[0] + first[1] == pytest.approx(second[0], abs=0.02)
+    assert first[0] == other[0]
+    assert first[1] == pytest.approx(3 * second[1], rel=1e-3)
+    assert other[1] == pytest.approx(2 * second[1], rel=1e-3)
+
+
+def test_a_share_takes_the_whole_width() -> None:
+    rows = [{"what": "all", "n": n, "kind": kind} for kind, n in (("a", 2), ("b", 6))]
+    svg = charts.stacked(
+        rows, y="what", x="n", part="kind", x_title="", colors={"a": "#1", "b": "#2"}, share=True
+    )
+    widths = [float(each["width"]) for each in marks(svg, "rect") if float(each["height"]) > 11.5]
+    assert sum(widths) == pytest.approx(charts.WIDTH - 60, abs=0.1)
+    assert widths[1] == pytest.approx(3 * widths[0], rel=1e-3)
+
+
+def test_steps_rise_where_the_next_count_is() -> None:
+    rows = [
+        {"people": 1, "share": 0.5, "records": "before"},
+        {"people": 100, "share": 1.0, "records": "before"},
+    ]
+    svg = charts.steps(
+        rows, x="people", y="share", group="records", x_title="people", y_title="share",
+        colors={"before": "#111111"}, at=10,
+    )  # fmt: skip
+    (path,) = [each["d"] for each in marks(svg, "path") if each["stroke"] == "#111111"]
+    points = [tuple(map(float, pair.split())) for pair in re.split("[ML]", path)[1:]]
+    (a, b), (c, d), (e, f) = points
+    assert b == d and c == e and f < d and a < c  # along, then up
+    (limit,) = [each["d"] for each in marks(svg, "path") if "stroke-dasharray" in each]
+    assert float(limit[1:].split()[0]) == pytest.approx((a + c) / 2, abs=0.02)  # 10 is half way from 1 to 100
+
+
+def test_a_histogram_shades_the_span_behind_its_bars() -> None:
+    bins = [{"low": -0.1, "high": 0.0, "count": 3}, {"low": 0.0, "high": 0.1, "count": 6}]
+    svg = charts.histogram(bins, x_title="error", y_title="groups", mark=(-0.05, 0.05))
+    span, first, second = marks(svg, "rect")
+    assert span["fill"] == charts.ORANGE
+    assert float(second["height"]) == pytest.approx(2 * float(first["height"]), rel=1e-3)
+    assert {"-10 %", "0 %", "+10 %"} <= {each["text"] for each in marks(svg, "text")}
+
+
+@pytest.mark.parametrize("code", ["<script>", "a&b", "\x00\x1b", "￾", '"'])
+def test_a_label_is_text_whatever_its_signs(code: str) -> None:
+    svg = charts.stacked(
+        [{"y": code, "x": 1, "p": "a"}], y="y", x="x", part="p", x_title="", colors={"a": "#1"}
+    )
+    assert len(marks(svg, "text")) > 2
+    assert "<script>" not in svg
+
+
+@settings(max_examples=200)
+@given(st.floats(1e-6, 1e9), st.integers(2, 10))
+def test_an_axis_holds_its_data_with_few_round_marks(high: float, about: int) -> None:
+    at = ticks_from_zero(high, about)
+    assert at[0] == 0 and at[-1] >= high * (1 - 1e-9) and at[-2] < high * (1 + 1e-9)
+    assert 2 <= len(at) <= 2.5 * about + 2
+    mantissa = f"{at[1]:e}".split("e")[0].rstrip("0").rstrip(".")
+    assert mantissa in {"1", "2", "5"}
+
+
+def test_neighbours_of_an_axis_are_told_apart() -> None:
+    at = ticks(0, 0.004, 5)
+    written = percentages(at)
+    assert len({written(value) for value in at}) == len(at)
