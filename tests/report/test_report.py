@@ -20,7 +20,7 @@ from leeward.report import render
 from leeward.report.code_sets import bins
 from leeward.report.notebook import result_html
 from leeward.report.writing import marked
-from leeward.runs.protect import write_report
+from leeward.runs.reports import summary_of, write_report
 
 OWN = METHODS["disassociation"].report_sections()
 
@@ -243,8 +243,14 @@ def test_a_report_needs_its_inputs(release: Release) -> None:
 
 def test_a_notebook_shows_a_card(release: Release) -> None:
     card = result_html(
-        release, VERIFICATION, json.loads(json.dumps(MEASURES)), Path("out/custody/report.html")
+        release,
+        VERIFICATION,
+        json.loads(json.dumps(MEASURES)),
+        Path("out/custody/report.html"),
+        summary_of(release, MEASURES),
     )
+    assert "knows 2 codes" in card
+    assert "of the codes&#x27; occurrences are in item chunks" in card
     assert "40 records released by disassociation" in card
     assert "2 of 2 checks passed" in card
     assert "ward &lt;7&gt;.csv" in card

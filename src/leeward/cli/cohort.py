@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, json_option, out_option, print_json, print_lines, with_source
+from leeward.cli.options import commas, json_option, out_option, print_json, with_source
+from leeward.cli.telling import print_styled, told
 
 
 @click.command()
@@ -86,13 +87,14 @@ def cohort(
             seed=seed,
             formats=formats,
         )
-    shared, checks = result.measures["method"]["shared_by"], result.verification.checks
+    shared = result.measures["method"]["shared_by"]
     if as_json:
         shown = {
             "release": str(result.path),
             "share": str(result.release.share),
             "report": str(result.report),
             "records": result.release.records,
+            "summary": result.summary.to_json(),
             "verification": result.verification.to_json(),
             "measures": dict(result.measures),
         }
@@ -104,12 +106,17 @@ def cohort(
         if shared["few"]
         else f"Inside the cohort too, at least {shared['k']} members share each visit's set."
     )
-    print_lines(
-        few,
-        f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']}).",
-        f"Verified: {len(checks)} checks of the written files passed.",
-        f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
-        *(f"Note: {notice['message']}" for notice in result.measures["notices"]),
-        f"For the recipient: {result.release.share}",
-        f"Report:            {result.report}",
+    print_styled(
+        told(
+            f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']}).",
+            result.release,
+            result.summary,
+            result.verification.to_json(),
+            result.measures,
+            result.report,
+            before=(
+                few,
+                f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
+            ),
+        )
     )

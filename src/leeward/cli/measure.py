@@ -6,8 +6,12 @@ from typing import Any
 
 import click
 
-from leeward.cli.figures import figure_lines
 from leeward.cli.options import commas, json_option, print_json, print_lines, with_source
+from leeward.cli.tables import section_lines
+from leeward.cli.telling import print_styled, summary_lines
+
+REPORT_ONLY = ("At a glance", "In plain words")
+"""Sections of the report that say nothing new beside the summary."""
 
 
 @click.command()
@@ -32,7 +36,8 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     from leeward.cli.options import as_released
     from leeward.release import Release
     from leeward.runs.protect import measure as figures_of
-    from leeward.runs.protect import read_source, watched
+    from leeward.runs.protect import read_source, source_facts, watched
+    from leeward.runs.reports import sections_of, summary_of
 
     release = Release.open(out)
     source = as_released(release, source)
@@ -44,5 +49,13 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
         figures = figures_of(release, cohort, wanted, everyone)
     if as_json:
         print_json(figures)
-    else:
-        print_lines(*figure_lines(figures))
+        return
+    measures = {"source": source_facts(cohort), "notices": [], "method": {}, **figures}
+    own = sections_of(release.method)
+    if own is None:
+        print_json(figures)
+        return
+    print_styled([*summary_lines(summary_of(release, measures)), ""])
+    for section in own(release, measures, {"checks": [], "passed": True}):
+        if section.title not in REPORT_ONLY:
+            print_lines(*section_lines([section]))

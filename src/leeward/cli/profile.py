@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from leeward.cli.options import json_option, print_json, print_lines, with_source
+from leeward.cli.telling import noticed
 
 CODES_SHOWN = 10
-ROWS_SHOWN = 10
 
 
 @click.command()
@@ -77,10 +77,3 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         ),
     ]
     return lines
-
-
-def noticed(notice: Mapping[str, Any]) -> str:
-    """A notice with its first row numbers."""
-    rows = ", ".join(str(row) for row in notice["rows"][:ROWS_SHOWN])
-    more = ", …" if notice["count"] > min(len(notice["rows"]), ROWS_SHOWN) else ""
-    return f"{notice['message']} (rows {rows}{more})" if rows else str(notice["message"])

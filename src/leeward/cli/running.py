@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from leeward.cli.options import print_json, print_lines
+from leeward.cli.options import print_json
+from leeward.cli.telling import print_styled, told
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -75,25 +76,19 @@ def tell(result: Result, as_json: bool) -> None:
     if as_json:
         print_json(summary(result))
         return
-    release, checks = result.release, result.verification.checks
-    numbers = [
-        f"{key} = {release.guarantee[key]}"
-        for key in ("k", "m", "epsilon", "delta")
-        if key in release.guarantee
-    ]
-    lines = [
-        f"{release.records:,} records released by {release.method} ({', '.join(numbers)}).",
-        f"Verified: {len(checks)} checks of the written files passed.",
-        *(f"Note: {warning}" for warning in result.verification.warnings),
-        *(
-            f"Note: {each['message']}"
-            for each in result.measures.get("notices", ())
-            if each["kind"] == "method"
-        ),
-        f"For the recipient: {release.share}",
-        f"Report:            {result.report}",
-    ]
-    print_lines(*lines)
+    from leeward.report.summary import numbers_of
+
+    release = result.release
+    print_styled(
+        told(
+            f"{release.records:,} records released by {release.method} ({numbers_of(release.guarantee)}).",
+            release,
+            result.summary,
+            result.verification.to_json(),
+            result.measures,
+            result.report,
+        )
+    )
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -106,6 +101,7 @@ def summary(result: Result) -> dict[str, Any]:
         "parameters": result.release.parameters,
         "guarantee": result.release.guarantee,
         "records": result.release.records,
+        "summary": result.summary.to_json(),
         "verification": result.verification.to_json(),
         "measures": dict(result.measures),
     }

@@ -22,15 +22,16 @@ from leeward.cli.options import json_option, print_json, print_lines, with_sourc
     metavar="COHORT",
     help="The population of a k-map; read like --source [default: the one that custody/spec.yaml names].",
 )
+@click.option("--all", "every", is_flag=True, help="Print every check, and what no check can tell.")
 @with_source
 @json_option
-def verify(out: str, source: Any, population: str | None, as_json: bool) -> None:
+def verify(out: str, source: Any, population: str | None, every: bool, as_json: bool) -> None:
     """Check the guarantee of the release OUT from its files alone, without trusting how it was made.
 
     \b
     Examples:
       leeward verify release
-      leeward verify release/share
+      leeward verify release/share --all
       leeward verify release --source events.csv --patient pid --code icd --json
 
     Exit status: 0 every check passed; 4 at least one failed.
@@ -57,14 +58,28 @@ def verify(out: str, source: Any, population: str | None, as_json: bool) -> None
     if as_json:
         print_json(outcome.to_json())
     else:
-        marks = {True: "passed", False: "FAILED"}
-        print_lines(
-            *(f"{marks[each.passed]}  {each.name}: {each.detail}" for each in outcome.checks),
-            *(f"note    {warning}" for warning in outcome.warnings),
-            *(f"unchecked  {sentence}" for sentence in outcome.unchecked),
-        )
+        print_lines(*outcome_lines(outcome, every))
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
+
+
+def outcome_lines(outcome: Any, every: bool) -> list[str]:
+    """The outcome in one line, with warnings and failed checks; every check where asked for."""
+    marks = {True: "passed", False: "FAILED"}
+    shown = outcome.checks if every else outcome.failures
+    lines = [f"{marks[each.passed]}  {each.name}: {each.detail}" for each in shown]
+    lines += [f"note    {warning}" for warning in outcome.warnings]
+    if every:
+        return lines + [f"unchecked  {sentence}" for sentence in outcome.unchecked]
+    compared = (
+        "compared with the source" if outcome.with_source else "from the files alone, without the source"
+    )
+    if outcome.passed:
+        lines.append(
+            f"Passed: {len(outcome.checks)} checks, {compared}; {len(outcome.unchecked)} things no check can tell "
+            "(--all lists them)."
+        )
+    return lines
 
 
 def _named_source(release: Any) -> Any:

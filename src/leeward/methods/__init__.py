@@ -68,6 +68,12 @@ class Method:
         sections: Callable[..., Any] | None = getattr(module, "sections", None)
         return sections
 
+    def costs(self) -> Callable[..., Any] | None:
+        """The function that says what a release cost (`summary` beside the report); None for a method without one."""
+        folder = (self.sections or f"{self.folder}.report").rpartition(".")[0]
+        costs: Callable[..., Any] | None = getattr(_module(f"{folder}.summary"), "costs", None)
+        return costs
+
 
 METHODS: dict[str, Method] = {
     "condensation": Method(

@@ -12,17 +12,22 @@ from leeward.errors import BadInput
 from leeward.release import Release
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
+from leeward.report.summary import DOORS_SHOWN, Summary
 
 Figures = Mapping[str, Any]
 
 Own = Callable[[Release, Figures, Figures], Sequence[Section]]
 """A method's own sections: `sections(release, measures, verification)`."""
 
+Summarize = Callable[[Release, Figures], Summary]
+"""What the release is safe against, what not, and what it cost."""
 
-def write(folder: str | Path, own: Own | None = None) -> Path:
+
+def write(folder: str | Path, own: Own | None = None, summarize: Summarize | None = None) -> Path:
     """Write `custody/report.html` of a release folder from its `measures.json` and `verification.json`.
 
-    `own` makes the method's sections; left out, the report has the guarantee, the checks and the notices.
+    `own` makes the method's sections; left out, the report has the guarantee, the checks and the notices. `summarize`
+    makes the first screen.
 
     Raises
     ------
@@ -38,11 +43,18 @@ def write(folder: str | Path, own: Own | None = None) -> Path:
         _read(release.custody / name) for name in ("measures.json", "verification.json")
     )
     target = release.custody / "report.html"
-    target.write_text(render(release, measures, verification, own), encoding="utf-8")
+    summary = None if summarize is None else summarize(release, measures)
+    target.write_text(render(release, measures, verification, own, summary), encoding="utf-8")
     return target
 
 
-def render(release: Release, measures: Figures, verification: Figures, own: Own | None = None) -> str:
+def render(
+    release: Release,
+    measures: Figures,
+    verification: Figures,
+    own: Own | None = None,
+    summary: Summary | None = None,
+) -> str:
     """The report as HTML."""
     import jinja2
 
@@ -57,6 +69,8 @@ def render(release: Release, measures: Figures, verification: Figures, own: Own 
     return environment.get_template("report.html.j2").render(
         release=release,
         source=measures.get("source", {}),
+        summary=summary,
+        doors_shown=DOORS_SHOWN,
         verification=verification,
         sections=[
             *(own(release, measures, verification) if own is not None else ()),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.runs.protect import Result, measure, open_result, verify_or_raise, write_report
+from leeward.runs.protect import Result, measure, open_result, verify_or_raise
+from leeward.runs.reports import write_report
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,7 +20,8 @@ from leeward.release import draft
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.folder import check_out
 from leeward.release.spec import SourceSpec, Spec, to_yaml
-from leeward.runs.protect import refusal, verify, write_report
+from leeward.runs.protect import refusal, verify
+from leeward.runs.reports import write_report
 
 
 def itemsets(

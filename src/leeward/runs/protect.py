@@ -17,12 +17,15 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load, to_yaml
+from leeward.runs.reports import sections_of as sections_of
+from leeward.runs.reports import summary_of, write_report
 
 if TYPE_CHECKING:
     import polars as pl
 
     from leeward.cohort.cohort import Cohort
     from leeward.release import Anonymized, Draft, Release
+    from leeward.report.summary import Summary
     from leeward.verify import Verification
 
 SPEC_WORDS = {"utility": "policy"}
@@ -76,13 +79,20 @@ class Result:
     measures: Mapping[str, Any]
     report: Path
 
+    @property
+    def summary(self) -> Summary:
+        """What the release is safe against, what not, and what it cost."""
+        return summary_of(self.release, self.measures)
+
     def __repr__(self) -> str:
         return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
 
     def _repr_html_(self) -> str:
         from leeward.report.notebook import result_html
 
-        return result_html(self.release, self.verification.to_json(), self.measures, self.report)
+        return result_html(
+            self.release, self.verification.to_json(), self.measures, self.report, self.summary
+        )
 
 
 def protect(
@@ -400,24 +410,6 @@ def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
         {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:NOTICED_ROWS])}
         for n in cohort.notices
     ]
-
-
-def write_report(folder: Path) -> Path:
-    """Write `custody/report.html` from the JSON files of a release folder, with the method's own sections."""
-    from leeward.report import write
-
-    return write(folder, sections_of(open_release(folder).method))
-
-
-def sections_of(method: str) -> Callable[..., Any] | None:
-    """What makes the report's own sections for releases of a method; None for a method that has none."""
-    from leeward.methods import METHODS
-
-    if method == "notes":  # a catalogue of an index: a release, though of no method
-        from leeward.queries.answer.report import sections
-
-        return sections
-    return METHODS[method].report_sections() if method in METHODS else None
 
 
 def open_release(path: str | Path) -> Release:

@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
+from leeward.report.summary import Cost, Costs
 
 SHOWN = 30
 
@@ -16,6 +17,21 @@ Figures = Mapping[str, Any]
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
     return [glance(release, measures, verification), largest(release), levels(release), plain_words(release)]
+
+
+def costs(release: Release, measures: Figures) -> Costs:
+    """What a catalogue cost: budget, noise, and what the thresholds left out."""
+    listed = release.table("itemsets.parquet").collect().height
+    scales = [level["scale"] for level in release.parameters["levels"]]
+    figures = [
+        Cost(f"{release.guarantee['epsilon']:g}", "epsilon spent, for each patient"),
+        Cost(f"±{max(scales, default=0.0):.3g}", "noise of a count, on average, of the largest sets"),
+        Cost(number(listed), "itemsets listed", "good" if listed else "bad"),
+    ]
+    left = (
+        "no noisy count reached its threshold; try a larger epsilon or more patients." if not listed else ""
+    )
+    return Costs(tuple(figures), left)
 
 
 def glance(release: Release, measures: Figures, verification: Figures) -> Section:

@@ -1,0 +1,101 @@
+"""How a finished release is told: what it is safe against, what not, what it cost, what the reader noticed."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leeward.texts import for_terminal
+
+if TYPE_CHECKING:
+    from leeward.release import Release
+    from leeward.report.summary import Summary
+
+ROWS_SHOWN = 10
+LABEL = 14
+"""Columns of the label before a text."""
+
+WIDEST = 110
+TONES = {"good": "green", "warn": "yellow", "bad": "red", "plain": None}
+
+
+def told(
+    opening: str,
+    release: Release,
+    summary: Summary,
+    verification: Mapping[str, Any],
+    measures: Mapping[str, Any],
+    report: Any,
+    *,
+    before: Sequence[str] = (),
+) -> list[str]:
+    """The last lines of a command that made a release; `before` are further lines below the first."""
+    warnings = verification.get("warnings", ())
+    return [
+        for_terminal(opening),
+        *(line for each in before for line in labelled("", each)),
+        *summary_lines(summary),
+        *(line for each in measures.get("notices", ()) for line in labelled("Note:", noticed(each))),
+        *(line for each in warnings for line in labelled("Note:", each)),
+        f"Verified: {len(verification['checks'])} checks of the written files passed.",
+        *little_lines(summary),
+        for_terminal(f"For the recipient: {release.share}"),
+        for_terminal(f"Report:            {report}"),
+    ]
+
+
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """Safe against, not against, and what it cost; each with a colour of its own."""
+    from leeward.report.summary import DOORS_SHOWN
+
+    yield from labelled("Safe against", summary.safe_against, "cyan")
+    doors = summary.not_against[:DOORS_SHOWN]
+    for place, door in enumerate(doors):
+        yield from labelled("" if place else "Not against", f"- {door}", "yellow")
+    more = len(summary.not_against) - len(doors)
+    if more:
+        yield from labelled("", f"- {more} more: see the report")
+    for place, cost in enumerate(summary.costs):
+        yield from labelled("" if place else "It cost", str(cost), None, TONES[cost.tone])
+
+
+def little_lines(summary: Summary) -> Iterator[str]:
+    """The verdict where little is left."""
+    if summary.little_left:
+        for line in wrapped(f"Little is left: {summary.little_left}"):
+            yield click.style(line, fg="red", bold=True)
+
+
+def labelled(label: str, text: str, color: str | None = None, text_color: str | None = None) -> Iterator[str]:
+    """A text beside its label, wrapped to the terminal, its further lines below one another."""
+    lines = wrapped(text, LABEL)
+    for place, line in enumerate(lines):
+        head = f"{'' if place else label:<{LABEL}}"
+        yield click.style(head, fg=color, bold=bool(color)) + (
+            click.style(line, fg=text_color) if text_color else line
+        )
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """The lines of a text on this terminal."""
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - indent
+    return textwrap.wrap(for_terminal(text), max(30, width), break_on_hyphens=False) or [""]
+
+
+def noticed(notice: Mapping[str, Any]) -> str:
+    """A notice with its first row numbers."""
+    rows = ", ".join(str(row) for row in notice["rows"][:ROWS_SHOWN])
+    more = ", …" if notice["count"] > min(len(notice["rows"]), ROWS_SHOWN) else ""
+    word = "rows" if len(notice["rows"]) > 1 or more else "row"
+    return f"{notice['message']} ({word} {rows}{more})" if rows else str(notice["message"])
+
+
+def print_styled(lines: Sequence[str]) -> None:
+    """Lines that hold colours; a pipe gets none."""
+    import os
+
+    click.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)

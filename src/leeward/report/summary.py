@@ -1,0 +1,130 @@
+"""What a release is, in three answers: whom it is safe against, whom not, and what it cost.
+
+A method says what its releases cost in its own terms (`methods/<m>/summary.py`); the command line, notebooks and the
+report's first screen all show the same summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from leeward.release import Release
+from leeward.report.sections import number, percent
+
+Tone = Literal["plain", "good", "warn", "bad"]
+
+DOORS_SHOWN = 2
+"""What is not protected, in a summary: so many sentences, and how many more there are."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One figure of what a release cost: `value` of `what`, such as "26.3 %" "of the codes' occurrences …"."""
+
+    value: str
+    what: str
+    tone: Tone = "plain"
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.what}"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a release cost: up to three figures, and where little is left, a sentence with what to try."""
+
+    figures: tuple[Cost, ...] = ()
+    little_left: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first screen of a report, and the last lines of a command.
+
+    Attributes
+    ----------
+    guarantee : the guarantee's name with its numbers.
+    safe_against : the attacker against whom it holds.
+    not_against : every sentence on what is not protected.
+    costs : up to three figures.
+    little_left : empty unless the release is probably useless.
+    """
+
+    guarantee: str
+    safe_against: str
+    not_against: tuple[str, ...]
+    costs: tuple[Cost, ...] = field(default=())
+    little_left: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `--json` has it."""
+        return {
+            "guarantee": self.guarantee,
+            "safe_against": self.safe_against,
+            "not_against": list(self.not_against),
+            "costs": [{"value": each.value, "what": each.what, "tone": each.tone} for each in self.costs],
+            "little_left": self.little_left or None,
+        }
+
+
+def summarize(release: Release, costs: Costs) -> Summary:
+    """The summary of a release: its guarantee as the manifest states it, and its costs."""
+    guarantee = release.guarantee
+    return Summary(
+        guarantee=f"{guarantee['name']} ({numbers_of(guarantee)})",
+        safe_against=str(guarantee["attacker"]),
+        not_against=tuple(str(each) for each in guarantee["not_protected"]),
+        costs=costs.figures,
+        little_left=costs.little_left,
+    )
+
+
+def numbers_of(guarantee: Mapping[str, Any]) -> str:
+    """`k = 5, m = 2`."""
+    return ", ".join(
+        f"{key} = {guarantee[key]}" for key in ("k", "m", "epsilon", "delta") if key in guarantee
+    )
+
+
+def share(value: float, what: str, *, warn: float, bad: float) -> Cost:
+    """A share as a cost: the larger the worse."""
+    return Cost(percent(value), what, "bad" if value > bad else "warn" if value > warn else "good")
+
+
+def kept(value: float, what: str, *, warn: float, bad: float) -> Cost:
+    """A share that is left: the smaller the worse."""
+    return Cost(percent(value), what, "bad" if value < bad else "warn" if value < warn else "good")
+
+
+def counts_off(errors: float, what: str) -> Cost:
+    """A mean relative error of counts."""
+    return share(errors, what, warn=0.1, bad=0.5)
+
+
+def mean_errors(measures: Mapping[str, Any]) -> dict[int | str, float]:
+    """The mean relative error of counts by workload: random sets by their number of codes, and `frequent`."""
+    found: dict[int | str, float] = {}
+    for each in (measures.get("are") or {}).get("workloads", ()):
+        if each.get("queries"):
+            found.setdefault(each["size"] if each["name"] == "random" else "frequent", each["are"])
+    return found
+
+
+def errors_of_pairs_and_triples(measures: Mapping[str, Any]) -> tuple[Cost, ...]:
+    """Errors of counts of random pairs and triples; where they were not measured, of whatever was."""
+    errors = mean_errors(measures)
+    wanted = [
+        counts_off(errors[size], f"mean error of counts of {name} of codes")
+        for size, name in ((2, "pairs"), (3, "triples"))
+        if size in errors
+    ]
+    if not wanted and "frequent" in errors:
+        return (counts_off(errors["frequent"], "mean error of counts of frequent sets of codes"),)
+    return tuple(wanted)
+
+
+def of_codes(left: int, total: int) -> str:
+    """`87 of 915 codes`."""
+    return f"{number(left)} of {number(total)} codes"
