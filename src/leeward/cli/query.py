@@ -69,7 +69,6 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
         plan_query,
         price_of,
     )
-    from leeward.queries.answer.dry_run import dry_run_answers
     from leeward.queries.ledger import named
 
     path, questions = _asked(words, batch, flags)
@@ -85,9 +84,12 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     click.echo(f"leeward: {_price(plans, price, left, user, dry_run)}", err=True)
     if price and not (dry_run or yes):
         check_noise(session, plans)
-    answers = (
-        dry_run_answers(session, plans, user) if dry_run else answer_plans(session, plans, user, project)
-    )
+    if dry_run:
+        from leeward.queries.answer.dry_run import dry_run_answers  # loads what makes an index
+
+        answers = dry_run_answers(session, plans, user)
+    else:
+        answers = answer_plans(session, plans, user, project)
     if as_json:
         found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
         print_json(found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]})
