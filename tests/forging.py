@@ -23,10 +23,13 @@ FORM = frozenset(
 )  # fmt: skip
 """The checks that every method's release has to pass, whatever the method (tests/verify/test_contract.py)."""
 
+SHOWN = frozenset({"labels_shown", "mentions_shown", "pairs_shown"})
+"""What the custodian's counts say of the released rows: nearly every change of them fails these too."""
+
 
 def by_method(verification: Verification) -> set[str]:
-    """The failed checks of the method's own."""
-    return {check.name for check in verification.failures} - FORM
+    """The failed checks of the method's own, but for the counts that change with every row."""
+    return {check.name for check in verification.failures} - FORM - SHOWN
 
 
 def write_parquet(table: pl.DataFrame | pa.Table, file: Path) -> None:

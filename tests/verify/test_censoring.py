@@ -87,7 +87,19 @@ def test_a_code_without_a_cap_is_caught(release: Path, source: Source) -> None:
 def test_an_original_used_twice_is_caught(release: Path, source: Source) -> None:
     """{250} and {250, 272} twice: each is part of an original, but only one original has 250 and 272."""
     rewrite(release, with_codes(["272", "724"], ["250", "272"]))
-    assert failures(release, source) == {"one_original_each"}
+    assert failures(release, source) == {"one_original_each", "censored_alike"}
+
+
+def test_a_code_taken_out_of_one_record_is_caught(release: Path, source: Source) -> None:
+    rewrite(release, with_codes(["272", "724"], ["724"]))
+    assert failures(release, source) == {"censored_alike"}
+    assert not verify(release, source)["mentions_shown"].passed
+
+
+def test_a_mention_that_was_not_read_is_caught(release: Path, source: Source) -> None:
+    rows = source.events.filter(pl.col("code").cast(pl.String) == "250")
+    more = Source(pl.concat([source.events, rows.head(1)]), source.patients, source.population_events)
+    assert "mentions_read" in failures(release, more)
 
 
 def test_a_record_left_out_is_caught(release: Path, source: Source) -> None:

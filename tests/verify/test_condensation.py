@@ -74,6 +74,8 @@ PLANTED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
     ("permissible_values", lambda frame: frame.with_columns(DiagAge=pl.col("DiagAge") + 100)),
     ("permissible_values", lambda frame: frame.with_columns(Stage=pl.lit("fifth"))),
     ("permissible_values", lambda frame: frame.with_columns(Race=pl.lit(None, pl.String))),
+    ("levels_of_groups", lambda frame: frame.with_columns(Stage=pl.col("Stage").shuffle(seed=1))),
+    ("levels_of_groups", lambda frame: frame.with_columns(Stage=pl.col("Stage").drop_nulls().mode().first())),
     ("columns_and_types", lambda frame: frame.with_columns(DiagAge=pl.col("DiagAge").cast(pl.Float64))),
     ("columns_and_types", lambda frame: frame.drop("Race")),
     ("columns_and_types", lambda frame: frame.with_columns(row=pl.int_range(pl.len()))),

@@ -209,6 +209,11 @@ def test_a_source_code_that_vanished(tmp_path: Path) -> None:
     assert failed(verify(out, source())) == {"every_code_accounted_for"}
 
 
+def test_a_code_of_the_mapping_that_nobody_has(tmp_path: Path) -> None:
+    out = publish(tmp_path / "out", suppressed=[*SUPPRESSED, ""])
+    assert failed(verify(out, source())) == {"no_other_codes"}
+
+
 def test_a_row_of_another_patient_that_no_source_row_gives(tmp_path: Path) -> None:
     rows = rows_of([*ROWS[:-1], "X"])
     found = failed(verify(publish(tmp_path / "out", rows), source()))

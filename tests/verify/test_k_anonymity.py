@@ -12,6 +12,7 @@ from tests.forging import by_method, restate, write_parquet
 from tests.laws.cases import cohort_of_table
 
 import leeward as lw
+from leeward.cohort.cohort import Cohort
 
 
 @pytest.fixture
@@ -51,3 +52,36 @@ def test_a_value_that_nobody_may_have_is_caught(out: Path) -> None:
 
 def test_a_row_lost_is_caught_with_the_source(out: Path) -> None:
     assert "every_row_once" in failures(out, lambda table: table.head(-1))
+
+
+def test_a_level_that_is_not_the_groups_is_caught_with_the_source(out: Path) -> None:
+    common = pl.col("stage").drop_nulls().mode().first()
+    assert "typical_values" in failures(out, lambda table: table.with_columns(stage=common))
+
+
+def test_a_number_that_is_not_the_groups_mean_is_caught_with_the_source(out: Path) -> None:
+    assert "typical_values" in failures(out, lambda table: table.with_columns(age=pl.col("age") + 1))
+
+
+def test_another_column_changed_is_caught_with_the_source(tmp_path: Path) -> None:
+    method = lw.KAnonymity(k=5, quasi_identifiers=("age",))
+    out = lw.protect(cohort_of_table(), method, tmp_path / "out", seed=1).path
+    assert failures(out, lambda table: table.with_columns(stage=pl.col("stage").reverse())) == {
+        "other_columns"
+    }
+
+
+def test_ordered_levels_and_numbers_of_every_kind_are_typical(tmp_path: Path) -> None:
+    """Ordered levels have a mean place, that no row of a group may have; dates and decimals are rounded."""
+    rows = 60
+    frame = pl.DataFrame(
+        {
+            "grade": ["low", "middle", "high"] * (rows // 3),
+            "day": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 2, 29), eager=True),
+            "dose": [None if n % 7 == 0 else n * n % 31 / 10 for n in range(rows)],
+            "sick": [n % 5 == 0 for n in range(rows)],
+        }
+    )
+    domains = {"grade": {"levels": ["low", "middle", "high"], "ordered": True}}
+    cohort = Cohort(patients=frame, name="made up", domains=domains)
+    assert lw.protect(cohort, lw.KAnonymity(k=4), tmp_path / "out", seed=1).verification.passed

@@ -124,6 +124,19 @@ def test_a_group_that_generalizes_nobody_is_caught(out):
     assert failed(path) == set() and failed(path, source) == {"owners"}
 
 
+def test_pairs_that_were_not_read_are_caught(out):
+    path, source = out
+    more = pl.concat([source.events, source.events.head(3)])
+    assert "pairs_read" in failed(path, Source(more, source.patients))
+
+
+def test_pairs_lost_by_the_writer_are_caught(out):
+    path, source = out
+    last = pl.col("position") == pl.col("position").max().over("record")
+    rewritten(path, "trajectories.parquet", lambda t: t.filter(~last | (pl.col("position") == 0)))
+    assert "pairs_shown" in {check.name for check in verify(path, source).failures}
+
+
 def test_one_record_too_many_for_its_owners_is_caught(out):
     """A record is given another group's trajectory: nothing but the count of owners tells."""
     path, source = out

@@ -276,8 +276,22 @@ def test_a_patient_more_in_the_source_is_caught(releases) -> None:
     events = source.require_events()
     more = events.head(1).with_columns(patient=pl.lit("somebody else"), visit=pl.lit(99_999, pl.Int64))
     assert failures(releases["visit"], replace(source, events=pl.concat([events, more]))) == {
-        "every_patient_once"
+        "every_patient_once",
+        "labels_read",
     }
+
+
+def test_a_code_taken_out_of_a_visit_is_caught(releases, tmp_path: Path) -> None:
+    several = pl.col("codes").list.len() > 1
+    folder = broken(
+        releases["code"],
+        tmp_path / "x",
+        VISITS,
+        lambda visits: visits.with_columns(
+            codes=pl.when(several).then(pl.col("codes").list.head(1)).otherwise("codes")
+        ),
+    )
+    assert {each.name for each in verify(folder, made_up()).failures} >= {"labels_shown"}
 
 
 def test_a_label_that_does_not_name_its_code_is_caught(releases, tmp_path: Path) -> None:

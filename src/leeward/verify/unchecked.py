@@ -58,13 +58,19 @@ NEVER = {
 }
 """Method -> what this verifier does not check, with the source or without."""
 
+LOST = "whether codes were lost on the way in or out: the method's counts are there"
+
 WITHOUT_CUSTODY = {
     "notes": (
         "whether the counts hold the noise stated: noise cannot be seen in one release",
         "whether the budget was charged, and whether every item is of the public vocabulary",
     ),
     "constraints": ("whether generalized codes stay inside the utility constraints",),
-    "condensation": ("the groups, from which k follows",),
+    "condensation": ("the groups, from which k follows", "whether groups show their source rows' levels"),
+    "k-anonymity": ("whether groups show their source rows' typical values",),
+    "censoring": (LOST,),
+    "trajectories": (LOST,),
+    "visits": (LOST, "which visit of the source a released one comes from"),
 }
 """Method -> what needs the custodian's folder."""
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.forging import by_method
 from tests.methods.trajectories.frames import HIERARCHY, cohort
 from tests.oracles import cells as oracle
 
@@ -175,7 +176,7 @@ def free(tmp_path, hierarchy):
 
 
 def failed(path, source=None):
-    return {check.name for check in verify(path, source).checks if not check.passed}
+    return by_method(verify(path, source))
 
 
 def test_pairs_that_are_not_sorted_are_caught(free) -> None:

@@ -147,12 +147,16 @@ def _custody_records(outcome: Outcome, order: NDArray[np.int64]) -> pa.Table:
 
 
 def _custody_caps(sample: CodeCounts, outcome: Outcome) -> pa.Table:
-    """What became of each code's cap."""
+    """What became of each code: its caps, and its mentions as they were read and as they are to be released."""
     return pa.table(
         {
             "code": pa.array(sample.codes, pa.string()),
             "highest": pa.array(sample.most()),
             "cap": pa.array(outcome.start_caps),
             "final_cap": pa.array(outcome.caps),
+            "mentions": np.bincount(sample.values, sample.counts, len(sample.codes)).astype(np.int64),
+            "shown": np.bincount(outcome.kept.values, outcome.kept.counts, len(sample.codes)).astype(
+                np.int64
+            ),
         }
     )

@@ -85,6 +85,7 @@ def protect(
         custody_tables=(
             ReleaseTable.of("source_rows.parquet", by_row),
             ReleaseTable.of("released_rows.parquet", released),
+            *_ordered(columns),
         ),
         custody={
             "algorithm": "mondrian",
@@ -94,6 +95,15 @@ def protect(
         },
         seeded=randomness.seeded,
     )
+
+
+def _ordered(columns: list[Column]) -> tuple[ReleaseTable, ...]:
+    """The levels of ordered columns in their order, which the verifier cannot know from the data."""
+    rows = [(each.name, str(level)) for each in columns if each.kind == "ordered" for level in each.levels]
+    if not rows:
+        return ()
+    names, levels = zip(*rows, strict=True)
+    return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
 
 
 def _not_protected(parameters: KAnonymity, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,11 +78,13 @@ def release_of(
     facts: dict[str, Any],
     notices: Sequence[str],
     seeded: bool,
+    read: Mapping[str, int],
     listed: NDArray[np.bool_] | None = None,
 ) -> Anonymized:
     """The release; released record i is record order[i] of the cohort.
 
-    `listed`: the nodes of the code hierarchy that are published; None: all.
+    `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
+    each code as they were read.
     """
     carried = (
         "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
@@ -104,7 +106,10 @@ def release_of(
             listed="" if listed is None else UNLISTED.format(k=method.k),
             order=ORDERS[method.order],
         ),
-        custody_tables=(ReleaseTable.of("records.parquet", _places(order)),),
+        custody_tables=(
+            ReleaseTable.of("records.parquet", _places(order)),
+            ReleaseTable.of("codes.parquet", _accounts(groups, spaces, read)),
+        ),
         custody=facts,
         notices=tuple(notices),
         seeded=seeded,
@@ -148,6 +153,24 @@ def _records(order: NDArray[np.int64], payload: pl.DataFrame | None) -> pa.Table
 def _places(order: NDArray[np.int64]) -> pa.Table:
     """Whose record is whose, for the custodian's measures: patients by their place in ascending identifiers."""
     return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
+
+
+def _accounts(groups: Sequence[Group], spaces: Space, read: Mapping[str, int]) -> pa.Table:
+    """For each code: its pairs as they were read, and the pairs that are to be released with it or the node so
+    called."""
+    labels = spaces.code.hierarchy.labels
+    shown = np.zeros(len(labels), np.int64)
+    for group in groups:
+        np.add.at(shown, group.codes, len(group.members))
+    counts = {label: int(count) for label, count in zip(labels, shown, strict=True) if count}
+    names = sorted({*read, *counts})
+    return pa.table(
+        {
+            "code": pa.array(names, pa.string()),
+            "read": pa.array([read.get(name, 0) for name in names], pa.int64()),
+            "shown": pa.array([counts.get(name, 0) for name in names], pa.int64()),
+        }
+    )
 
 
 def common_nodes(tree: Hierarchy, records: Records, k: int) -> NDArray[np.bool_]:

@@ -82,8 +82,9 @@ def protect(
         )
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("trajectories", "records").permutation(len(records))
+    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
     return wording.release_of(
-        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, listed
+        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read, listed
     )
 
 

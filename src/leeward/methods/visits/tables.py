@@ -98,6 +98,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
 
     `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
     row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
+    `labels.parquet`: label, read (source visits with it, before enforcement), shown (rows of `visits.parquet`).
     At level `containment` also `visit_sets.parquet`: record, codes of every source visit's image, before enforcement.
     """
     lens = outcome.lens
@@ -121,6 +122,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     found = [
         ReleaseTable.of("patients.parquet", pa.table(people)),
         ReleaseTable.of("codes.parquet", codes),
+        ReleaseTable.of("labels.parquet", _accounts(outcome, released)),
     ]
     if len(released.visits) == lens.n_visits:
         rows = {
@@ -132,6 +134,18 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     if method.level in ("codes", "containment"):
         found.append(_visit_sets(outcome, released))
     return tuple(found)
+
+
+def _accounts(outcome: Outcome, released: Released) -> pa.Table:
+    """How many visits hold each label as they were read, and as they are to be released."""
+    count = len(outcome.labels)
+    return pa.table(
+        {
+            "label": pa.array(outcome.labels, pa.string()),
+            "read": np.bincount(outcome.mapped.values, minlength=count),
+            "shown": np.bincount(released.visits.values, minlength=count),
+        }
+    )
 
 
 def _top(outcome: Outcome, label: int) -> str:

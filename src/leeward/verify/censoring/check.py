@@ -56,7 +56,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
             share.manifest["parameters"],
         )
     checks += against_source(released, table, share, source)
-    return checks
+    return checks + accounts(released, share, source)
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -221,6 +221,60 @@ def against_source(released: list[Record], table: pa.Table, share: Share, source
             )
         )
     return checks + payload(table, share, source)
+
+
+def accounts(released: list[Record], share: Share, source: Source) -> list[Check]:
+    """Nothing was lost on the way in or out: each code has as many mentions in the source as the method says that it
+    read, and in the release as it says that it meant to show; a global cap is the same for every record."""
+    sample = People.of(source.events).records()
+    parameters = share.manifest["parameters"]
+    checks = []
+    if parameters.get("scope") == "global":
+        most = _most(released)
+        limited = (
+            tuple((code, min(n, most[code])) for code, n in record if code in most) for record in sample
+        )
+        expected = Counter(limited)
+        checks.append(
+            of_count(
+                "censored_alike",
+                sum((Counter(released) - expected).values()),
+                "Every record shows all mentions up to one cap a code.",
+                "records show fewer mentions than the caps of the other records allow.",
+            )
+        )
+    file = share.folder.parent / "custody" / "data" / "caps.parquet"
+    if not file.is_file():
+        return checks
+    said = pl.read_parquet(file).select("code", "mentions", "shown")
+    counts = dict(zip(said["code"].to_list(), said.select("mentions", "shown").rows(), strict=True))
+    for place, (name, records, of) in enumerate(
+        (("mentions_read", sample, "source"), ("mentions_shown", released, "release"))
+    ):
+        found = Counter[str]()
+        for record in records:
+            found.update(dict(record))
+        wrong = sum(
+            counts.get(code, (-1, 0 if place else -1))[place] != found[code] for code in {*counts, *found}
+        )
+        checks.append(
+            of_count(
+                name,
+                wrong,
+                f"Each code has as many mentions in the {of} as the method counted.",
+                f"codes have another number of mentions in the {of} than the method counted.",
+            )
+        )
+    return checks
+
+
+def _most(records: list[Record]) -> dict[str, int]:
+    """The most mentions of each code in any record."""
+    found: dict[str, int] = {}
+    for record in records:
+        for code, count in record:
+            found[code] = max(count, found.get(code, 0))
+    return found
 
 
 def _matched(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:

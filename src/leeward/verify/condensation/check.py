@@ -122,10 +122,15 @@ def derived(share: Share, table: pl.DataFrame, source: pl.DataFrame, released: p
 def against_groups(
     share: Share, table: pl.DataFrame, original: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
 ) -> list[Check]:
-    """The strata of the groups, row by row: a released row has the stratum of its group's source rows."""
+    """The groups, row by row: a released row has the stratum, and together they have the levels, of the source rows."""
     parameters = share.manifest["parameters"]
     strata = [name for name in strata_of(parameters) if name in table.columns]
-    if not strata or parameters.get("algorithm") not in ("balanced", "improved"):
+    own_levels = share.method == "condensation" and (
+        parameters.get("marginals") == "group"
+        or (parameters.get("marginals") is None and parameters.get("algorithm") == "balanced")
+    )
+    stratified = bool(strata) and parameters.get("algorithm") in ("balanced", "improved")
+    if not (stratified or own_levels):
         return []
     if highest(source["row"]) > original.height or highest(released["record"]) >= table.height:
         return [
@@ -133,18 +138,50 @@ def against_groups(
                 "strata_of_groups", False, "The custody files name rows that source or release do not have."
             )
         ]
+    checks = [levels_of_groups(share, table, original, source, released)] if own_levels else []
+    if not stratified:
+        return checks
     before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])
     after = table.select(strata)[released["record"].to_numpy()].with_columns(released["group"])
     mixed = before.unique().height - before["group"].n_unique()
     strange = after.unique().join(before.unique(), on=[*strata, "group"], how="anti").height
     return [
+        *checks,
         of_count(
             "strata_of_groups",
             mixed + strange,
             "No group mixes strata, and its released rows are of its stratum.",
             "groups mix strata, or have released rows of another stratum.",
-        )
+        ),
     ]
+
+
+def levels_of_groups(
+    share: Share, table: pl.DataFrame, original: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
+) -> Check:
+    """A group's released rows have its source rows' levels: each level of k rows or more at least as often.
+
+    More often is possible, for values that were withheld or imputed take a level of their group. Columns that a
+    relation names are left out: they may follow from others.
+    """
+    k, texts = share.guarantee("k"), " ".join(map(str, share.manifest["parameters"].get("relations", ())))
+    before, after = original[source["row"].to_numpy() - 1], table[released["record"].to_numpy()]
+    short = 0
+    for name, kind in original.schema.items():
+        if name not in table.columns or kind.is_numeric() or kind.is_temporal() or name in texts:
+            continue
+        held = pl.DataFrame([source["group"], before[name].cast(pl.String).alias("level")]).drop_nulls()
+        common = held.group_by("level").len().filter(pl.col("len") >= k)
+        shown = pl.DataFrame([released["group"], after[name].cast(pl.String).alias("level")])
+        own = held.join(common, on="level", how="semi").group_by("group", "level").len()
+        both = own.join(shown.group_by("group", "level").len(), on=["group", "level"], how="left")
+        short += both.filter(pl.col("len_right").fill_null(0) < pl.col("len")).height
+    return of_count(
+        "levels_of_groups",
+        short,
+        "Every group shows the levels of its source rows.",
+        "levels are in fewer released rows of a group than in its source rows.",
+    )
 
 
 def strata_of(parameters: Any) -> list[str]:

@@ -75,6 +75,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         checks.append(inside_utility_constraints(published, custody / "policy.parquet"))
     if source is not None:
         checks += against_source(published, codes, source)
+        if share.manifest["parameters"].get("algorithm") != "mapping":
+            checks.append(no_other_codes(codes, source))
     return checks
 
 
@@ -305,6 +307,18 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
         ),
         of_count("no_row_lost", lost, "Every source row is published.", "source rows are not published."),
     ]  # fmt: skip
+
+
+def no_other_codes(codes: pl.DataFrame, source: Source) -> Check:
+    """The mapping names codes of the source only; one that was made earlier may name others."""
+    named = pl.concat([_entries(codes["members"]), codes.filter(pl.col("suppressed"))["code"]])
+    held = source.events["code"].cast(pl.String).unique()
+    return of_count(
+        "no_other_codes",
+        int((~named.is_in(held.implode())).sum()),
+        "Every code of the mapping is one of the source's.",
+        "codes of the mapping are none of the source's.",
+    )
 
 
 def _signatures(rows: pl.Series) -> pl.DataFrame:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation.check import check as check_table
-from leeward.verify.condensation.check import layout
+from leeward.verify.condensation.check import groups_of, layout, plain, strata_of
 from leeward.verify.manifest import Share
 
 
@@ -17,9 +21,107 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if table is None:
         return checks
     checks.append(equal_rows(share, table))
-    if source is not None and source.patients is not None:
-        checks.append(every_row(table, source.patients))
+    if source is None or source.patients is None:
+        return checks
+    checks.append(every_row(table, source.patients))
+    custody = share.folder.parent / "custody" / "data"
+    groups = groups_of(custody, share.method)
+    original = plain(source.patients, table)
+    if groups is not None and all(each.passed for each in checks):
+        checks += of_groups(share, table, original, custody, *groups)
     return checks
+
+
+def of_groups(
+    share: Share,
+    table: pl.DataFrame,
+    original: pl.DataFrame,
+    custody: Path,
+    source: pl.DataFrame,
+    released: pl.DataFrame,
+) -> list[Check]:
+    """Each group shows the typical value of its source rows in every quasi-identifier, and its other columns as they
+    are (docs/methods/k-anonymity.md#values)."""
+    names = [str(name) for name in share.manifest["parameters"].get("quasi_identifiers", table.columns)]
+    rest = [name for name in table.columns if name not in names]
+    before = original[source["row"].to_numpy() - 1].with_columns(source["group"])
+    after = table[released["record"].to_numpy()].with_columns(released["group"])
+    counted = [each.group_by("group", *rest).len() for each in (before, after)]
+    both = counted[0].join(counted[1], on=["group", *rest], how="full", nulls_equal=True, coalesce=True)
+    moved = both.filter(pl.col("len").ne_missing(pl.col("len_right"))).height
+    events = set(strata_of({"plan": share.manifest["parameters"].get("plan", ())}))
+    as_text = [pl.col(name).cast(pl.String) for name in events if name in table.columns]
+    order = _ordered(custody)
+    before, after = before.with_columns(as_text), after.with_columns(as_text)
+    return [
+        of_count(
+            "typical_values",
+            sum(untypical(before, after, name, order.get(name)) for name in names),
+            "Every group shows its typical value in each quasi-identifier.",
+            "values of groups are not typical of their source rows.",
+        ),
+        of_count(
+            "other_columns",
+            moved,
+            "Columns that are no quasi-identifiers are released as they are.",
+            "combinations of columns that are no quasi-identifiers differ from the source's in their group.",
+        ),
+    ]
+
+
+def _ordered(custody: Path) -> dict[str, list[str]]:
+    """The levels, in their order, of the columns that were declared to be ordered."""
+    file = custody / "ordered.parquet"
+    if not file.is_file():
+        return {}
+    rows = pl.read_parquet(file)
+    return {
+        str(name): levels["level"].to_list()
+        for (name,), levels in rows.group_by("column", maintain_order=True)
+    }
+
+
+def untypical(before: pl.DataFrame, after: pl.DataFrame, name: str, order: Sequence[str] | None) -> int:
+    """Groups whose released values of a column are not the typical one: missing where most are, else one of the most
+    frequent levels, or the mean of numbers to the column's precision (of an ordered level's places: to a whole).
+    """
+    value, wide = pl.col(name), 0.5
+    kind = before.schema[name]
+    if order is not None:
+        value = value.cast(pl.Enum(order)).to_physical().cast(pl.Float64)
+    elif is_number(kind):
+        value = value.to_physical().cast(pl.Float64).fill_nan(None)
+        wide = 0.5 if not kind.is_float() else precision(before[name])
+    levels = order is None and not is_number(kind)
+    typical = value.drop_nulls().mode() if levels else value.mean()
+    groups = (
+        before.group_by("group")
+        .agg(typical.alias("typical"), absent=value.null_count() * 2 > pl.len())
+        .join(after.group_by("group").agg(value.unique().alias("shown")), on="group")
+        .with_columns(several=pl.col("shown").list.len() != 1, shown=pl.col("shown").list.first())
+    )
+    if levels:
+        right = pl.col("shown").is_in(pl.col("typical"))
+    else:
+        most = wide + 1e-9 * pl.max_horizontal(pl.col("typical").abs(), 1.0)
+        right = (pl.col("shown") - pl.col("typical")).abs() <= most
+    missing = pl.col("shown").is_null()
+    sound = ~pl.col("several") & (missing == pl.col("absent")) & (missing | right)
+    return groups.filter(~sound.fill_null(False)).height
+
+
+def is_number(kind: pl.DataType) -> bool:
+    return kind.is_numeric() or kind.is_temporal()
+
+
+def precision(column: pl.Series) -> float:
+    """Half a unit of the last decimal that the column's values have; 0 with more than six."""
+    values = column.drop_nulls().drop_nans().to_numpy()
+    for decimals in range(7):
+        scaled = values * 10.0**decimals
+        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(np.abs(scaled), 1.0)):
+            return float(0.5 / 10.0**decimals)
+    return 0.0
 
 
 def every_row(table: pl.DataFrame, original: pl.DataFrame) -> Check:

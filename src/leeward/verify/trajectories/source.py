@@ -49,11 +49,12 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
+    read = accounts(released, share, usable)
     checks: list[Check] = []
     if (whole := vocabulary_tree(released, share, usable)) is not None:
         checks.append(listed_by_k(released, whole, usable, share.guarantee("k")))
         if not checks[0].passed:
-            return checks
+            return [*checks, *read]
         released = on_tree(released, whole)
     frame, unknown = leaves_of(usable, released.code_tree)
     if unknown:
@@ -82,11 +83,39 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         )
         checks.append(Check("source_payload", same, detail))
     if not all(check.passed for check in checks):
-        return checks
+        return [*checks, *read]
     originals = originals_of(frame, carried)
     groups = groups_of(released, released_numbers(released, keys, payload))
     in_order = share.manifest["parameters"].get("order", "kept") == "kept"
     checks.append(match_owners(released, groups, originals, n, in_order))
+    return [*checks, *read]
+
+
+def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Check]:
+    """Nothing was lost on the way in or out: each code has as many pairs in the source as the method says that it read,
+    and each published code as many in the release as it says that it meant to show."""
+    file = share.folder.parent / "custody" / "data" / "codes.parquet"
+    if not file.is_file():
+        return []
+    said = pl.read_parquet(file)
+    labels = pl.Series(released.code_tree.labels, dtype=pl.String)
+    found = {
+        "read": usable.group_by(code="text").len("found"),
+        "shown": labels.gather(released.codes).alias("code").to_frame().group_by("code").len("found"),
+    }
+    checks = []
+    for column, counted in found.items():
+        both = said.select("code", column).join(counted, on="code", how="full", coalesce=True).fill_null(0)
+        wrong = int((both[column] != both["found"]).sum())
+        name, of = ("pairs_read", "source") if column == "read" else ("pairs_shown", "release")
+        checks.append(
+            of_count(
+                name,
+                wrong,
+                f"Each code has as many pairs in the {of} as the method counted.",
+                f"codes have another number of pairs in the {of} than the method counted.",
+            )
+        )
     return checks
 
 

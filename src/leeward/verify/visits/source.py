@@ -35,6 +35,7 @@ def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Chec
     if all((folder / name).is_file() for name in needed):
         codes = pl.read_parquet(folder / "codes.parquet")
         checks += [*code_checks(share, codes), *image_checks(share, visits, source, folder, codes)]
+        checks += accounts(share, visits, source, folder, codes)
         checks += shown_checks(share, visits, source, folder)
     return checks + payload_checks(share, source)
 
@@ -97,6 +98,61 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
             )
         )
     return checks
+
+
+def accounts(
+    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
+) -> list[Check]:
+    """Nothing was lost on the way in or out: each label is in as many source visits as the method says that it read,
+    and in as many released ones as it says that it meant to show."""
+    if not (folder / "labels.parquet").is_file():
+        return [Check("labels_read", False, "custody/data/labels.parquet is missing.")]
+    said = pl.read_parquet(folder / "labels.parquet")
+    shown = np.bincount(visits.values, minlength=len(visits.labels))
+    return [
+        of_count(
+            "labels_read",
+            _differing(
+                said.select("label", pl.col("read").alias("n")), _labels_of_source(share, source, codes)
+            ),
+            "Each label was read in as many visits as the source has.",
+            "labels are in another number of source visits than were read.",
+        ),
+        of_count(
+            "labels_shown",
+            _differing(
+                said.select("label", pl.col("shown").alias("n")),
+                pl.DataFrame({"label": pl.Series(visits.labels, dtype=pl.String), "n": shown}),
+            ),
+            "Each label is in as many released visits as were meant to show it.",
+            "labels are in another number of released visits than were meant to show them.",
+        ),
+    ]
+
+
+def _differing(said: pl.DataFrame, found: pl.DataFrame) -> int:
+    """Labels whose numbers `n` differ; a label that is missing on one side has 0 there."""
+    both = said.join(found, on="label", how="full", coalesce=True).fill_null(0)
+    return int((both["n"] != both["n_right"]).sum())
+
+
+def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.DataFrame:
+    """`label`, `n`: the source visits with a code of that label (patients, where visits are merged before)."""
+    parameters, events = share.manifest["parameters"], source.events
+    image = dict(codes.select("code", pl.coalesce("label", "above")).drop_nulls().rows())
+    labels = sorted(set(image.values()))
+    place = {label: number for number, label in enumerate(labels)}
+    distinct = events["code"].unique()
+    number = pl.Series([place.get(image.get(str(code), ""), -1) for code in distinct], dtype=pl.Int32)
+    early = parameters.get("merge_visits") and parameters.get("level") not in ("codes", "containment")
+    column = next((name for name in ("visit", "date") if name in events.columns and not early), None)
+    keys = [pl.col("patient"), pl.col("code").replace_strict(distinct, number).alias("place")]
+    if column is not None:
+        keys.append(pl.col(column))
+        if events[column].null_count():  # a null visit is a visit of one row
+            keys.append(pl.when(pl.col(column).is_null()).then(pl.int_range(pl.len())).alias("alone"))
+    counted = events.select(keys).unique().group_by("place").len("n").filter(pl.col("place") >= 0)
+    return counted.select(pl.Series(labels, dtype=pl.String).gather(counted["place"]).alias("label"), "n")
 
 
 def image_checks(
