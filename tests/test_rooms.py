@@ -25,6 +25,9 @@ ROOMS: dict[str, frozenset[str]] = {
     "verify": frozenset({"vocabulary"}),
     "notes": frozenset({"vocabulary", "cohort"}),
     "queries": frozenset({"cohort", "analysis", "release", "report"}),
+    "advise": frozenset(
+        {"vocabulary", "engine", "release", "cohort", "analysis", "report", "methods", "queries"}
+    ),
 }
 # Small modules beside the rooms that every room may import; they import no room themselves.
 SHARED = frozenset({"arrays", "compiled", "errors", "fields", "paths", "randomness", "texts", "version"})

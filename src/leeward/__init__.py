@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from leeward.runs.protect import protect as protect
     from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
+    from leeward.runs.recommend import recommend as recommend
 
     synth, open = synthetic, open_release  # noqa: A001  # `leeward.open`, as in other libraries
 
@@ -68,6 +69,7 @@ _WHERE = {
     "protect": "leeward.runs.protect:protect",
     "query": "leeward.queries.answer.api:query",
     "read": "leeward.cohort.readers:read",
+    "recommend": "leeward.runs.recommend:recommend",
     "run": "leeward.runs.protect:run",
     "synth": "leeward.synthetic:",
     "verify": "leeward.runs.protect:verify",

@@ -125,6 +125,7 @@ CALLS = {
     "profile": "profile",
     "protect": "run",
     "query": "query",
+    "recommend": "recommend",
     "synth": "synth",
     "verify": "verify",
 }

@@ -47,6 +47,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
     "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
     "profile": ("leeward.cli.profile:profile", "Content, oddities and re-identification risk of a cohort."),
+    "recommend": (
+        "leeward.cli.recommend:recommend",
+        "Advise on method, k, m and epsilon for a plan of analyses.",
+    ),
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
     **_of_methods(),
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),

@@ -53,6 +53,8 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     from leeward.report.summary import DOORS_SHOWN
 
     yield from labelled("Safe against", summary.safe_against, "cyan")
+    for place, line in enumerate(summary.risk):
+        yield from labelled("" if place else "Risk", line)
     doors = summary.not_against[:DOORS_SHOWN]
     for place, door in enumerate(doors):
         yield from labelled("" if place else "Not against", f"- {door}", "yellow")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -26,6 +27,21 @@ class Guarantee:
     unit: str = "patient"
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What programs need to know of the guarantee (for example `{"exact": ["time"]}`): plain JSON, no sentences."""
+    model: Literal["prosecutor", "journalist"] = "prosecutor"
+    """Whom the attacker looks for: a person known to be in the data, or somebody of a population who may not be."""
+
+    @property
+    def risk(self) -> dict[str, Any] | None:
+        """The greatest chance that the attacker is right, as the guarantee alone bounds it; None where it does not.
+
+        With k: 1/k, for the attacker named in `attacker`. With epsilon (and no delta): what a prior of one half may
+        become, e^epsilon / (1 + e^epsilon), for anybody.
+        """
+        if self.k is not None:
+            return {"model": self.model, "maximum": 1 / self.k}
+        if self.epsilon is not None and not self.delta:
+            return {"model": "anybody", "prior": 0.5, "maximum": 1 / (1 + math.exp(-self.epsilon))}
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """The manifest's `guarantee` object."""
@@ -39,6 +55,7 @@ class Guarantee:
             "attacker": self.attacker,
             "not_protected": list(self.not_protected),
             "facts": dict(self.facts) or None,
+            "risk": self.risk,
         }
         return {key: value for key, value in fields.items() if value is not None}
 

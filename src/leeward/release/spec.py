@@ -253,12 +253,14 @@ def _check_plan(plan: tuple[Any, ...]) -> None:
 
 def resolved(spec: Spec, folder: Path) -> Spec:
     """The spec with absolute paths: each beside `folder`, or else in the working directory."""
-    population = None if spec.population is None else _at(spec.population, folder)
+    population = None if spec.population is None else located(spec.population, folder)
     method = {key: _policy_at(value, folder) for key, value in spec.method.items()}
-    return dataclasses.replace(spec, source=_at(spec.source, folder), population=population, method=method)
+    return dataclasses.replace(
+        spec, source=located(spec.source, folder), population=population, method=method
+    )
 
 
-def _at(source: SourceSpec, folder: Path) -> SourceSpec:
+def located(source: SourceSpec, folder: Path) -> SourceSpec:
     if source.path is None or "://" in source.path:
         return source
     return dataclasses.replace(source, path=_path_at(source.path, folder))

@@ -6,7 +6,7 @@ report's first screen all show the same summary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -50,6 +50,7 @@ class Summary:
     not_against : every sentence on what is not protected.
     costs : up to three figures.
     little_left : empty unless the release is probably useless.
+    risk : sentences on the guarantee's maximum risk.
     """
 
     guarantee: str
@@ -57,20 +58,22 @@ class Summary:
     not_against: tuple[str, ...]
     costs: tuple[Cost, ...] = field(default=())
     little_left: str = ""
+    risk: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` has it."""
         return {
             "guarantee": self.guarantee,
             "safe_against": self.safe_against,
+            "risk": list(self.risk),
             "not_against": list(self.not_against),
             "costs": [{"value": each.value, "what": each.what, "tone": each.tone} for each in self.costs],
             "little_left": self.little_left or None,
         }
 
 
-def summarize(release: Release, costs: Costs) -> Summary:
-    """The summary of a release: its guarantee as the manifest states it, and its costs."""
+def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summary:
+    """The summary of a release: its guarantee as the manifest states it, its maximum risk in words, and its costs."""
     guarantee = release.guarantee
     return Summary(
         guarantee=f"{guarantee['name']} ({numbers_of(guarantee)})",
@@ -78,6 +81,7 @@ def summarize(release: Release, costs: Costs) -> Summary:
         not_against=tuple(str(each) for each in guarantee["not_protected"]),
         costs=costs.figures,
         little_left=costs.little_left,
+        risk=tuple(risk),
     )
 
 

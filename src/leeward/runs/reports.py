@@ -16,10 +16,12 @@ CATALOGUE = "notes"
 
 def summary_of(release: Release, measures: Mapping[str, Any]) -> Summary:
     """What the release is safe against, what not, and what it cost."""
+    from leeward.advise.risk import risk_lines
     from leeward.report.summary import Costs, summarize
 
     costs = costs_of(release.method)
-    return summarize(release, Costs() if costs is None else costs(release, measures))
+    found = Costs() if costs is None else costs(release, measures)
+    return summarize(release, found, risk_lines(release.guarantee))
 
 
 def costs_of(method: str) -> Callable[..., Any] | None:
@@ -38,7 +40,35 @@ def write_report(folder: Path) -> Path:
     from leeward.release import Release
     from leeward.report import write
 
-    return write(folder, sections_of(Release.open(folder).method), summary_of)
+    return write(folder, with_risk(sections_of(Release.open(folder).method)), summary_of)
+
+
+def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The method's own sections, and the guarantee's maximum risk beside reported thresholds."""
+
+    def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
+        found = [] if own is None else own(release, measures, verification)
+        return [*found, *risk_sections(release)]
+
+    return sections
+
+
+def risk_sections(release: Release) -> list[Any]:
+    """The guarantee's maximum risk beside reported thresholds; none where the guarantee bounds none."""
+    from leeward.advise.risk import risk_lines, threshold_rows
+    from leeward.report.sections import Section, Table
+
+    lines, rows = risk_lines(release.guarantee), tuple(threshold_rows(release.guarantee))
+    if not lines:
+        return []
+    columns = ("threshold", "number", "this release", "rule, and who reports the number")
+    table = Table(
+        "Thresholds that others report; which of them applies is not for a program to say",
+        columns,
+        rows,
+        False,
+    )
+    return [Section("Maximum risk of the guarantee", (*lines, *((table,) if rows else ())))]
 
 
 def sections_of(method: str) -> Callable[..., Any] | None:

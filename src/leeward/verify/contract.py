@@ -8,6 +8,7 @@ words are not those that its method and parameters call for is refuted.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class Contract:
     parameters : the keys that `parameters` may have, each with the rule of its values.
     required : the keys that it must have.
     numbers : numbers of the guarantee that must also be the parameter of that name.
+    model : whom the attacker of a guarantee with k looks for: somebody known to be in the data (`prosecutor`), or
+        somebody of a population (`journalist`).
     words : the manifest -> every wording that the method can have given (more than one only where the choice between
         them is not in the manifest).
     """
@@ -77,6 +80,7 @@ class Contract:
     required: Sequence[str]
     words: Callable[[Share], Sequence[Words]]
     numbers: Sequence[str] = ("k",)
+    model: str = "prosecutor"
 
 
 def whole(least: int, most: int | None = None) -> Rule:
@@ -184,18 +188,30 @@ def numbers_agree(share: Share, contract: Contract) -> Check:
         wrong += type(guarantee.get("k")) is not int or guarantee["k"] < 2
     if guarantee.get("m") is not None:
         wrong += type(guarantee["m"]) is not int or guarantee["m"] < 1
+    wrong += guarantee.get("risk") != risk_stated(guarantee, contract.model)
     return of_count(
         "numbers_agree",
         int(wrong),
-        "The guarantee's numbers are those of the parameters.",
+        "The guarantee's numbers are those of the parameters, and its risk follows from them.",
         "numbers of the guarantee are missing, out of range, or not those of the parameters.",
     )
+
+
+def risk_stated(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+    """The `risk` that the numbers of a guarantee call for: 1/k, or with epsilon alone what a prior of one half may
+    become."""
+    k, epsilon = guarantee.get("k"), guarantee.get("epsilon")
+    if type(k) is int and k > 0:
+        return {"model": model, "maximum": 1 / k}
+    if isinstance(epsilon, int | float) and epsilon >= 0 and not guarantee.get("delta"):
+        return {"model": "anybody", "prior": 0.5, "maximum": 1 / (1 + math.exp(-epsilon))}
+    return None
 
 
 def guarantee_words(share: Share, contract: Contract) -> Check:
     """The guarantee and the README say what the method and its parameters call for, word by word."""
     guarantee = dict(share.manifest["guarantee"])
-    for name in ("k", "m", "epsilon", "delta"):
+    for name in ("k", "m", "epsilon", "delta", "risk"):
         guarantee.pop(name, None)
     path = share.folder / "README.md"
     try:

@@ -75,6 +75,7 @@ def guarantee_of(method: Censoring) -> Guarantee:
             k=method.k,
             attacker=ATTACKER_OF_GROUPS.format(k=method.k),
             not_protected=NOT_PROTECTED,
+            model="journalist",
         )
     rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
     return Guarantee(
@@ -82,6 +83,7 @@ def guarantee_of(method: Censoring) -> Guarantee:
         k=method.k,
         attacker=ATTACKER.format(k=method.k),
         not_protected=(*NOT_PROTECTED, rule.format(k=method.k)),
+        model="journalist",
     )
 
 

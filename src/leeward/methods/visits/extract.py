@@ -182,6 +182,7 @@ def extract(
             m=guarantee.get("m"),
             attacker=str(guarantee["attacker"]),
             not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
+            model="journalist",
         ),
         records=len(order),
         tables=tuple(shared),

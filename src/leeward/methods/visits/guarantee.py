@@ -88,6 +88,7 @@ def guarantee_of(method: Visits) -> Guarantee:
         m=method.m if method.level == "codes" else None,
         attacker=attacker_of(method),
         not_protected=open_doors,
+        model="journalist",
     )
 
 

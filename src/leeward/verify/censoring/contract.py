@@ -96,4 +96,5 @@ CONTRACT = Contract(
     },
     required=("k", "scope"),
     words=words,
+    model="journalist",
 )

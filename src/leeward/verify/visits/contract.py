@@ -180,4 +180,5 @@ CONTRACT = Contract(
     required=("k", "level", "policy"),
     words=words,
     numbers=("k", "m"),
+    model="journalist",
 )

@@ -1,0 +1,243 @@
+"""The advice: sharing model, methods line by line, k, m and epsilon with their derivation, specs, open questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leeward.advise.accuracy import posterior
+from leeward.advise.plan import Counts, Query
+from leeward.advise.rules import Candidate, candidates, noisy_accuracy, rules, total_epsilon
+from leeward.advise.situation import Facts, Situation, facts_of
+from leeward.advise.specs import commands_of, spec_of
+from leeward.advise.thresholds import k_of, met, odds
+
+if TYPE_CHECKING:
+    from leeward.advise.plan import Plan
+    from leeward.cohort.cohort import Cohort
+
+BEST = 2
+CONFIDENCE = "rules only: nothing was measured on these data yet; `leeward explore` measures"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A number of the advice and how it follows: `k = 14` from `1/0.075 = 13.3, rounded up`."""
+
+    name: str
+    value: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What to run for a method: a spec without its source, or commands."""
+
+    method: str
+    spec: dict[str, Any] | None
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The advice for a plan and its data."""
+
+    situation: Situation
+    sharing: tuple[str, str]
+    methods: tuple[Candidate, ...]
+    steps: tuple[Step, ...]
+    ready: tuple[Ready, ...]
+    questions: tuple[str, ...]
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The methods that are open and serve some line, best first."""
+        return tuple(each.name for each in self.methods if each.serves_something)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON. It has exact figures of the data: for the custodian."""
+        plan = self.situation.plan
+        limit = plan.limit
+        return {
+            "confidence": CONFIDENCE,
+            "data": self.situation.facts.to_json(),
+            "recipient": {"who": plan.recipient.who, "declared_controls": list(plan.recipient.controls)},
+            "threshold": None
+            if limit is None
+            else {"name": limit.name, "maximum": limit.maximum, "source": limit.cited},
+            "sharing": {"model": self.sharing[0], "reason": self.sharing[1]},
+            "order": " ".join(rules()["order"].split()),
+            "methods": [each.to_json() for each in self.methods],
+            "numbers": [{"name": s.name, "value": s.value, "because": s.because} for s in self.steps],
+            "ready": [{"method": r.method, "spec": r.spec, "commands": list(r.commands)} for r in self.ready],
+            "questions": list(self.questions),
+        }
+
+    def __repr__(self) -> str:
+        return f"Recommendation({', '.join(self.best) or 'no method'})"
+
+
+def recommend(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Recommendation:
+    """The advice for a plan and a cohort."""
+    limit, knows = plan.limit, plan.recipient.knows
+    k = 5 if limit is None or limit.maximum is None else k_of(limit.maximum)
+    m = 1 if knows.codes == "all" else int(knows.codes)
+    codes = cohort.code_sets().codes if cohort.events is not None else ()
+    return of_facts(plan, facts_of(cohort, k, m, population), codes)
+
+
+def of_facts(plan: Plan, facts: Facts, codes: Sequence[str] = ()) -> Recommendation:
+    """The advice for a plan and facts of the data."""
+    situation = Situation(plan, facts)
+    found = candidates(situation)
+    best = [each.name for each in found if each.serves_something][:BEST]
+    return Recommendation(
+        situation,
+        sharing_of(situation, found),
+        tuple(found),
+        tuple(steps_of(situation)),
+        tuple(_ready(name, situation, codes) for name in best),
+        tuple(questions_of(situation)),
+    )
+
+
+def _ready(name: str, situation: Situation, codes: Sequence[str]) -> Ready:
+    if name == "queries":
+        return Ready(name, None, tuple(commands_of(situation)))
+    return Ready(name, spec_of(name, situation, codes))
+
+
+def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, str]:
+    """The sharing model that discloses least and still serves the plan (NIST SP 800-188 asks this first)."""
+    lines = situation.plan.lines
+    countable = [isinstance(each, Counts | Query) for each in lines]
+    total = total_epsilon(situation)
+    if all(countable) and not situation.plan.keep and situation.facts.kind != "table":
+        if total <= situation.plan.epsilon:
+            return "counts", (
+                f"every line is a count, and epsilon {total:.3g} of at most {situation.plan.epsilon:g} pays for all of "
+                "them: answer them from an index, and no record leaves"
+            )
+        if situation.facts.kind == "notes":
+            return (
+                "none",
+                "text is not released, and the plan's counts cost more epsilon than it allows: ask fewer of them",
+            )
+        return "records", (
+            f"every line is a count, yet together they would cost epsilon {total:.3g}, more than the plan's "
+            f"{situation.plan.epsilon:g}: fewer counts or a larger error would do without records"
+        )
+    if not any(each.serves_something for each in found):
+        return "none", "no method serves a line of this plan on these data; see what closes each"
+    if situation.plan.recipient.who == "enclave":
+        return (
+            "records in an enclave",
+            "some lines need records; the recipient works where they are kept, and results are checked",
+        )
+    needing = [each.title for each, count in zip(lines, countable, strict=True) if not count]
+    return "records", f"counts alone do not serve: {'; '.join(needing) or 'columns to keep'}"
+
+
+def steps_of(situation: Situation) -> list[Step]:
+    """k, m and epsilon, each with what it follows from."""
+    plan, limit = situation.plan, situation.plan.limit
+    found = []
+    if limit is None or limit.maximum is None:
+        found.append(
+            Step(
+                "k",
+                str(situation.k),
+                f"usual, not derived: the plan has no threshold. A maximum risk of {odds(1 / situation.k)}",
+            )
+        )
+    else:
+        found.append(
+            Step(
+                "k",
+                str(situation.k),
+                f"the smallest whole number with 1/k at most {limit.maximum:g} ({limit.name}: {limit.cited}); "
+                f"a maximum risk of {odds(1 / situation.k)}",
+            )
+        )
+    above = [f"{each.name} ({each.maximum:g})" for each, within in met(1 / situation.k) if not within]
+    if above:
+        found.append(
+            Step(
+                "thresholds above which 1/k is", ", ".join(above), "as reported; see `threshold` of the plan"
+            )
+        )
+    knows = plan.recipient.knows
+    if situation.m is None:
+        found.append(Step("m", "all", "the attacker knows all codes of a patient"))
+    else:
+        of_visits = (
+            f", and {knows.visits} visits of up to {situation.facts.visit_codes or 0} codes"
+            if knows.visits
+            else ""
+        )
+        found.append(
+            Step("m", str(situation.m), f"the attacker knows {knows.codes} codes of a patient{of_visits}")
+        )
+    for line in plan.lines:
+        one = noisy_accuracy(situation, line)
+        if one is not None:
+            found.append(
+                Step(
+                    f"epsilon for {line.title}",
+                    f"{one.epsilon:.6f} a count, {one.total:.3g} for {one.questions:,}",
+                    f"the smallest at which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
+                    "geometric noise, exact law)",
+                )
+            )
+    total = total_epsilon(situation)
+    if total:
+        allowed = "within" if total <= plan.epsilon else "above"
+        found.append(
+            Step(
+                "epsilon in all",
+                f"{total:.3g}",
+                f"{allowed} the plan's {plan.epsilon:g}; a belief of 50 % that somebody is in the data may become "
+                f"{100 * posterior(total):.1f} %",
+            )
+        )
+    return found
+
+
+def questions_of(situation: Situation) -> list[str]:
+    """What no program knows, for people to answer."""
+    plan, facts = situation.plan, situation.facts
+    found = [
+        "Which other data about these patients can the recipient, or somebody near them, reach (registries, news)?",
+        "Was any part of these patients released before, to anybody? Releases add up.",
+        "What harm would a patient suffer from being found, or from a wrong guess?",
+        "Which law and which ethics decision covers this use, and who signs?",
+    ]
+    if plan.limit is None:
+        found.append("Which maximum risk is acceptable here, and who decided it?")
+    elif plan.limit.read == "second-hand":
+        found.append(
+            f"Is {plan.limit.maximum:g} the number that {plan.limit.rule} gives for your case? It was read second-hand."
+        )
+    if plan.recipient.controls:
+        found.append(
+            f"Are the declared controls ({', '.join(plan.recipient.controls)}) in force? No number here rests on them."
+        )
+    if plan.recipient.who == "public" and plan.recipient.knows.codes != "all":
+        found.append(
+            f"The release is public, and the plan assumes that nobody knows more than {plan.recipient.knows.codes} "
+            "codes of a patient: is that so of neighbours, employers and insurers?"
+        )
+    if plan.keep:
+        found.append(
+            f"Do {', '.join(plan.keep)} single patients out by themselves? They travel unprotected with codes."
+        )
+    if facts.kind == "events" and not plan.sensitive:
+        found.append(
+            "Are there codes that no attacker may learn (HIV, addiction, abuse)? None was named as sensitive."
+        )
+    if facts.kind == "notes":
+        found.append(
+            "How many names does the annotator miss in your notes? Read a sample before anything is indexed."
+        )
+    return found

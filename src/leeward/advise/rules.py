@@ -1,0 +1,201 @@
+"""The rules (`rules.yaml`), applied to a situation: which methods are open, and what each line of the plan gets.
+
+A rule is data: conditions by name, a verdict, a reason and its source. The conditions are the functions of CONDITIONS.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from leeward.advise.accuracy import Accuracy, accuracy_of
+from leeward.advise.plan import Counts, Line, Phewas, Prevalence, Query, Regression
+from leeward.advise.situation import Situation, number_of_counts
+from leeward.analysis.plan import models_of
+from leeward.release.spec import content_of_yaml
+
+FILE = Path(__file__).parent / "rules.yaml"
+
+Verdict = Literal["serves", "with care", "does not"]
+RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
+
+LARGEST_REASONABLE_M = 6
+FEW_GROUPS = 20
+SMALL_K = 11
+FEW_CODES = 150
+"""Below so many codes most pairs of codes are held by many patients."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule says of a line of the plan."""
+
+    line: str
+    verdict: Verdict
+    reason: str
+    source: str
+
+    def to_json(self) -> dict[str, str]:
+        """As JSON."""
+        return {"line": self.line, "verdict": self.verdict, "reason": self.reason, "source": self.source}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method beside a situation. `closed`: why it cannot be used, with the source; None: it can."""
+
+    name: str
+    title: str
+    attacker: str
+    closed: tuple[str, str] | None
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    @property
+    def order(self) -> tuple[bool, int, int]:
+        """Open first, fewer lines unserved, fewer with care."""
+        verdicts = [each.verdict for each in self.findings]
+        return (self.closed is not None, verdicts.count("does not"), verdicts.count("with care"))
+
+    @property
+    def serves_something(self) -> bool:
+        """Whether it is open and some line of the plan is served, be it with care."""
+        return self.closed is None and any(RANK[each.verdict] < 2 for each in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "method": self.name,
+            "title": self.title,
+            "attacker": self.attacker,
+            "closed": None if self.closed is None else {"reason": self.closed[0], "source": self.closed[1]},
+            "lines": [each.to_json() for each in self.findings],
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """A situation and, where a rule speaks of one, a line of the plan."""
+
+    situation: Situation
+    line: Line | None = None
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """What the line's counts cost with noise; None for a line without counts."""
+        return noisy_accuracy(self.situation, self.line)
+
+
+def noisy_accuracy(situation: Situation, line: Line | None) -> Accuracy | None:
+    """Epsilon of a line's counts: each within the accepted error of the smallest count that matters."""
+    if not isinstance(line, Counts | Query):
+        return None
+    width = int(line.accepted.of(line.least))
+    return accuracy_of(width, number_of_counts(line, situation.facts))
+
+
+def total_epsilon(situation: Situation) -> float:
+    """Epsilon of all lines of the plan that can be counts with noise."""
+    each = [noisy_accuracy(situation, line) for line in situation.plan.lines]
+    return sum(one.total for one in each if one is not None)
+
+
+def _knows(case: Case) -> Any:
+    return case.situation.plan.recipient.knows
+
+
+def _columns_of(line: Line | None) -> tuple[str, ...]:
+    return tuple(models_of([line.model])[0].columns()) if isinstance(line, Regression) else ()
+
+
+def _known_columns(case: Case) -> tuple[str, ...]:
+    """Columns of a table that the attacker knows."""
+    return tuple(_knows(case).columns) or case.situation.facts.columns
+
+
+CONDITIONS: dict[str, Callable[[Case], bool]] = {
+    "events": lambda case: case.situation.facts.kind == "events",
+    "table": lambda case: case.situation.facts.kind == "table",
+    "notes": lambda case: case.situation.facts.kind == "notes",
+    "no_ages": lambda case: not case.situation.facts.ages,
+    "no_population": lambda case: case.situation.facts.population is None,
+    "in_study": lambda case: bool(_knows(case).in_study),
+    "knows_all_codes": lambda case: _knows(case).codes == "all",
+    "knows_visits": lambda case: _knows(case).visits > 1,
+    "large_m": lambda case: (case.situation.m or 0) > LARGEST_REASONABLE_M,
+    "keeps_columns": lambda case: bool(case.situation.plan.keep),
+    "k_above_patients": lambda case: case.situation.k > case.situation.facts.patients,
+    "k_above_half": lambda case: 2 * case.situation.k > case.situation.facts.patients,
+    "k_above_population": lambda case: case.situation.k > (case.situation.facts.population or 0),
+    "few_groups": lambda case: case.situation.groups < FEW_GROUPS,
+    "small_k": lambda case: case.situation.k < SMALL_K,
+    "few_codes": lambda case: case.situation.facts.codes <= FEW_CODES,
+    "of_groups": lambda case: isinstance(case.line, Counts) and case.line.of != "codes",
+    "pairs": lambda case: isinstance(case.line, Counts) and case.line.together > 1,
+    "within_budget": lambda case: total_epsilon(case.situation) <= case.situation.plan.epsilon,
+    "exposure_known": lambda case: (
+        isinstance(case.line, Phewas) and case.line.exposure in case.situation.facts.columns
+    ),
+    "outcome_missing": lambda case: bool(set(_columns_of(case.line)) - set(case.situation.facts.columns)),
+    "covariates_unknown": lambda case: not set(_columns_of(case.line)) & set(_known_columns(case)),
+    "kept_columns_known": lambda case: set(case.situation.plan.keep) <= set(case.situation.facts.columns),
+}
+"""What a rule's `when` may name."""
+
+
+@functools.cache
+def rules() -> Mapping[str, Any]:
+    """The rules as read."""
+    found: Mapping[str, Any] = content_of_yaml(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def candidates(situation: Situation) -> list[Candidate]:
+    """Every method beside the situation, best first (`order` in `rules.yaml`)."""
+    found = [candidate(rule, situation) for rule in rules()["methods"]]
+    return sorted(found, key=lambda each: each.order)
+
+
+def candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
+    """One method beside the situation."""
+    closed = first(rule["closed"], Case(situation))
+    findings = [_finding(rule["lines"], situation, line) for line in situation.plan.lines]
+    if situation.plan.keep:
+        findings.append(
+            _finding(rule["lines"], situation, None, "keep", f"columns {', '.join(situation.plan.keep)}")
+        )
+    if situation.plan.sensitive:
+        findings.append(_finding(rule["lines"], situation, None, "sensitive", "sensitive codes"))
+    return Candidate(
+        rule["name"],
+        rule["title"],
+        rule["attacker"],
+        None if closed is None else (closed["reason"], closed["source"]),
+        tuple(findings),
+        round(rule["seconds_per_100k_patients"] * situation.facts.patients / 1e5, 1),
+    )
+
+
+def _finding(
+    of_lines: Mapping[str, Any], situation: Situation, line: Line | None, kind: str = "", title: str = ""
+) -> Finding:
+    kind, title = (kind, title) if line is None else (line.kind, line.title)
+    entries = of_lines.get(kind, of_lines["*"])
+    entry = first(entries, Case(situation, line))
+    if entry is None:
+        raise ValueError(f"rules.yaml: no entry decides `{kind}`")
+    return Finding(title, entry["verdict"], entry["reason"], entry["source"])
+
+
+def first(entries: Sequence[Mapping[str, Any]], case: Case) -> Mapping[str, Any] | None:
+    """The first entry all of whose conditions hold."""
+    return next(
+        (each for each in entries if all(CONDITIONS[name](case) for name in each.get("when", ()))), None
+    )
+
+
+__all__ = ["CONDITIONS", "Candidate", "Case", "Finding", "Prevalence", "candidates", "rules"]

@@ -1,0 +1,129 @@
+"""What to run: the spec of a method in a situation, or for counts with noise the commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from leeward.advise.plan import Counts, Phewas, Query
+from leeward.advise.rules import noisy_accuracy, total_epsilon
+from leeward.advise.situation import Situation
+
+L_DIVERSITY = 2
+"""At most half of a group's records share a sensitive code; more is a choice for people."""
+
+LARGEST_M = 6
+
+
+def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
+    """The `method:` of a spec: k from the threshold, m from what an attacker knows, policy and columns from the plan.
+
+    `codes`: those of the cohort, among which ranges of sensitive codes are looked up.
+    """
+    plan, k = situation.plan, situation.k
+    m = min(situation.m or LARGEST_M, LARGEST_M)
+    sensitive = sensitive_codes(plan.sensitive, codes)
+    if name == "disassociation":
+        hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
+        return {"name": name, "k": k, "m": m, **_policy(situation), **hidden}
+    if name == "constraints":
+        return {"name": name, "k": k, "m": m, **_policy(situation)}
+    if name == "visits":
+        level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
+        policy = _policy(situation) or {"policy": "none"}
+        return {
+            "name": name,
+            "k": k,
+            **level,
+            "merge_visits": plan.recipient.knows.visits == 0,
+            **policy,
+            **_payload(situation),
+        }
+    if name == "censoring":
+        return {"name": name, "k": k, **_payload(situation)}
+    if name == "trajectories":
+        hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
+        return {"name": name, "k": k, **_payload(situation), **hidden}
+    if name == "k-anonymity":
+        known = plan.recipient.knows.columns
+        return {"name": name, "k": k, **({"quasi_identifiers": list(known)} if known else {})}
+    return {"name": name, "k": k}
+
+
+def spec_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
+    """The spec without its source: `method`, and for models their `plan`."""
+    found: dict[str, Any] = {"method": method_of(name, situation, codes)}
+    if name in ("condensation", "k-anonymity") and situation.plan.models:
+        found["plan"] = [dict(each) for each in situation.plan.models]
+    return found
+
+
+def commands_of(situation: Situation) -> list[str]:
+    """How counts with noise are set up: an index with the plan's epsilon, and the price of one count of each line."""
+    total = max(total_epsilon(situation), 0.000001)
+    source = situation.plan.source
+    path = source.path if source is not None and source.path is not None else "COHORT"
+    budget = f"{total:.6f}".rstrip("0").rstrip(".")
+    found = []
+    if situation.facts.kind == "notes":
+        found.append(f"leeward notes annotate '{path}' -o notes")
+        path = "notes/table.parquet"
+    found.append(f"leeward index '{path}'{_flags(situation)} --epsilon-total {budget} -o index")
+    for line in situation.plan.lines:
+        one = noisy_accuracy(situation, line)
+        if one is not None:
+            found.append(f"leeward query index 'CODE & CODE' --epsilon {one.epsilon:.6f}  # {line.title}")
+    return found
+
+
+def _flags(situation: Situation) -> str:
+    source = situation.plan.source
+    if source is None or situation.facts.kind == "notes":
+        return ""
+    named = []
+    for name in ("patient", "code", "visit", "date", "age", "birth"):
+        column = source.columns.get(name)
+        if column:
+            named.append(f" --{name} {','.join(column) if isinstance(column, list) else column}")
+    named += [f" --missing '{text}'" for text in source.missing]
+    if source.vocabulary:
+        named.append(f" --vocabulary {source.vocabulary}")
+    if source.accept_unknown:
+        named.append(" --accept-unknown")
+    return "".join(named) + " --row patient"
+
+
+def sensitive_codes(asked: Sequence[str], codes: Sequence[str]) -> list[str]:
+    """The cohort's codes that the plan calls sensitive: a code with all below it, or a range `F10-F19`."""
+    found: list[str] = []
+    for text in asked:
+        ends = re.fullmatch(r"([A-Z]?\d+)-([A-Z]?\d+)", text)
+        low, high = (ends[1], ends[2]) if ends else (text, text)
+        found += [code for code in codes if low <= code[: len(low)] and code[: len(high)] <= high]
+    return sorted(set(found))
+
+
+def _policy(situation: Situation) -> dict[str, Any]:
+    """The groups that the plan counts; else the first level of a known vocabulary."""
+    if situation.facts.vocabulary in (None, "none"):
+        return {}
+    levels = [
+        line.of
+        for line in situation.plan.lines
+        if isinstance(line, Counts) and isinstance(line.of, str) and line.of.startswith("hierarchy:")
+    ]
+    return {"policy": min(levels, default="hierarchy:1")}
+
+
+def _payload(situation: Situation) -> dict[str, Any]:
+    """Columns that travel as they are: those to keep, and the exposures with their covariates."""
+    wanted = list(situation.plan.keep)
+    for line in situation.plan.lines:
+        if isinstance(line, Phewas):
+            wanted += [line.exposure, *line.covariates]
+    there = [name for name in dict.fromkeys(wanted) if name in situation.facts.columns]
+    return {"payload": there} if there else {}
+
+
+__all__ = ["Query", "commands_of", "method_of", "sensitive_codes", "spec_of"]

@@ -1,0 +1,65 @@
+"""`leeward recommend`."""
+
+from __future__ import annotations
+
+import click
+
+from leeward.cli.options import json_option, print_json, print_lines
+
+
+def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Print the schema and leave, before the plan is asked for."""
+    if wanted and not context.resilient_parsing:
+        from leeward.advise.plan import plan_schema
+
+        print_json(plan_schema())
+        context.exit()
+
+
+@click.command()
+@click.argument("plan_file", metavar="PLAN.yaml")
+@click.option(
+    "-o", "--out", metavar="FOLDER", help="Write the advice and specs that run; must not exist yet."
+)
+@click.option("--why", metavar="METHOD", help="Print the reasons for one method.")
+@json_option
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of a plan, for editors, and exit.",
+)
+def recommend(plan_file: str, out: str | None, why: str | None, as_json: bool) -> None:
+    """Advise on method, k, m and epsilon for the data, recipient and lines of PLAN.yaml. For the custodian only.
+
+    The advice follows rules, each with its reason; nothing is measured. `leeward explore` measures.
+
+    \b
+    A plan:
+      source:    {path: events.parquet, columns: {patient: pid, code: icd, age: age}}
+      recipient: {who: named researchers, controls: [contract], knows: {codes: 2, in_study: true}}
+      threshold: ipc-ontario/medium
+      plan:
+        - counts: {of: "hierarchy:1", within: "10 %", from: 50}
+        - query:  {questions: 20, within: "20 patients"}
+
+    \b
+    Examples:
+      leeward recommend plan.yaml
+      leeward recommend plan.yaml --why disassociation
+      leeward recommend plan.yaml -o advice
+    """
+    from leeward.advise.wording import lines_of, why_lines
+    from leeward.runs.recommend import recommend as advise
+    from leeward.runs.recommend import write_specs
+
+    found = advise(None, plan_file)
+    files = [] if out is None else write_specs(found, out)
+    if as_json:
+        print_json(found.to_json())
+    elif why is not None:
+        print_lines(*why_lines(found, why))
+    else:
+        print_lines(*lines_of(found, [str(file) for file in files]))
