@@ -28,6 +28,9 @@ from typing import Any, Literal
 from leeward import errors
 from leeward.errors import BadInput
 
+LARGEST = 2**63 - 1
+"""Whole numbers above it are refused: compiled code does not hold them."""
+
 OMIT: Any = object()
 """What a `shown` function returns to leave its parameter out of the manifest."""
 
@@ -312,7 +315,8 @@ def _for_pydantic(hint: Any, parameter: Parameter) -> Any:
             for side in ("ge", "gt", "le", "lt")
             if (limit := getattr(parameter, side)) is not None
         }
-        return typing.Annotated[hint, Field(**limits), BeforeValidator(_plain_number)]
+        read = BeforeValidator(_whole_number if hint is int else _plain_number)
+        return typing.Annotated[hint, Field(**limits), read]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return typing.Union[tuple(_for_pydantic(each, parameter) for each in arguments)]  # noqa: UP007
@@ -335,6 +339,13 @@ def _for_pydantic(hint: Any, parameter: Parameter) -> Any:
 def _plain_number(value: Any) -> Any:
     """NumPy's whole numbers as Python's; everything else as it is."""
     return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
+
+
+def _whole_number(value: Any) -> Any:
+    """As `_plain_number`; ValueError above what compiled code counts to."""
+    if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST:
+        raise ValueError("too large")
+    return _plain_number(value)
 
 
 def _many(value: Any) -> Any:
@@ -374,7 +385,7 @@ def _must(hint: Any, parameter: Parameter, value: Any) -> str:
         close = errors.nearest(value, choices)
         given = f"got `{value}`; did you mean `{close}`?" if close else f"got `{value}`."
     elif isinstance(value, numbers.Real) and _number_wanted(hint, value):
-        given = f"got {value}."
+        given = f"got {value}{', more than 2**63 - 1' if abs(value) > LARGEST and int in _options(hint) else ''}."
     else:
         given = f"got {kind_of(value)}."
     return f"must be {wanted(hint, parameter)}; {given}"

@@ -190,14 +190,27 @@ def status_of(args: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, before)
 
 
-NO_MEMORY = ("out of memory", "cannot allocate", "can't start new thread", "failed to allocate", "malloc")
+NO_MEMORY = (
+    "out of memory", "cannot allocate", "can't start new thread", "failed to allocate", "malloc", "failed to map segment"
+)  # fmt: skip
 
 
 def _short_of_memory(error: BaseException) -> bool:
     """Whether the memory gave out: Python says so in one way, libraries below in several."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
+    if isinstance(error, OSError) and "load shared object" in str(error):  # without address space nothing loads
+        return _address_space_is_bounded()
     return any(sign in str(error).lower() for sign in NO_MEMORY)
+
+
+def _address_space_is_bounded() -> bool:
+    """Whether there is a `ulimit -v`."""
+    try:
+        import resource
+    except ImportError:  # not a system with such limits
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _fault(error: BaseException) -> int:

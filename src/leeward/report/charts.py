@@ -30,6 +30,7 @@ from leeward.report.drawing import (
     ticks_from_zero,
     width_of,
 )
+from leeward.report.painting import paint
 from leeward.texts import all_for_xml
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8F98"
@@ -173,11 +174,8 @@ def _svg(chart: Any, width: int, height: int) -> str:
 
 
 def drawn(chart: Any) -> str:
-    """A chart of Altair's as SVG.
+    """A chart of Altair's as SVG, drawn beside this process.
 
-    The drawing library ends the process at a sign that XML lacks, so it gets none (`for_xml`).
+    The drawing library ends its process at a sign that XML lacks, so it gets none (`for_xml`).
     """
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(all_for_xml(chart.to_dict()))
-    return svg
+    return paint(all_for_xml(chart.to_dict()))

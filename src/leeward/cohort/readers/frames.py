@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import polars as pl
+import pyarrow as pa
 
 from leeward.errors import BadInput
 
@@ -24,9 +25,9 @@ def as_frame(source: Any) -> pl.DataFrame | None:
         return source
     try:
         return _converted(source)
-    except BadInput:
+    except (BadInput, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # each library has its own
+    except BaseException as error:  # each library has its own, and compiled ones panic outside of Exception
         raise BadInput(
             f"the frame cannot be read ({type(error).__name__}); a column may hold values of several types: make them "
             f"text, numbers or dates."
@@ -36,6 +37,8 @@ def as_frame(source: Any) -> pl.DataFrame | None:
 def _converted(source: Any) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         return source.collect()
+    if isinstance(source, pa.Table):
+        source.validate(full=True)  # offsets and dictionary indexes out of bounds
     if hasattr(source, "reset_index") and any(
         name is not None for name in getattr(source.index, "names", ())
     ):

@@ -79,8 +79,16 @@ def protect(
         readme=readme_of(parameters),
         custody_tables=_policy_table(policy, sets),
         custody={**facts, **diversity_facts, "partitions": partitions},
+        notices=_longest(parameters.m, rules.m),
         seeded=randomness.seeded,
     )
+
+
+def _longest(m: int, longest: int) -> tuple[str, ...]:
+    """A notice where no record has as many codes as an attacker is thought to know."""
+    if m <= longest:
+        return ()
+    return (f"m = {m} is more than the {longest} codes of the longest record; the run used m = {longest}, which is the same.",)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:

@@ -1,0 +1,127 @@
+"""What each method needs of memory: whole commands at several sizes, and the fit that Leeward refuses by.
+
+    python benchmarks/memory.py [--only disassociation,visits] [--json FILE]
+
+Made-up data with 900 codes of Zipf frequencies; every command runs as a process, from Parquet to the verified release
+with its report, and its peak resident memory is the operating system's. The fit is base + per patient + per row with
+no negative term, scaled so that no measured run is above it: what `METHODS` has for each method (`leeward.methods`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from common import commit, machine, measured
+from scipy.optimize import nnls
+
+START = "import sys; from leeward.cli.main import main; main(sys.argv[1:])"
+CODES = 900
+
+
+def events(patients: int, length: float, seed: int = 1) -> pl.DataFrame:
+    """Patients with about `length` codes each, in visits of up to three."""
+    random = np.random.default_rng(seed)
+    counts = 1 + random.poisson(length - 1, patients)
+    patient = np.repeat(np.arange(patients), counts)
+    weight = 1 / np.arange(1, CODES + 1) ** 0.9
+    drawn = random.choice(CODES, len(patient), p=weight / weight.sum())
+    names = np.array([f"{n}" for n in range(100, 100 + CODES)])
+    visit = np.cumsum(random.random(len(patient)) < 0.5)
+    return pl.DataFrame(
+        {"patient": patient, "code": names[drawn], "visit": patient * 1_000 + visit % 1_000,
+         "age": np.floor(random.random(patients) * 60)[patient] + visit % 5}
+    )  # fmt: skip
+
+
+def registry(rows: int, columns: int, seed: int = 1) -> pl.DataFrame:
+    """A table of numbers and levels."""
+    random = np.random.default_rng(seed)
+    found = {f"x{i}": np.round(random.normal(50, 10, rows), 1) for i in range(columns // 2)}
+    found |= {f"g{i}": random.choice(list("abcd"), rows) for i in range(columns - columns // 2)}
+    return pl.DataFrame(found)
+
+
+Case = tuple[int, float]
+"""Patients, and codes of each (or columns)."""
+
+FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
+    "disassociation": ("disassociate", ["--k", "5", "--m", "2"], [(20_000, 5), (200_000, 5), (200_000, 12), (1_000_000, 5)]),
+    "constraints": ("constrain", ["--k", "5", "--policy", "hierarchy:1"], [(10_000, 5), (50_000, 5), (50_000, 12), (200_000, 5)]),
+    "visits": ("visits", ["--k", "5"], [(20_000, 5), (200_000, 5), (200_000, 12), (1_000_000, 5)]),
+    "trajectories": ("trajectories", ["--k", "5"], [(5_000, 3), (20_000, 3), (20_000, 6), (60_000, 3)]),
+    "censoring": ("censor", ["--k", "5"], [(5_000, 5), (50_000, 5), (50_000, 12), (200_000, 5)]),
+    "k-anonymity": ("k-anonymize", ["--k", "5"], [(5_000, 8), (50_000, 8), (50_000, 16), (200_000, 8)]),
+    "condensation": ("condense", ["--k", "20"], [(5_000, 8), (50_000, 8), (50_000, 16), (200_000, 8)]),
+}  # fmt: skip
+
+
+def run(method: str, case: Case, folder: Path) -> tuple[int, int, float, float]:
+    """Patients, rows (or cells of a table), peak memory in MB and seconds of one command."""
+    command, flags, _ = FLAGS[method]
+    file, out = folder / "source.parquet", folder / "OUT"
+    records, length = case
+    frame = registry(records, int(length)) if method in ("k-anonymity", "condensation") else events(records, length)
+    rows = frame.height * frame.width if "x0" in frame.columns else frame.height
+    if "patient" in frame.columns:
+        columns = ["patient", "code"]
+        columns += {"visits": ["visit"], "trajectories": ["age"]}.get(method, [])
+        flags = [*flags, "--vocabulary", "icd9", "--accept-unknown"]
+        for name in columns[2:]:
+            flags += [f"--{name}", name]
+        frame = frame.select(columns)
+    if method == "censoring":
+        frame.filter(pl.col("patient") < records // 10).write_parquet(folder / "sample.parquet")
+        frame.write_parquet(file)
+        arguments = [command, str(folder / "sample.parquet"), "--population", str(file), *flags]
+    else:
+        frame.write_parquet(file)
+        arguments = [command, str(file), *flags]
+    del frame
+    found = measured([sys.executable, "-c", START, *arguments, "-o", str(out)])
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    return records, rows, found.peak, found.wall
+
+
+def fit(found: list[tuple[int, int, float, float]]) -> tuple[float, float, float]:
+    """MB, bytes per patient and bytes per row, above every run that was measured."""
+    design = np.array([[1, records / 1e6, rows / 1e6] for records, rows, _, _ in found])
+    peaks = np.array([peak for _, _, peak, _ in found])
+    scale = 1 / peaks  # relative errors
+    terms, _ = nnls(design * scale[:, None], np.ones(len(peaks)))
+    terms = terms * float(np.max(peaks / (design @ terms)))
+    return float(terms[0]), float(terms[1]), float(terms[2])
+
+
+def main() -> None:
+    """Measure, fit, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(FLAGS))
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    kept: dict[str, object] = {"machine": machine(), "commit": commit()}
+    report: Callable[..., None] = lambda *words: print(*words, flush=True)  # noqa: E731
+    for method in given.only.split(","):
+        found = []
+        for case in FLAGS[method][2]:
+            with tempfile.TemporaryDirectory(prefix="leeward-memory-") as folder:
+                os.environ["LEEWARD_STATE"] = folder
+                found.append(run(method, case, Path(folder)))
+            report(method, found[-1])
+        base, patient, row = fit(found)
+        kept[method] = {"runs": found, "MB": base, "bytes a patient": patient, "bytes a row": row}
+        report(f"{method}: {base:.0f} MB + {patient:.0f} bytes a patient + {row:.0f} bytes a row")
+        if given.json:
+            given.json.write_text(json.dumps(kept, indent=1))
+
+
+if __name__ == "__main__":
+    main()
