@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from common import commit, machine, measured
 from scipy.optimize import nnls
+
+from common import commit, machine, measured
 
 START = "import sys; from leeward.cli.main import main; main(sys.argv[1:])"
 CODES = 900
@@ -53,8 +54,8 @@ Case = tuple[int, float]
 """Patients, and codes of each (or columns)."""
 
 FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
-    "disassociation": ("disassociate", ["--k", "5", "--m", "2"], [(20_000, 5), (200_000, 5), (200_000, 12), (1_000_000, 5)]),
-    "constraints": ("constrain", ["--k", "5", "--policy", "hierarchy:1"], [(10_000, 5), (50_000, 5), (50_000, 12), (200_000, 5)]),
+    "disassociation": ("disassociate", ["--k", "5", "--m", "2"], [(20_000, 5), (200_000, 5), (200_000, 12), (1_000_000, 5)]),  # noqa: E501
+    "constraints": ("constrain", ["--k", "5", "--m", "2", "--policy", "hierarchy:1"], [(10_000, 5), (50_000, 5), (50_000, 12), (200_000, 5)]),  # noqa: E501
     "visits": ("visits", ["--k", "5"], [(20_000, 5), (200_000, 5), (200_000, 12), (1_000_000, 5)]),
     "trajectories": ("trajectories", ["--k", "5"], [(5_000, 3), (20_000, 3), (20_000, 6), (60_000, 3)]),
     "censoring": ("censor", ["--k", "5"], [(5_000, 5), (50_000, 5), (50_000, 12), (200_000, 5)]),
@@ -68,7 +69,11 @@ def run(method: str, case: Case, folder: Path) -> tuple[int, int, float, float]:
     command, flags, _ = FLAGS[method]
     file, out = folder / "source.parquet", folder / "OUT"
     records, length = case
-    frame = registry(records, int(length)) if method in ("k-anonymity", "condensation") else events(records, length)
+    frame = (
+        registry(records, int(length))
+        if method in ("k-anonymity", "condensation")
+        else events(records, length)
+    )
     rows = frame.height * frame.width if "x0" in frame.columns else frame.height
     if "patient" in frame.columns:
         columns = ["patient", "code"]
@@ -103,7 +108,9 @@ def fit(found: list[tuple[int, int, float, float]]) -> tuple[float, float, float
 
 def main() -> None:
     """Measure, fit, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default=",".join(FLAGS))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

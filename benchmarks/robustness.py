@@ -48,7 +48,11 @@ class Ran:
     seconds: float
 
     def __str__(self) -> str:
-        return f"exit {self.status}, {self.seconds:.0f} s: {self.said[:150]}" if self.said else f"exit {self.status}"
+        return (
+            f"exit {self.status}, {self.seconds:.0f} s: {self.said[:150]}"
+            if self.said
+            else f"exit {self.status}"
+        )
 
 
 class Place:
@@ -117,11 +121,15 @@ class Place:
         file = self.events(patients) if not (self.folder / "E.csv").exists() else self.folder / "E.csv"
         return self.run("index", file, "--terms", "icd9", "--epsilon-total", epsilon, "-o", name, *flags)
 
-    def ask(self, index: str = "I", epsilon: object = 1, *flags: object, term: str = "250.00", **rest: Any) -> Ran:
+    def ask(
+        self, index: str = "I", epsilon: object = 1, *flags: object, term: str = "250.00", **rest: Any
+    ) -> Ran:
         """A question."""
         return self.run("query", index, term, "--epsilon", epsilon, "--yes", *flags, **rest)
 
-    def ask_old(self, index: str = "I", epsilon: object = 1, *flags: object, term: str = "250.00", **rest: Any) -> Ran:
+    def ask_old(
+        self, index: str = "I", epsilon: object = 1, *flags: object, term: str = "250.00", **rest: Any
+    ) -> Ran:
         """A question as the tree before had it."""
         return self.run("query", index, term, "--epsilon", epsilon, *flags, **rest)
 
@@ -229,7 +237,9 @@ def address_space(place: Place) -> str:
     found = []
     for gigabytes in (1.5, 3, 5):
         limit = int(gigabytes * 2**30)
-        ran = protect(place, file, before=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        ran = protect(
+            place, file, before=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        )
         found.append(f"{gigabytes} GB: exit {ran.status} ({ran.said[:60]}), {len(place.left())} left")
         shutil.rmtree(place.folder / "OUT", ignore_errors=True)
     return "; ".join(found)
@@ -261,13 +271,19 @@ class Server:
 @trial("7", "a PostgreSQL that accepts and is silent")
 def silent(place: Place) -> str:
     place.index()
-    return str(question(place, "I", 0.1, "--ledger", f"postgresql://u:p@127.0.0.1:{Server(False).port}/d", timeout=75))
+    return str(
+        question(
+            place, "I", 0.1, "--ledger", f"postgresql://u:p@127.0.0.1:{Server(False).port}/d", timeout=75
+        )
+    )
 
 
 @trial("8", "a connection that is reset")
 def reset(place: Place) -> str:
     place.index()
-    return str(question(place, "I", 0.1, "--ledger", f"postgresql://u:p@127.0.0.1:{Server(True).port}/d", timeout=90))
+    return str(
+        question(place, "I", 0.1, "--ledger", f"postgresql://u:p@127.0.0.1:{Server(True).port}/d", timeout=90)
+    )
 
 
 @trial("10", "a password in the options of the URL, in messages")
@@ -275,7 +291,10 @@ def password(place: Place) -> str:
     place.index()
     url = "postgresql://u@127.0.0.1:1/d?password=SECRET"
     found = [question(place, "I", 0.1, "--ledger", url), place.run("budget", "I", "--ledger", url)]
-    return "; ".join(f"exit {r.status}, password {'printed' if 'SECRET' in r.said + r.out else 'not printed'}" for r in found)
+    return "; ".join(
+        f"exit {r.status}, password {'printed' if 'SECRET' in r.said + r.out else 'not printed'}"
+        for r in found
+    )
 
 
 def _kill_when(place: Place, seen: Callable[[], bool], *arguments: object) -> None:
@@ -292,15 +311,28 @@ def _kill_when(place: Place, seen: Callable[[], bool], *arguments: object) -> No
 @trial("11", "a killed run's folder")
 def aside(place: Place) -> str:
     file = place.events(2000)
-    _kill_when(place, lambda: any(place.folder.glob("OUT.partial-*/share/data/*")), "disassociate", file, "--k", 3, "--m", 2, "-o", "OUT")
+    _kill_when(
+        place,
+        lambda: any(place.folder.glob("OUT.partial-*/share/data/*")),
+        "disassociate",
+        file,
+        "--k",
+        3,
+        "--m",
+        2,
+        "-o",
+        "OUT",
+    )
     (left,) = place.left() or ["none"]
     if left == "none":
         return "nothing was left"
     mode = stat.S_IMODE((place.folder / left).stat().st_mode)
-    opened = place.python("import leeward as lw, sys; from leeward.release import Release; Release.open(sys.argv[1])", left)
+    opened = place.python(
+        "import leeward as lw, sys; from leeward.release import Release; Release.open(sys.argv[1])", left
+    )
     refused = place.run("verify", left)
     protect(place, file)
-    return f"mode {mode:04o}; opening: exit {opened.status}; verify: exit {refused.status}; left after the next run: {len(place.left())}"
+    return f"mode {mode:04o}; opening: exit {opened.status}; verify: exit {refused.status}; left after the next run: {len(place.left())}"  # noqa: E501
 
 
 @trial("12", "one bit flipped in an index file")
@@ -323,8 +355,21 @@ def damaged_index(place: Place) -> str:
 
 @trial("13a", "a table whose patient column is named, beside another that is called patient")
 def two_patients(place: Place) -> str:
-    (place.folder / "t.csv").write_text("id,patient,x\n" + "".join(f"{i},{i % 3},{i % 7}\n" for i in range(60)))
-    return str(place.run("k-anonymize" if _has(place, "k-anonymize") else "condense", "t.csv", "--patient", "id", "--k", 3, "-o", "OUT"))
+    (place.folder / "t.csv").write_text(
+        "id,patient,x\n" + "".join(f"{i},{i % 3},{i % 7}\n" for i in range(60))
+    )
+    return str(
+        place.run(
+            "k-anonymize" if _has(place, "k-anonymize") else "condense",
+            "t.csv",
+            "--patient",
+            "id",
+            "--k",
+            3,
+            "-o",
+            "OUT",
+        )
+    )
 
 
 def _has(place: Place, command: str) -> bool:
@@ -340,7 +385,10 @@ def nested(place: Place) -> str:
         "struct": pa.array([{"a": 1}] * 9),
         "map": pa.array([[("a", 1)]] * 9, pa.map_(pa.string(), pa.int64())),
     }
-    return "; ".join(f"{name}: {protect(place, _parquet(place, patient=list(range(9)), code=kind))}" for name, kind in kinds.items())
+    return "; ".join(
+        f"{name}: {protect(place, _parquet(place, patient=list(range(9)), code=kind))}"
+        for name, kind in kinds.items()
+    )
 
 
 @trial("13c", "an Arabic digit in a number column of a table")
@@ -357,7 +405,9 @@ def list_age(place: Place) -> str:
 
 @trial("13e", "a path of 5,000 bytes")
 def long_path(place: Place) -> str:
-    return f"source: {protect(place, Path('x' * 5000))}; spec: {place.run('protect', 'x' * 5000, '-o', 'OUT')}"
+    return (
+        f"source: {protect(place, Path('x' * 5000))}; spec: {place.run('protect', 'x' * 5000, '-o', 'OUT')}"
+    )
 
 
 @trial("13f", "damaged Parquet whose dictionary indexes are out of bounds")
@@ -380,8 +430,8 @@ def yaml(place: Place) -> str:
         "deep": "{" * 2000,
         "float": spec % "!!float x",
         "m": spec % ("9" * 20),
-        "plan": "source: {path: E.csv, format: table}\nmethod: {name: condensation, k: 3}\nplan: [{linear: {response: 2020-01-01, covariates: [x]}}]\n",
-        "plan of true": "source: {path: E.csv, format: table}\nmethod: {name: condensation, k: 3}\nplan: [{linear: {response: patient, covariates: true}}]\n",
+        "plan": "source: {path: E.csv, format: table}\nmethod: {name: condensation, k: 3}\nplan: [{linear: {response: 2020-01-01, covariates: [x]}}]\n",  # noqa: E501
+        "plan of true": "source: {path: E.csv, format: table}\nmethod: {name: condensation, k: 3}\nplan: [{linear: {response: patient, covariates: true}}]\n",  # noqa: E501
     }
     found = []
     for name, text in texts.items():
@@ -426,8 +476,19 @@ def fifo(place: Place) -> str:
 
 @trial("15", "codes that spreadsheets run, --format csv")
 def formulas(place: Place) -> str:
-    ran = protect(place, place.events(codes=["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "a", "b"]), "--vocabulary", "none", "--format", "csv")
-    written = [path for path in (place.folder / "OUT").rglob("*.csv") if "@SUM" in path.read_text(errors="replace")] if ran.status == 0 else []
+    ran = protect(
+        place,
+        place.events(codes=["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "a", "b"]),
+        "--vocabulary",
+        "none",
+        "--format",
+        "csv",
+    )
+    written = (
+        [path for path in (place.folder / "OUT").rglob("*.csv") if "@SUM" in path.read_text(errors="replace")]
+        if ran.status == 0
+        else []
+    )
     return f"{ran}; formulas in {len(written)} files"
 
 
@@ -442,10 +503,12 @@ def allotments(place: Place) -> str:
 
 @trial("17", "m: 1000 on 120 patients with one code each")
 def large_m(place: Place) -> str:
-    (place.folder / "o.csv").write_text("patient,code\n" + "".join(f"{i},{CODES[i % 5]}\n" for i in range(120)))
+    (place.folder / "o.csv").write_text(
+        "patient,code\n" + "".join(f"{i},{CODES[i % 5]}\n" for i in range(120))
+    )
     plain = place.run("disassociate", "o.csv", "--k", 3, "--m", 2, "-o", "P")
     ran = place.run("disassociate", "o.csv", "--k", 3, "--m", 1000, "-o", "OUT")
-    return f"exit {ran.status}, {ran.seconds:.1f} s (m = 2: {plain.seconds:.1f} s); {' '.join(re.findall('Note: [^.]*m [^.]*[.]', ran.out))[:120]}"
+    return f"exit {ran.status}, {ran.seconds:.1f} s (m = 2: {plain.seconds:.1f} s); {' '.join(re.findall('Note: [^.]*m [^.]*[.]', ran.out))[:120]}"  # noqa: E501
 
 
 @trial("18", "control sequences of column names on the terminal")
@@ -465,14 +528,28 @@ def modes(place: Place) -> str:
             shutil.rmtree(target, ignore_errors=True)
             target.unlink(missing_ok=True)
         shutil.rmtree(place.folder / "state", ignore_errors=True)
-        place.run("index", file, "--terms", "icd9", "--epsilon-total", 1, "-o", "I", "--ledger", f"sqlite:///{place.folder}/l.db", before=lambda mask=mask: os.umask(mask))
+        place.run(
+            "index",
+            file,
+            "--terms",
+            "icd9",
+            "--epsilon-total",
+            1,
+            "-o",
+            "I",
+            "--ledger",
+            f"sqlite:///{place.folder}/l.db",
+            before=lambda mask=mask: os.umask(mask),
+        )
         protect(place, file, before=lambda mask=mask: os.umask(mask))
         open_files = [
             path for root in ("I", "OUT/custody") for path in (place.folder / root).rglob("*")
             if path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077
         ]  # fmt: skip
         ledger = stat.S_IMODE((place.folder / "l.db").stat().st_mode)
-        found.append(f"umask {mask:03o}: ledger {ledger:04o}, {len(open_files)} files of custody and index open to others")
+        found.append(
+            f"umask {mask:03o}: ledger {ledger:04o}, {len(open_files)} files of custody and index open to others"
+        )
     return "; ".join(found)
 
 
@@ -482,7 +559,10 @@ def policy(place: Place) -> str:
     (place.folder / "notes.csv").write_text('patient,text\n1,"Mr. John Smith has a sore throat."\n')
     place.run("notes", "annotate", "notes.csv", "-o", "N")
     pages = [place.folder / "OUT" / "custody" / "report.html", place.folder / "N" / "custody" / "review.html"]
-    return "; ".join(f"{page.name}: {'yes' if page.exists() and 'Content-Security-Policy' in page.read_text() else 'no'}" for page in pages)
+    return "; ".join(
+        f"{page.name}: {'yes' if page.exists() and 'Content-Security-Policy' in page.read_text() else 'no'}"
+        for page in pages
+    )
 
 
 @trial("22", "`index` on a full disk")
@@ -490,7 +570,9 @@ def full_disk(place: Place) -> str:
     file = place.events(20_000)
     disk = place.folder / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False, capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False, capture_output=True
+    )
     if mounted.returncode:
         return "no disk could be mounted here"
     try:
@@ -506,11 +588,15 @@ def small_cohort(place: Place) -> str:
     made = random.Random(3)
     codes = [f"{n}" for n in range(200, 900)]
     (place.folder / "E.csv").write_text(
-        "patient,code\n" + "".join(f"{p},{c}\n" for p in range(100) for c in made.sample(codes[: 100 if p % 2 else 700], 15))
+        "patient,code\n"
+        + "".join(f"{p},{c}\n" for p in range(100) for c in made.sample(codes[: 100 if p % 2 else 700], 15))
     )
     return "; ".join(
         f"{command}: exit {ran.status}, {ran.seconds:.0f} s {ran.said[:80]}"
-        for command, flags in (("disassociate", ["--m", 2]), ("constrain", ["--policy", "hierarchy:1", "--vocabulary", "icd9"]))
+        for command, flags in (
+            ("disassociate", ["--m", 2]),
+            ("constrain", ["--m", 2, "--policy", "hierarchy:1", "--vocabulary", "icd9"]),
+        )
         for ran in [place.run(command, "E.csv", "--k", 3, *flags, "-o", command)]
     )
 
@@ -523,11 +609,31 @@ def one_label(place: Place) -> str:
         file.write("patient,code\n")
         for patient in range(58_460):
             # every code occurs, none in k patients together with others: all meet in the root
-            file.writelines(f"{patient},{code}\n" for code in {codes[patient % 5815], *made.choices(codes, k=12)})
+            file.writelines(
+                f"{patient},{code}\n" for code in {codes[patient % 5815], *made.choices(codes, k=12)}
+            )
     with (place.folder / "h.csv").open("w") as file:
         file.write("node,parent\nall,\n" + "".join(f"{code},all\n" for code in codes))
-    ran = place.run("constrain", "E.csv", "--k", 50, "--m", 2, "--algorithm", "apriori", "--vocabulary", "h.csv", "-o", "OUT", timeout=580)
-    size = sum(path.stat().st_size for path in (place.folder / "OUT" / "share").rglob("*")) if ran.status == 0 else 0
+    ran = place.run(
+        "constrain",
+        "E.csv",
+        "--k",
+        50,
+        "--m",
+        2,
+        "--algorithm",
+        "apriori",
+        "--vocabulary",
+        "h.csv",
+        "-o",
+        "OUT",
+        timeout=580,
+    )
+    size = (
+        sum(path.stat().st_size for path in (place.folder / "OUT" / "share").rglob("*"))
+        if ran.status == 0
+        else 0
+    )
     return f"{ran}; share {size / 1e6:.1f} MB"
 
 
@@ -535,7 +641,11 @@ def one_label(place: Place) -> str:
 def withheld(place: Place) -> str:
     made = random.Random(4)
     (place.folder / "t.csv").write_text(
-        "y,x,g\n" + "".join(f"{made.random():.3f},{made.random():.3f},{'rare' if i < 2 else made.choice('abc')}\n" for i in range(400))
+        "y,x,g\n"
+        + "".join(
+            f"{made.random():.3f},{made.random():.3f},{'rare' if i < 2 else made.choice('abc')}\n"
+            for i in range(400)
+        )
     )
     (place.folder / "s.yaml").write_text(
         "source: {path: t.csv, format: table}\nmethod: {name: condensation, k: 10, rare: withhold}\n"
@@ -548,15 +658,19 @@ def withheld(place: Place) -> str:
 
 @trial("U10", "blanks around the levels of a table")
 def blanks(place: Place) -> str:
-    (place.folder / "t.csv").write_text("x,g\n" + "".join(f"{i % 9},{'a' if i % 2 else ' a'}\n" for i in range(80)))
+    (place.folder / "t.csv").write_text(
+        "x,g\n" + "".join(f"{i % 9},{'a' if i % 2 else ' a'}\n" for i in range(80))
+    )
     code = "import leeward as lw; c = lw.read('t.csv', format='table'); print([n.message for n in c.notices])"
     return place.python(code).out[:200]
 
 
 @trial("U11", "a visit without any code")
 def no_code(place: Place) -> str:
-    (place.folder / "v.csv").write_text("patient,visit,code\n" + "".join(f"{i},{i},250.00\n" for i in range(20)) + "20,99,\n")
-    code = "import leeward as lw; c = lw.read('v.csv', columns={'patient': 'patient', 'visit': 'visit', 'code': 'code'}); print([n.message for n in c.notices])"
+    (place.folder / "v.csv").write_text(
+        "patient,visit,code\n" + "".join(f"{i},{i},250.00\n" for i in range(20)) + "20,99,\n"
+    )
+    code = "import leeward as lw; c = lw.read('v.csv', columns={'patient': 'patient', 'visit': 'visit', 'code': 'code'}); print([n.message for n in c.notices])"  # noqa: E501
     return place.python(code).out[:240]
 
 
@@ -565,20 +679,28 @@ def glob(place: Place) -> str:
     for i in range(3):
         place.events(100, name=f"part{i}.csv")
     ran = protect(place, Path("part*.csv"))
-    text = "".join(path.read_text(errors="replace") for path in (place.folder / "OUT" / "custody").glob("*.*")) if ran.status == 0 else ""
-    return f"exit {ran.status} {ran.said[:80]}; part1.csv named: {'part1.csv' in text}; digest: {bool(re.search('[0-9a-f]{64}', text))}"
+    text = (
+        "".join(path.read_text(errors="replace") for path in (place.folder / "OUT" / "custody").glob("*.*"))
+        if ran.status == 0
+        else ""
+    )
+    return f"exit {ran.status} {ran.said[:80]}; part1.csv named: {'part1.csv' in text}; digest: {bool(re.search('[0-9a-f]{64}', text))}"  # noqa: E501
 
 
 @trial("U13", "empty trailing columns of wide form")
 def wide(place: Place) -> str:
-    (place.folder / "w.csv").write_text("patient,c1,c2,c3\n" + "".join(f"{i},250.00,{'401.9' if i % 2 else ''},\n" for i in range(100)))
-    code = "import leeward as lw; c = lw.read('w.csv', columns={'patient': 'patient', 'code': ['c1', 'c2', 'c3']}); print([(n.kind, n.count) for n in c.notices])"
+    (place.folder / "w.csv").write_text(
+        "patient,c1,c2,c3\n" + "".join(f"{i},250.00,{'401.9' if i % 2 else ''},\n" for i in range(100))
+    )
+    code = "import leeward as lw; c = lw.read('w.csv', columns={'patient': 'patient', 'code': ['c1', 'c2', 'c3']}); print([(n.kind, n.count) for n in c.notices])"  # noqa: E501
     return place.python(code).out[:200]
 
 
 def main() -> None:
     """Run and print, a line each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tree", type=Path, default=TREE)
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)

@@ -385,7 +385,8 @@ def _must(hint: Any, parameter: Parameter, value: Any) -> str:
         close = errors.nearest(value, choices)
         given = f"got `{value}`; did you mean `{close}`?" if close else f"got `{value}`."
     elif isinstance(value, numbers.Real) and _number_wanted(hint, value):
-        given = f"got {value}{', more than 2**63 - 1' if abs(value) > LARGEST and int in _options(hint) else ''}."
+        large = isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST and int in _options(hint)
+        given = f"got {value}{', more than 2**63 - 1' if large else ''}."
     else:
         given = f"got {kind_of(value)}."
     return f"must be {wanted(hint, parameter)}; {given}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from leeward.cohort import Cohort, read
@@ -129,3 +130,9 @@ def test_every_format_has_its_options() -> None:
         read(FRAME, query="SELECT 1")
     with pytest.raises(BadInput, match="a frame is read as `events` or as a `table`"):
         read(FRAME, format="fhir")
+
+
+def test_an_arrow_table_with_indexes_out_of_bounds_is_refused() -> None:
+    bad = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), pa.array(["250.00"]), safe=False)
+    with pytest.raises(BadInput, match="the frame cannot be read"):
+        read(pa.table({"patient": [1, 2], "code": bad}))

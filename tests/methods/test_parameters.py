@@ -107,6 +107,11 @@ def test_wrong_values_are_refused_in_one_shape(name: str) -> None:
             {"key": "abslute"},
             "`key` must be `absolute` or `relative`; got `abslute`; did you mean `absolute`?",
         ),
+        (
+            "disassociation",
+            {"m": 10**20},
+            f"`m` must be a whole number of at least 1; got {10**20}, more than 2**63 - 1.",
+        ),
         ("visits", {"payload": ["sex", 3]}, "`payload[2]` must be text; got a whole number."),
         ("visits", {"policy": 5}, "`policy` must be text or a mapping; got a whole number."),
         (

@@ -26,11 +26,17 @@ def test_a_control_character_in_a_code_does_not_end_the_process() -> None:
     assert ran.returncode == 0, ran.stderr[-500:]
 
 
-ABORTS = PROGRAM.replace("answer = [", "__import__('os').abort() if 'abort' in line else None\n        answer = [", 1)
+ABORTS = PROGRAM.replace(
+    "answer = [", "__import__('os').abort() if 'abort' in line else None\n        answer = [", 1
+)
 
 
 def test_a_chart_that_aborts_is_a_sentence_and_the_next_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    chart = {"mark": "bar", "data": {"values": [{"n": 1}]}, "encoding": {"x": {"field": "n", "type": "quantitative"}}}
+    chart = {
+        "mark": "bar",
+        "data": {"values": [{"n": 1}]},
+        "encoding": {"x": {"field": "n", "type": "quantitative"}},
+    }
     painter = painting.Painter()
     monkeypatch.setattr(painting, "PROGRAM", ABORTS)
     monkeypatch.setattr(painting, "PAINTER", painter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.forging import by_method, changed
 from tests.methods.visits.frames import cohort
@@ -20,6 +23,7 @@ from leeward.errors import BadInput
 from leeward.methods.visits import Visits
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect, verify
+from leeward.verify.visits.reading import read_visits
 
 CODES = [f"{category}.{digit}" for category in (250, 272, 401, 428, 780) for digit in range(3)]
 
@@ -319,3 +323,12 @@ def test_a_master_whose_files_were_changed_is_caught(releases, tmp_path: Path) -
     file = tmp_path / "master" / VISITS
     pl.read_parquet(file).tail(-1).write_parquet(file)
     assert "master_files" in failures(tmp_path / "x")
+
+
+def test_files_of_several_row_groups_are_read(tmp_path: Path) -> None:
+    codes = [["250.00", "401.9"], ["V10"], [], ["401.9"], ["E812"]]
+    table = pa.table({"record": list(range(5)), "visit": list(range(5)), "codes": codes})
+    pq.write_table(table, tmp_path / "visits.parquet", row_group_size=2)
+    found = read_visits(tmp_path / "visits.parquet")
+    spelled = [[found.labels[v] for v in found.values[a:b]] for a, b in itertools.pairwise(found.offsets)]
+    assert spelled == codes

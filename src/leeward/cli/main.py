@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import click
 
 from leeward.errors import LeewardError
+from leeward.memory import watched_memory
 from leeward.methods import METHODS
 from leeward.texts import for_terminal
 from leeward.version import __version__
@@ -164,7 +165,8 @@ def status_of(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status, with every message on stderr."""
     before = _end_like_an_interrupt()
     try:
-        outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
+        with watched_memory(_end_for_memory):
+            outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
     except LeewardError as error:
         _say(f"leeward: {error}")
@@ -190,8 +192,24 @@ def status_of(args: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, before)
 
 
+MORE_MEMORY = (
+    "leeward: this run needs more memory than there is; nothing was left behind. Give it more, or fewer rows, or run "
+    "it on Spark (--engine spark)."
+)
+
+
+def _end_for_memory() -> None:
+    """End the process while it can still say why: the system would kill it without a word."""
+    from leeward.release.aside import remove_own
+
+    remove_own()
+    _say(MORE_MEMORY)
+    os._exit(2)
+
+
 NO_MEMORY = (
-    "out of memory", "cannot allocate", "can't start new thread", "failed to allocate", "malloc", "failed to map segment"
+    "out of memory", "cannot allocate", "can't start new thread", "failed to allocate", "malloc",
+    "failed to map segment",
 )  # fmt: skip
 
 
@@ -199,7 +217,9 @@ def _short_of_memory(error: BaseException) -> bool:
     """Whether the memory gave out: Python says so in one way, libraries below in several."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
-    if isinstance(error, OSError) and "load shared object" in str(error):  # without address space nothing loads
+    if isinstance(error, OSError) and "load shared object" in str(
+        error
+    ):  # without address space nothing loads
         return _address_space_is_bounded()
     return any(sign in str(error).lower() for sign in NO_MEMORY)
 
@@ -220,10 +240,7 @@ def _fault(error: BaseException) -> int:
         _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")
         return 2
     if _short_of_memory(error):
-        _say(
-            "leeward: this run needs more memory than there is; nothing was left behind. Give it more, or fewer rows, "
-            "or run it on Spark (--engine spark)."
-        )
+        _say(MORE_MEMORY)
         return 2
     if os.environ.get("LEEWARD_DEBUG"):
         traceback.print_exception(error)

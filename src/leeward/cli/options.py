@@ -135,6 +135,10 @@ threads_option: Callable[[F], F] = click.option(
     help="Maximum number of threads [default: one per processor].",
 )
 
+memory_option: Callable[[F], F] = click.option(
+    "--allow-memory", is_flag=True, help="Run even where less memory is free than such a run needs."
+)
+
 run_options: Callable[[F], F] = _stack(
     out_option,
     click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True),
@@ -155,9 +159,10 @@ run_options: Callable[[F], F] = _stack(
     click.option(
         "--measure", metavar="are,mre", callback=commas, help="What to measure [default: all that apply]."
     ),
+    memory_option,
     json_option,
 )
-"""How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--json`."""
+"""How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`, `--json`."""
 
 
 table_options: Callable[[F], F] = _stack(

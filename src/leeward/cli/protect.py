@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from leeward.cli.options import json_option, out_option, print_json, threads_option
+from leeward.cli.options import json_option, memory_option, out_option, print_json, threads_option
 from leeward.cli.running import tell
 
 
@@ -21,6 +21,7 @@ def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bo
 @click.argument("spec_file", metavar="SPEC.yaml")
 @out_option
 @threads_option
+@memory_option
 @json_option
 @click.option(
     "--schema",
@@ -30,7 +31,7 @@ def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bo
     callback=_print_schema,
     help="Print the JSON Schema of a spec, for editors, and exit.",
 )
-def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> None:
+def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
     """Release a cohort as SPEC.yaml says, into the folder OUT.
 
     OUT/share is for the recipient, OUT/custody stays with you. The release is verified before it appears.
@@ -49,4 +50,4 @@ def protect(spec_file: str, out: str, threads: int | None, as_json: bool) -> Non
     """
     from leeward.runs.protect import run
 
-    tell(run(spec_file, out, threads=threads), as_json)
+    tell(run(spec_file, out, threads=threads, allow_memory=allow_memory), as_json)

@@ -23,6 +23,7 @@ def run_and_tell(
     seed: int | None,
     formats: tuple[str, ...],
     measure: tuple[str, ...],
+    allow_memory: bool,
     as_json: bool,
     population: Any = None,
     **parameters: Any,
@@ -60,7 +61,7 @@ def run_and_tell(
         method_of(spec.method)
     except BadInput as error:
         raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
-    tell(run(resolved(spec, Path.cwd()), out, threads=threads), as_json)
+    tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
 
 
 def _with_payload(

@@ -11,7 +11,31 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+
+class Memory(NamedTuple):
+    """What a run needs of memory, fitted to whole commands (benchmarks/memory.py): their peak was nowhere above it.
+
+    Attributes
+    ----------
+    megabytes : float
+        What every run needs.
+    a_patient, a_row : float
+        Bytes for each patient and for each row of events; of a table, for each row and for each cell.
+    """
+
+    megabytes: float = 600
+    a_patient: float = 1000
+    a_row: float = 250
+
+    def bytes(self, patients: int, rows: int) -> int:
+        """Bytes for so many patients and rows."""
+        return int(self.megabytes * 1e6 + self.a_patient * patients + self.a_row * rows)
+
+
+ANY_METHOD = Memory()
+"""Of a method that was not measured."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +58,8 @@ class Method:
         Module with `DEFAULTS` and `measure(release, cohort, wanted, …)`; left out: `measures` beside the parameters.
     sections : str, optional
         Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
+    memory : Memory
+        What a run needs.
     """
 
     parameters: str
@@ -43,6 +69,7 @@ class Method:
     columns: tuple[str, ...] = ("patient", "code")
     measures: str | None = None
     sections: str | None = None
+    memory: Memory = ANY_METHOD
 
     @property
     def class_name(self) -> str:
@@ -81,6 +108,7 @@ METHODS: dict[str, Method] = {
         "condense",
         "Release a table of patients as synthetic rows for planned models.",
         source="table",
+        memory=Memory(480, 0, 125),
     ),
     "k-anonymity": Method(
         "leeward.methods.k_anonymity.parameters:KAnonymity",
@@ -89,33 +117,39 @@ METHODS: dict[str, Method] = {
         source="table",
         measures="leeward.methods.condensation.measures",
         sections="leeward.methods.condensation.report",
+        memory=Memory(415, 560, 60),
     ),
     "constraints": Method(
         "leeward.methods.constraints.parameters:Constraints",
         "constrain",
         "Release diagnosis codes, generalized and suppressed.",
+        memory=Memory(425, 300, 250),
     ),
     "censoring": Method(
         "leeward.methods.censoring.parameters:Censoring",
         "censor",
         "Release repeated codes as a k-map of a population.",
+        memory=Memory(370, 500, 300),
     ),
     "visits": Method(
         "leeward.methods.visits.parameters:Visits",
         "visits",
         "Release a population's visits, each shared by k patients.",
         columns=("patient", "code", "visit"),
+        memory=Memory(500, 0, 500),
     ),
     "disassociation": Method(
         "leeward.methods.disassociation.parameters:Disassociation",
         "disassociate",
         "Release diagnosis codes by disassociation.",
+        memory=Memory(600, 0, 230),
     ),
     "trajectories": Method(
         "leeward.methods.trajectories.parameters:Trajectories",
         "trajectories",
         "Release codes in order with age, k-anonymous.",
         columns=("patient", "code", "age"),
+        memory=Memory(400, 0, 950),
     ),
 }
 """Each method by its name in a spec. A new method adds a row."""

@@ -20,6 +20,9 @@ from leeward.errors import BadInput
 LOCK = ".being-written"
 """The file that says that a folder is not whole yet, and who writes it."""
 
+OPEN: set[Path] = set()
+"""The folders that this process writes now."""
+
 OWNER_ONLY = 0o077
 """The umask under which custody is written."""
 
@@ -39,6 +42,7 @@ def new_aside(out: Path) -> Path:
     remove_abandoned(out)
     folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
     folder.mkdir(mode=0o700)
+    OPEN.add(folder)
     try:
         with owner_only():
             (folder / LOCK).write_text(json.dumps(_self()), encoding="utf-8")
@@ -55,6 +59,13 @@ def finish(folder: Path, out: Path) -> None:
     os.umask(umask)
     folder.chmod(0o777 & ~umask)
     folder.rename(out)
+    OPEN.discard(folder)
+
+
+def remove_own() -> None:
+    """Remove every folder that this process writes: for a process that ends now."""
+    for folder in tuple(OPEN):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_abandoned(out: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from leeward.errors import BadInput
 from leeward.release import Release
+from leeward.release.aside import owner_only
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
 from leeward.report.summary import DOORS_SHOWN, Summary
@@ -44,7 +45,9 @@ def write(folder: str | Path, own: Own | None = None, summarize: Summarize | Non
     )
     target = release.custody / "report.html"
     summary = None if summarize is None else summarize(release, measures)
-    target.write_text(render(release, measures, verification, own, summary), encoding="utf-8")
+    text = render(release, measures, verification, own, summary)
+    with owner_only():
+        target.write_text(text, encoding="utf-8")
     return target
 
 

@@ -17,8 +17,10 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load, to_yaml
+from leeward.runs.memory import engine_name, require_memory, require_memory_to_read
 from leeward.runs.reports import sections_of as sections_of
 from leeward.runs.reports import summary_of, write_report
+from leeward.runs.sources import files_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,6 +110,7 @@ def protect(
     population: Cohort | None = None,
     source: SourceSpec | None = None,
     population_source: SourceSpec | None = None,
+    allow_memory: bool = False,
     tell: Tell | None = None,
 ) -> Result:
     """Protect a cohort and write a release that has passed its own verification.
@@ -134,6 +137,8 @@ def protect(
         Where the method's model needs one.
     source, population_source : SourceSpec, optional
         Where cohort and population came from, for `custody/spec.yaml` (`leeward verify` reads them again).
+    allow_memory : bool
+        Run even where less memory is free than such a run needs.
     tell : callable, optional
         Called with each stage; by default a line on the terminal.
 
@@ -145,6 +150,10 @@ def protect(
     from leeward.engine import LocalEngine, at_most, beside, make
     from leeward.release import draft
 
+    if not allow_memory:
+        for each in (cohort, population):
+            if each is not None:
+                require_memory(method.name, each, engine_name(engine))
     with at_most(threads), watched(tell) as say, draft(out) as pending:
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
@@ -163,13 +172,20 @@ def protect(
         pending.put_json("custody/verification.json", verification.to_json())
         pending.put_json("custody/measures.json", figures)
         pending.put("custody/spec.yaml", to_yaml(spec))
+        if files := files_of(source):
+            pending.put_json("custody/source_files.json", {"files": files})
         say("Writing the report")
         write_report(pending.folder)
     return open_result(pending.out, verification, figures)
 
 
 def run(
-    spec: Spec | str | Path, out: str | Path, *, threads: int | None = None, tell: Tell | None = None
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    threads: int | None = None,
+    allow_memory: bool = False,
+    tell: Tell | None = None,
 ) -> Result:
     """Run a spec (or the file of a spec): read its source, then `protect`.
 
@@ -183,6 +199,10 @@ def run(
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
+    if not allow_memory:
+        for each in (spec.source, spec.population):
+            if each is not None:
+                require_memory_to_read(each)
     with watched(tell) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
@@ -199,6 +219,7 @@ def run(
             population=population,
             source=spec.source,
             population_source=spec.population,
+            allow_memory=allow_memory,
             tell=say,
         )
 

@@ -238,3 +238,12 @@ def test_node_and_subrecord_numbers_say_nothing_of_the_source_order(tmp_path: Pa
     first = [row["codes"][0] for row in chunk_rows(out) if row["codes"] and row["subrecord"] == 0]
     assert first != sorted(first)
     assert len(np.unique(first)) == 10
+
+
+def test_m_above_the_longest_record_is_the_longest_record(tmp_path: Path) -> None:
+    records = [("250.00", "401.9"), ("250.00",)] * 4
+    done = Disassociation(k=3, m=1000).protect(cohort_of(records), randomness=Randomness.of(1))
+    (notice,) = done.notices
+    assert notice.startswith("m = 1000 is more than the 2 codes of the longest record; the run used m = 2")
+    assert verify(write(done, tmp_path / "OUT")).passed
+    assert not Disassociation(k=3, m=2).protect(cohort_of(records)).notices

@@ -88,7 +88,11 @@ def _longest(m: int, longest: int) -> tuple[str, ...]:
     """A notice where no record has as many codes as an attacker is thought to know."""
     if m <= longest:
         return ()
-    return (f"m = {m} is more than the {longest} codes of the longest record; the run used m = {longest}, which is the same.",)
+    notice = (
+        f"m = {m} is more than the {longest} codes of the longest record; the run used m = {longest}, which protects "
+        "the same."
+    )
+    return (notice,)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:

@@ -294,17 +294,21 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
     smallest = None
     arrays = _arrays(layout)
     for size in range(3, m + 1):
+        drawn = 0
         for leaf in generator.choice(leaves, SAMPLED_SETS):
             chain = layout.chain(int(leaf))
             wanted = draw(layout, chain, size, generator)
             if len(wanted) < size:
                 continue
+            drawn += 1
             count = int(counting.set_candidates(wanted, chain, *arrays, layout.nodes.records, stamp, hit))
             if count <= 0:  # these codes cannot lie in one record
                 continue
             counted += 1
             few += count < k
             smallest = count if smallest is None else min(smallest, count)
+        if not drawn:  # no cluster that was drawn shows as many codes: none shows more
+            break
     return of_count(
         "candidates_of_sampled_sets",
         few,

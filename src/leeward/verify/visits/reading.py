@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-SPARE_GROUPS = 8
-"""Row groups decoded together: enough to amortise a call, few enough to bound memory."""
-
 
 @dataclass(frozen=True)
 class VisitLists:
@@ -84,10 +81,8 @@ def read_visits(file: Path) -> VisitLists:
     if not listed or "record" not in paths:
         raise pa.ArrowInvalid("no column `record` or `codes`")
     columns = [name for name in ("record", "visit", "codes") if name in stored.schema_arrow.names]
-    parts = [
-        stored.read_row_groups([*range(first, min(first + SPARE_GROUPS, metadata.num_row_groups))], columns)
-        for first in range(0, metadata.num_row_groups, SPARE_GROUPS)
-    ]
+    # One at a time: lists of texts kept as dictionaries cannot be read across groups, each of which has its own.
+    parts = [stored.read_row_group(group, columns) for group in range(metadata.num_row_groups)]
     table = pa.concat_tables(parts) if parts else stored.read(columns)
     nulls = sum(table.column(name).null_count for name in columns)
     lists = table.column("codes")

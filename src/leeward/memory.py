@@ -1,0 +1,126 @@
+"""How much memory this process may still take, and a watch that ends it with a sentence before the system kills it.
+
+Counted from what Linux says: free memory of the machine, limits of control groups (both versions, from the process's
+own group upwards) and of the address space. Elsewhere nothing is known, and nothing is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MARGIN = 128 * 2**20
+"""Bytes that the watch leaves free: more than a run takes between two looks."""
+
+EVERY = 0.02
+"""Seconds between two looks."""
+
+GROUPS = ((Path("/sys/fs/cgroup"), "", "memory.max", "memory.current"),
+          (Path("/sys/fs/cgroup/unified"), "", "memory.max", "memory.current"),
+          (Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"))  # fmt: skip
+"""Where control groups are mounted, the controller's name in /proc/self/cgroup, and their files."""
+
+UNBOUNDED = 2**60
+"""Limits above it are none."""
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take; None where the system does not say."""
+    return min(
+        (free for free in (_of_machine(), _of_groups(), _of_address_space()) if free is not None),
+        default=None,
+    )
+
+
+def used_memory() -> int:
+    """Bytes that this process holds; 0 where the system does not say."""
+    return _status("VmRSS") or 0
+
+
+def _of_machine() -> int | None:
+    return _kilobytes(Path("/proc/meminfo"), "MemAvailable")
+
+
+def _of_address_space() -> int | None:
+    try:
+        import resource
+    except ImportError:  # not a system with such limits
+        return None
+    limit, taken = resource.getrlimit(resource.RLIMIT_AS)[0], _status("VmSize")
+    return None if limit == resource.RLIM_INFINITY or taken is None else max(0, limit - taken)
+
+
+def _of_groups() -> int | None:
+    """The least that the process's group or one above it has left."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    own = {controller: path for _, controllers, path in (line.split(":", 2) for line in lines)
+           for controller in controllers.split(",")}  # fmt: skip
+    left = []
+    for root, controller, limit_file, usage_file in GROUPS:
+        if controller not in own:
+            continue
+        group = root / own[controller].lstrip("/")
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(root):
+                break
+            limit, usage = _number(folder / limit_file), _number(folder / usage_file)
+            if limit is not None and usage is not None and limit < UNBOUNDED:
+                left.append(max(0, limit - usage + _cache(folder)))
+    return min(left, default=None)
+
+
+def _cache(folder: Path) -> int:
+    """Bytes of files' pages in a group, which the system gives back before it ends a process."""
+    found = 0
+    with suppress(OSError, ValueError):
+        for line in (folder / "memory.stat").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(" ")
+            if name in ("inactive_file", "active_file"):
+                found += int(value)
+    return found
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # no such file, or `max`
+        return None
+
+
+def _status(name: str) -> int | None:
+    return _kilobytes(Path("/proc/self/status"), name)
+
+
+def _kilobytes(path: Path, name: str) -> int | None:
+    with suppress(OSError, ValueError, IndexError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+@contextmanager
+def watched_memory(end: Callable[[], None]) -> Iterator[None]:
+    """Call `end`, from a thread of its own, when less than `MARGIN` is left; `end` ends the process."""
+    if os.name != "posix" or free_memory() is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(EVERY):
+            free = free_memory()
+            if free is not None and free < MARGIN:
+                end()
+
+    threading.Thread(target=watch, name="memory", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()

@@ -1,0 +1,134 @@
+"""What a run needs is said before it begins; one that finds less ends with a sentence and leaves nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import leeward as lw
+from leeward import memory
+from leeward.errors import BadInput
+from leeward.methods import METHODS, Memory
+from leeward.runs import memory as runs_memory
+
+GIGABYTE = 10**9
+
+
+def a_cohort(patients: int = 30) -> lw.Cohort:
+    return lw.read(
+        pl.DataFrame({"patient": list(range(patients)) * 2, "code": ["250.00", "401.9"] * patients})
+    )
+
+
+def test_the_need_grows_with_patients_and_rows() -> None:
+    assert Memory(100, 10, 1).bytes(5, 7) == 100_000_057
+    for method in METHODS.values():
+        assert 200 < method.memory.megabytes < 2_000
+        assert method.memory.a_patient + method.memory.a_row > 10
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 100 * 10**6)
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 200 * 10**6)
+    method = lw.Disassociation(k=3, m=2)
+    with pytest.raises(
+        BadInput, match=r"disassociation of 30 patients with 60 rows needs about 0\.\d GB .* 0\.3 GB are"
+    ) as found:
+        lw.protect(a_cohort(), method, tmp_path / "OUT")
+    assert "--engine spark" in str(found.value) and "--allow-memory" in str(found.value)
+    assert list(tmp_path.iterdir()) == []
+    assert lw.protect(a_cohort(), method, tmp_path / "OUT", allow_memory=True).release.records == 30
+
+
+def test_a_file_that_cannot_be_read_is_refused_before_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 0)
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    pl.DataFrame({"patient": [1, 2], "code": ["250.00"] * 2}).write_parquet(tmp_path / "e.parquet")
+    spec = {"source": {"path": str(tmp_path / "e.parquet")}, "method": {"name": "disassociation", "k": 2}}
+    (tmp_path / "s.yaml").write_text(str(spec))
+    with pytest.raises(BadInput, match=r"reading 2 rows of e.parquet needs about"):
+        lw.run(tmp_path / "s.yaml", tmp_path / "OUT")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_tightest_group_above_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    limit, usage = (
+        ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        if version == 1
+        else ("memory.max", "memory.current")
+    )
+    above, own = tmp_path / "jobs", tmp_path / "jobs" / "ours"
+    own.mkdir(parents=True)
+    for folder, most, used in ((above, 3 * GIGABYTE, 1 * GIGABYTE), (own, 9 * GIGABYTE, GIGABYTE // 2)):
+        (folder / limit).write_text(f"{most}\n")
+        (folder / usage).write_text(f"{used}\n")
+        (folder / "memory.stat").write_text("anon 5\ninactive_file 1000\nactive_file 24\n")
+    (tmp_path / limit).write_text("max\n" if version == 2 else f"{2**63 - 4096}\n")
+    (tmp_path / usage).write_text("0\n")
+    (tmp_path / "cgroup").write_text(
+        "5:cpu:/jobs\n4:memory:/jobs/ours\n" if version == 1 else "0::/jobs/ours\n"
+    )
+    true = Path
+
+    def moved(path: str) -> Path:
+        return true(tmp_path / "cgroup" if path == "/proc/self/cgroup" else path)
+
+    monkeypatch.setattr(memory, "Path", moved)
+    monkeypatch.setattr(memory, "GROUPS", [(tmp_path, "memory" if version == 1 else "", limit, usage)])
+    assert memory._of_groups() == 2 * GIGABYTE + 1024
+
+
+EATS = """
+import sys, time
+import leeward.cli.main
+cli = sys.modules['leeward.cli.main']
+from leeward import memory
+from leeward.release import draft
+free = iter([10**10] * 5)
+memory.free_memory = lambda: next(free, 0)
+def eat(*args, **kwargs):
+    with draft(sys.argv[1]) as pending:
+        pending.put("share/x.txt", "half")
+        time.sleep(60)
+cli.leeward.main = eat
+cli.main(["x"])
+"""
+
+
+def test_a_run_that_finds_no_more_memory_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", EATS, str(tmp_path / "OUT")],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert ran.returncode == 2, ran.stderr
+    assert (
+        "needs more memory than there is; nothing was left behind" in ran.stderr
+        and "--engine spark" in ran.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_little_address_space_is_a_sentence(tmp_path: Path) -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20,) * 2)\n"
+        "from leeward.cli.main import main; main(['demo', '-o', 'OUT'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=50, check=False
+    )
+    assert ran.returncode == 2, ran.stderr[-300:]
+    assert "needs more memory than there is" in ran.stderr or "are free here" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
