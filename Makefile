@@ -5,6 +5,7 @@
 #   make test        install, system packages, lint, types, tests
 #   make lint        ruff and mypy alone
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
+#   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
 #   make benchmarks  the benchmarks of benchmarks/README.md
 #   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
 #   make clean       caches, builds and the demo; the environment stays
@@ -31,7 +32,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo test system-packages lint fuzz benchmarks lock clean distclean
+.PHONY: help install demo test system-packages lint fuzz wheel benchmarks lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -81,6 +82,11 @@ benchmarks: install
 
 lock:
 	@requirements/compile.sh $(LOCK_ARGS)
+
+# A path of Numba's own files stays in the machine code: build where the path may be seen.
+wheel: install
+	$(PY) scripts/build_kernels.py
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean:
 	rm -rf .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-release demo-release.old

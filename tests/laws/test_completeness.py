@@ -136,3 +136,9 @@ def test_what_a_command_does_one_call_does() -> None:
     of_methods = {method.command for method in METHODS.values()}
     assert set(CALLS) | {"vocabulary", "warm"} == set(COMMANDS) - of_methods
     assert set(CALLS.values()) <= set(lw.__all__)
+
+
+def test_warm_runs_every_method() -> None:
+    from leeward.cli.warm import RUNS
+
+    assert {method.command for method in METHODS.values()} <= {line.split()[0] for line in RUNS}
