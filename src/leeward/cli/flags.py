@@ -66,8 +66,27 @@ def from_text(each: Declaration, text: str) -> Any:
             raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
         return tuple(parts if items[0] is str else map(_number, parts))
     if Mapping in kinds and str not in kinds:
-        return numbers_of(text, each)
+        (of_value,) = (typing.get_args(option)[1] for option in options if typing.get_origin(option) is Mapping)
+        return pairs_of(text, each) if str in _options(of_value) else numbers_of(text, each)
     return _number(text) if int in kinds or float in kinds else text
+
+
+def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
+    """`age:10,sex:exact`: names with values after a colon.
+
+    Raises
+    ------
+    BadInput
+        An entry without a colon, an empty name or value, a name twice.
+    """
+    pairs = [(name.strip(), value.strip()) for name, _, value in (p.partition(":") for p in text.split(","))]
+    for place, (name, value) in enumerate(pairs, start=1):
+        if not name or not value:
+            raise BadInput(f"{each.flag}: entry {place} is not written NAME:VALUE.")
+    if len(dict(pairs)) < len(pairs):
+        raise BadInput(f"{each.flag}: a name occurs twice; keep one value for each.")
+    takes_numbers = "int" in str(each.hint)
+    return {name: int(value) if takes_numbers and value.isdigit() else value for name, value in pairs}
 
 
 def numbers_of(text: str, each: Declaration) -> dict[str, int]:

@@ -41,13 +41,13 @@ def run_and_tell(
     from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    if given.get("payload"):
-        source = replace(
-            source, columns=_with_payload(source.columns, given["payload"], METHODS[method].columns)
-        )
+    wanted = tuple(given.get("demographics", ())) + tuple(given.get("payload", ()))
+    if wanted:
+        source = replace(source, columns=_with_patients(source.columns, wanted, METHODS[method].columns))
         if population is not None:
+            known = list(given.get("demographics", ()))
             columns = {name: column for name, column in source.columns.items() if name != "patients"}
-            population = replace(population, columns=columns)
+            population = replace(population, columns={**columns, **({"patients": known} if known else {})})
     try:
         spec = Spec(
             source=source,
@@ -64,12 +64,12 @@ def run_and_tell(
     tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
 
 
-def _with_payload(
-    columns: Mapping[str, Any], payload: tuple[str, ...], usual: tuple[str, ...]
+def _with_patients(
+    columns: Mapping[str, Any], wanted: tuple[str, ...], usual: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The column map with the payload. A map names all its columns: where none were named, the usual ones are."""
+    """The column map with the patients' columns. A map names all its columns: where none were named, the usual ones are."""
     names = ("patient", "code") if columns else usual
-    return {**{name: name for name in names}, **columns, "patients": list(payload)}
+    return {**{name: name for name in names}, **columns, "patients": list(wanted)}
 
 
 def tell(result: Result, as_json: bool) -> None:

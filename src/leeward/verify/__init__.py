@@ -32,7 +32,9 @@ def _checkers() -> dict[str, str]:
     return found
 
 
-SHARED = frozenset({"checks", "contract", "manifest", "readme", "storage", "unchecked"})
+SHARED = frozenset(
+    {"checks", "class_labels", "class_words", "classes", "contract", "manifest", "readme", "storage", "unchecked"}
+)
 """Modules that all verifiers share."""
 
 CHECKERS: dict[str, str] = _checkers()

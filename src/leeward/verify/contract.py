@@ -50,6 +50,7 @@ class Table:
         The columns that `parameters.payload` names follow.
     nullable : names of columns that may hold nulls (payload columns may).
     count : how many such files a release with these parameters has.
+    made : the columns where they follow from the parameters, in place of `columns`.
     """
 
     path: str
@@ -57,6 +58,11 @@ class Table:
     payload: bool = False
     nullable: frozenset[str] = frozenset()
     count: Callable[[Mapping[str, Any]], int] = field(default=lambda parameters: 1)
+    made: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] | None = None
+
+    def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
+        """The columns in order, for these parameters."""
+        return self.columns if self.made is None else self.made(parameters)
 
 
 @dataclass(frozen=True)
@@ -283,23 +289,24 @@ def columns_of_contract(share: Share, contract: Contract) -> Check:
     for entry in share.manifest["files"]:
         name = str(entry["path"]).removeprefix("data/")
         table = next((t for t in contract.tables if re.fullmatch(t.path, name)), None)
-        if table is None or table.columns is None or not name.endswith(".parquet"):
+        columns = None if table is None else table.columns_of(share.manifest["parameters"])
+        if table is None or columns is None or not name.endswith(".parquet"):
             continue
         try:
             stored = pq.ParquetFile(share.data(name))
             schema = stored.schema_arrow
             wrong += sum(
                 _has_nulls(stored, column)
-                for column in table.columns
+                for column in columns
                 if column in schema.names and column not in table.nullable
             )
         except UNREADABLE:
             wrong += 1
             continue
         carried = payload if table.payload else []
-        wrong += schema.names != [*table.columns, *carried]
+        wrong += schema.names != [*columns, *carried]
         wrong += bool(set(carried) & {"record", "visit", "codes", "patient"})
-        for column, kinds in table.columns.items():
+        for column, kinds in columns.items():
             if column in schema.names:
                 wrong += str(schema.field(column).type) not in kinds
     return of_count(

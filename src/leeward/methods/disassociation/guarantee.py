@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leeward.methods import demographics_words as whole
 from leeward.release.content import Guarantee
 
 if TYPE_CHECKING:
@@ -25,6 +26,19 @@ greatest number. By hand: inside a cluster of N patients the codes of one chunk 
 different chunks multiply their shares of the N patients; an item-chunk code counts once or a little more. Then add up
 the clusters. `reconstructions/`, where present, are data sets that could have given these files: analyse several and
 report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
+"""
+
+CLASSES = """\
+
+Each node of `data/nodes.parquet` belongs to one `class`: no cluster and no joint cluster crosses classes, so counts
+inside a class follow from its nodes alone. `leeward estimate FOLDER CODE --where COLUMN=LABEL` counts the patients of
+the classes that fit.
+"""
+
+PAYLOAD = """\
+
+`data/payload.parquet` has the values of the payload columns, one row a patient and `column`, shuffled inside every
+cluster (`node`): nothing tells which of the cluster's patients has a value.
 """
 
 
@@ -50,15 +64,27 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
         open_ends.append(
             "Sensitive codes are assumed unknown to the attacker; utility constraints that name them are not kept."
         )
+    names = parameters.demographics
+    if names:
+        open_ends += whole.limits(parameters.payload)
+    known = f"the exact {whole.listed(names)} of a patient and up to {parameters.m} of the patient's diagnosis codes"
     return Guarantee(
-        name="k^m-anonymity by disassociation (Guarantee 1)",
+        name="(k, k^m)-anonymity by disassociation inside classes of demographics (Guarantee 1 in every class)"
+        if names
+        else "k^m-anonymity by disassociation (Guarantee 1)",
         k=parameters.k,
         m=parameters.m,
-        attacker=f"knows up to {parameters.m} diagnosis codes of a patient and that the patient is in the data",
+        attacker=f"knows {known}, and that the patient is in the data"
+        if names
+        else f"knows up to {parameters.m} diagnosis codes of a patient and that the patient is in the data",
         not_protected=tuple(open_ends),
+        facts={"demographics": list(names), "payload": list(parameters.payload)} if names else {},
     )
 
 
 def readme_of(parameters: Disassociation) -> str:
     """How a recipient reads the files; it does not depend on the data."""
-    return README
+    if not parameters.demographics:
+        return README
+    classes = whole.readme(parameters.demographics, parameters.small) + CLASSES
+    return f"{classes}{PAYLOAD if parameters.payload else ''}\n{README}"

@@ -12,6 +12,7 @@ from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods import demographics as whole
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records
@@ -21,6 +22,7 @@ from leeward.methods.disassociation.publish import chunk_table, facts_of, node_t
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.repeats import MARK, base_codes, renamed_code_sets
 from leeward.methods.disassociation.rules import Rules, rules_of
+from leeward.methods.disassociation.whole_patient import release_in_classes
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, ReleaseTable
@@ -58,6 +60,22 @@ def protect(
     policy = policy_over(parameters, sets, cohort.vocabulary)
     rules = rules_of(parameters, sets, policy, cohort.name)
     workers = Workers(engine.threads if engine else None)
+    if parameters.demographics:
+        tables, sets, classes, facts = release_in_classes(
+            parameters, cohort, sets, rules, engine, workers, randomness
+        )
+        return Anonymized(
+            method=parameters.name,
+            parameters=parameters.public(),
+            guarantee=guarantee_of(parameters),
+            records=len(sets),
+            tables=tables,
+            readme=readme_of(parameters),
+            custody_tables=_policy_table(policy, sets) + whole.custody_tables_of(classes),
+            custody={**facts, "partitions": 1},
+            notices=whole.notices_of(classes, parameters.small),
+            seeded=randomness.seeded,
+        )
     sets, diversity_facts, partition = _diversify(parameters, sets, rules, workers, cohort.name)
     partitions = _partitions(parameters, len(sets), engine)
     if partitions > 1:

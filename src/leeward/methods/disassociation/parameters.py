@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
@@ -153,7 +155,25 @@ class Disassociation(Parameters):
         ),
     ] = None
 
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    hierarchies: Hierarchies = field(default=None, hash=False)
+    payload: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Columns of the patients to release with demographics, assumed unknown to attackers: the values of each "
+            "are shuffled inside every cluster.",
+            metavar="COL[,COL…]",
+        ),
+    ] = ()
+
     def rules(self) -> None:
+        whole.check(self, self.payload)
+        if self.payload and not self.demographics:
+            raise BadInput("`payload` needs `demographics`: without them only codes are released.")
+        if self.demographics and (self.partitions or 1) > 1:
+            raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
         for name in ("max_cluster", "max_joint"):
             value = getattr(self, name)
             if value is not None and value < self.k:

@@ -102,11 +102,11 @@ def facts_of(p: Published) -> dict[str, Any]:
     }
 
 
-def node_table(p: Published) -> pa.Table:
-    """`nodes.parquet`: one row a cluster or joint cluster."""
+def node_table(p: Published, of_node: Int64s | None = None) -> pa.Table:
+    """`nodes.parquet`: one row a cluster or joint cluster; `of_node`, the class of each node where there are classes."""
     parent = p.data.shared.parent[p.old]
     leaf = p.old < len(p.data.leaf_n_codes)
-    return pa.table(
+    table = pa.table(
         {
             "node": arrow(np.arange(len(p.old), dtype=np.int64)),
             "parent": nullable(np.where(parent >= 0, p.number[parent], -1)),
@@ -115,6 +115,7 @@ def node_table(p: Published) -> pa.Table:
         },
         schema=NODES,
     )
+    return table if of_node is None else table.append_column("class", arrow(of_node[p.old]))
 
 
 def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:

@@ -15,8 +15,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import Classes, class_checks, class_source, demographics_of, exact_values, read_classes
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation import kernels
+from leeward.verify.disassociation.classed import (
+    in_each,
+    known_patients,
+    node_classes,
+    payload_counts,
+    payload_source,
+    released_patients,
+    sample_of,
+    split,
+)
 from leeward.verify.disassociation.files import (
     ITEM,
     RECORD,
@@ -29,7 +40,7 @@ from leeward.verify.disassociation.files import (
     read_nodes,
 )
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
-from leeward.verify.disassociation.source import against_source
+from leeward.verify.disassociation.source import against_source, numbered_repeats
 from leeward.verify.manifest import Share
 
 TABLE_CELLS = 1 << 26
@@ -43,8 +54,9 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a disassociated release; the later ones are left out when the files cannot be laid
     out."""
     k, m = share.guarantee("k"), share.guarantee("m")
+    classed = bool(demographics_of(share))
     try:
-        nodes = read_nodes(share.data("nodes.parquet"))
+        nodes = read_nodes(share.data("nodes.parquet"), classed=classed)
         chunks = read_chunks(share.data("chunks.parquet"), nodes)
     except StructureFault as fault:
         return [Check("layout", False, str(fault))]
@@ -57,12 +69,60 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         *rows_of_chunks(layout),
         *domains_and_anonymity(layout, k, m),
     ]
-    checks += [empty_item_chunks(layout, k, m), *candidates(layout, k, m), sampled_sets(layout, k, m, share)]
+    checks.append(empty_item_chunks(layout, k, m))
+    if classed:
+        return checks + in_classes(layout, share, source)
+    checks += [*candidates(layout, k, m), sampled_sets(layout, k, m, share)]
     checks += [
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
     if source is not None:
         checks += against_source(layout, source, share)
+    return checks
+
+
+def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Check]:
+    """What a release with demographics must be besides: classes, candidates in each of them, payload, source."""
+    k, m = share.guarantee("k"), share.guarantee("m")
+    classes = read_classes(share)
+    placed = node_classes(layout.nodes, classes)
+    checks = [*class_checks(classes, k, share.manifest["records"]), placed]
+    if not all(check.passed for check in checks):
+        return checks
+    layouts = split(layout.nodes, layout.chunks, classes)
+    checks += in_each(
+        layouts, lambda part: [*candidates(part, k, m), sampled_sets(part, k, m, share, SAMPLED_SETS // 10)]
+    )
+    payload = share.manifest["parameters"].get("payload")
+    if payload:
+        checks.append(payload_counts(share, layout))
+    checks += [
+        reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
+    ]
+    return checks if source is None else checks + _with_source(layout, layouts, classes, share, source)
+
+
+def _with_source(
+    layout: Layout, layouts: list[Layout], classes: Classes, share: Share, source: Source
+) -> list[Check]:
+    """The same beside the source; with `small: drop` patients who fit no class are not released."""
+    parameters = share.manifest["parameters"]
+    events = source.events.drop_nulls(["patient", "code"])
+    patients = events["patient"].unique().sort()
+    values = exact_values(classes, source, patients)
+    if values is not None and parameters.get("small") == "drop":
+        keep = released_patients(classes, values)
+        values = [value for value, released in zip(values, keep, strict=True) if released]
+        patients = patients.filter(pl.Series(keep))
+        events = events.filter(pl.col("patient").is_in(patients.implode()))
+    checks = against_source(layout, Source(events, source.patients), share, fit=False)
+    checks.append(class_source(classes, values, all_released=True))
+    if parameters.get("payload"):
+        checks.append(payload_source(share, patients, source.patients))
+    if values is not None and not (parameters.get("diversity") and parameters.get("sensitive")):
+        named = numbered_repeats(events) if parameters.get("repeats") else events
+        k, m = share.guarantee("k"), share.guarantee("m")
+        checks += known_patients(layouts, classes, sample_of(named, patients), values, k, m)
     return checks
 
 
@@ -276,7 +336,7 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
     return checks
 
 
-def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
+def sampled_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPLED_SETS) -> Check:
     """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in
     that cluster and the joint clusters above it alone, which can only be stricter. The draw is keyed by the
     files' hashes, so that it repeats and yet no method can know it beforehand."""
@@ -295,7 +355,7 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share) -> Check:
     arrays = _arrays(layout)
     for size in range(3, m + 1):
         drawn = 0
-        for leaf in generator.choice(leaves, SAMPLED_SETS):
+        for leaf in generator.choice(leaves, sets):
             chain = layout.chain(int(leaf))
             wanted = draw(layout, chain, size, generator)
             if len(wanted) < size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.verify import class_words
 from leeward.verify.contract import (
     LISTS,
     POLICY,
@@ -61,6 +62,24 @@ the clusters. `reconstructions/`, where present, are data sets that could have g
 report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
 """
 
+CLASSED_NAME = "(k, k^m)-anonymity by disassociation inside classes of demographics (Guarantee 1 in every class)"
+
+CLASSED_ATTACKER = (
+    "knows the exact {names} of a patient and up to {m} of the patient's diagnosis codes, and that the patient is in "
+    "the data"
+)
+
+CLASSES = """
+Each node of `data/nodes.parquet` belongs to one `class`: no cluster and no joint cluster crosses classes, so counts
+inside a class follow from its nodes alone. `leeward estimate FOLDER CODE --where COLUMN=LABEL` counts the patients of
+the classes that fit.
+"""
+
+PAYLOAD = """
+`data/payload.parquet` has the values of the payload columns, one row a patient and `column`, shuffled inside every
+cluster (`node`): nothing tells which of the cluster's patients has a value.
+"""
+
 
 def words(share: Share) -> list[Words]:
     """The wording of Guarantee 1."""
@@ -75,7 +94,24 @@ def words(share: Share) -> list[Words]:
     ]
     if parameters.get("sensitive"):
         open_doors.append(SENSITIVE)
-    return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README)]
+    names, payload = class_words.names_of(parameters), class_words.names_of(parameters, "payload")
+    if not names:
+        return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README)]
+    open_doors.append(class_words.SMALL_CLASSES)
+    if payload:
+        open_doors.append(class_words.PAYLOAD.format(names=class_words.in_words(payload)))
+    reading = class_words.readme(parameters) + CLASSES + (PAYLOAD if payload else "") + "\n" + README
+    attacker = CLASSED_ATTACKER.format(names=class_words.in_words(names), m=m)
+    facts = {"demographics": names, "payload": payload}
+    return [Words(CLASSED_NAME, attacker, tuple(open_doors), reading, facts)]
+
+
+NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)}
+
+
+def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The columns of `nodes.parquet`: with classes, one more."""
+    return {**NODES, **({"class": ("int64",)} if class_words.names_of(parameters) else {})}
 
 
 def reconstructions(parameters: Mapping[str, Any]) -> int:
@@ -88,8 +124,9 @@ CONTRACT = Contract(
     tables=(
         Table(
             r"nodes\.parquet",
-            {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)},
+            NODES,
             nullable=frozenset({"parent"}),
+            made=node_columns,
         ),
         Table(
             r"chunks\.parquet",
@@ -101,6 +138,13 @@ CONTRACT = Contract(
             {"record": ("int64",), "codes": LISTS},
             count=reconstructions,
         ),
+        Table(
+            r"payload\.parquet",
+            {"node": ("int64",), "column": ("string",), "value": ("string",)},
+            nullable=frozenset({"value"}),
+            count=lambda parameters: 1 if parameters.get("payload") else 0,
+        ),
+        *class_words.TABLES,
     ),
     parameters={
         "k": whole(2),
@@ -119,6 +163,8 @@ CONTRACT = Contract(
         "prior": one_of("cubic", "graded", "one", "uniform"),
         "sensitive": texts,
         "diversity": optional(whole(2)),
+        **class_words.PARAMETERS,
+        "payload": texts,
     },
     required=(
         "k", "m", "policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested",

@@ -39,12 +39,15 @@ class Nodes:
     leaf : bool[n]
         True for a cluster.
     records : int64[n]
+    of_class : int64[n]
+        The class of demographics; 0 in a release without classes.
     """
 
     numbers: Longs
     parent: Ints
     leaf: NDArray[np.bool_]
     records: Longs
+    of_class: Longs
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,14 @@ class Chunks:
         return np.diff(self.start)
 
 
-def read_nodes(file: Path) -> Nodes:
-    """The nodes in ascending number; StructureFault for missing columns, nulls, doubles, unknown kinds."""
-    table = _open(file, ("node", "parent", "kind", "records")).read(["node", "parent", "kind", "records"])
-    for column in ("node", "kind", "records"):
+def read_nodes(file: Path, *, classed: bool = False) -> Nodes:
+    """The nodes in ascending number, with their class where there are classes; StructureFault for missing columns,
+    nulls, doubles, unknown kinds."""
+    columns = ("node", "parent", "kind", "records", *(("class",) if classed else ()))
+    table = _open(file, columns).read(list(columns))
+    for column in columns:
+        if column == "parent":
+            continue
         if table.column(column).null_count:
             raise StructureFault(
                 f"nodes.parquet: column `{column}` holds {table.column(column).null_count} nulls."
@@ -100,7 +107,8 @@ def read_nodes(file: Path) -> Nodes:
     named = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)[order]
     parent = np.where(has_parent, find(numbers, named, -2), -1).astype(np.int32)
     records = table.column("records").to_numpy().astype(np.int64)[order]
-    return Nodes(numbers, parent, leaf.astype(np.bool_), records)
+    of_class = table.column("class").to_numpy().astype(np.int64)[order] if classed else np.zeros_like(numbers)
+    return Nodes(numbers, parent, leaf.astype(np.bool_), records, of_class)
 
 
 def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:

@@ -19,9 +19,9 @@ SAMPLED_RECORDS = 300
 """Source records whose place in some cluster is looked for."""
 
 
-def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
+def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = True) -> list[Check]:
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
-    cluster."""
+    cluster (left out without `fit`)."""
     parameters = share.manifest["parameters"]
     events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
     events = with_enum(events.select("patient", "code").drop_nulls())
@@ -62,7 +62,8 @@ def against_source(layout: Layout, source: Source, share: Share) -> list[Check]:
     open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
     kept = numbered.filter(pl.col("code") >= 0)
     fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
-    return [*checks, counts_in_bounds(layout, kept, open_codes), records_fit(layout, fitting)]
+    checks.append(counts_in_bounds(layout, kept, open_codes))
+    return [*checks, records_fit(layout, fitting)] if fit else checks
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,227 @@
+"""Classes: at least k patients each, published with one vector of generalized demographics
+(docs/methods/whole-patient.md#classes)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leeward.analysis.demographics.columns import Columns, Level
+from leeward.arrays import AnyArray, Float64s, Int32s, Int64s
+from leeward.errors import GuaranteeUnreachable
+from leeward.randomness import Randomness
+
+KEPT = 1_000.0
+"""Weight of a column that the recipient must have, against 1 of the others: it is generalized last."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A class of each record, ordered by their labels.
+
+    vectors : int32[classes, columns], nodes of the columns' hierarchies, distinct
+    of_record : int32[records], -1 for a record that is left out
+    small : the number of records whose class at the chosen levels was below k
+    taken : the number of records of other classes that joined a class below k
+    """
+
+    columns: Columns
+    vectors: Int32s
+    of_record: Int32s
+    small: int = 0
+    taken: int = 0
+
+    def __len__(self) -> int:
+        """The number of classes."""
+        return len(self.vectors)
+
+    @property
+    def sizes(self) -> Int64s:
+        """int64[classes]: the records of each class."""
+        return np.bincount(self.of_record[self.of_record >= 0], minlength=len(self)).astype(np.int64)
+
+    @property
+    def left_out(self) -> int:
+        """The number of records in no class."""
+        return int((self.of_record < 0).sum())
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        """Each class's labels, one a column."""
+        return [self.columns.labels(vector) for vector in self.vectors]
+
+    def loss(self) -> float:
+        """The mean LM of the published vectors over records and columns."""
+        return float(np.average(self.columns.loss(self.vectors), weights=self.sizes))
+
+    def losses(self) -> dict[str, float]:
+        """The mean LM of each column over the records."""
+        return {
+            column.name: float(np.average(column.losses[self.vectors[:, i]], weights=self.sizes))
+            for i, column in enumerate(self.columns.columns)
+        }
+
+
+def classes_of(
+    columns: Columns,
+    levels: Mapping[str, Level],
+    k: int,
+    small: str,
+    randomness: Randomness,
+    kept: frozenset[str] = frozenset(),
+) -> Classes:
+    """Classes by the vectors at `levels`, the small ones merged, suppressed or left out.
+
+    `kept` names the columns that are generalized last where small classes are merged.
+
+    Raises
+    ------
+    GuaranteeUnreachable
+        Fewer than k records, or none left.
+    """
+    vectors, of_record = grouped(columns.vectors(levels))
+    return enlarge(columns, vectors, of_record, k, small, randomness, kept)
+
+
+def grouped(vectors: Int32s) -> tuple[Int32s, Int64s]:
+    """The distinct vectors in their order, and the number of each record's."""
+    distinct, number = np.unique(vectors, axis=0, return_inverse=True)
+    return distinct.astype(np.int32), number.reshape(-1).astype(np.int64)
+
+
+def enlarge(
+    columns: Columns,
+    vectors: Int32s,
+    of_record: Int64s,
+    k: int,
+    small: str,
+    randomness: Randomness,
+    kept: frozenset[str] = frozenset(),
+) -> Classes:
+    """Bring every class to k records: `merge`, `suppress` or `drop` what is below (see `Merging`)."""
+    if len(of_record) < k:
+        raise GuaranteeUnreachable(
+            f"{len(of_record):,} patients, fewer than k = {k}; no class of k can be formed. Lower k or add patients."
+        )
+    sizes = np.bincount(of_record, minlength=len(vectors))
+    below = sizes < k
+    few = int(sizes[below].sum())
+    if not few:
+        return _ordered(columns, vectors, of_record, 0, 0)
+    if small == "drop":
+        of_record = np.where(below[of_record], -1, of_record)
+        if not (of_record >= 0).any():
+            raise GuaranteeUnreachable(
+                f"no class of demographics has k = {k} patients, so `small: drop` would leave nobody. Keep less of the "
+                "demographics (`keep`), or choose `small: merge`."
+            )
+        return _ordered(columns, vectors, of_record, few, 0)
+    if small == "suppress":
+        vectors = np.concatenate([vectors, np.zeros((1, len(columns)), np.int32)])
+        of_record = np.where(below[of_record], len(vectors) - 1, of_record)
+    merging = Merging(columns, vectors, of_record, k, kept)
+    merging.run()
+    assigned = merging.assign(randomness)
+    taken = int(((assigned != of_record) & ~below[of_record]).sum()) if small == "merge" else 0
+    return _ordered(columns, merging.vectors, assigned, few, taken)
+
+
+class Merging:
+    """Classes below k, the smallest first, are joined with the class where that costs least.
+
+    A class of n < k records takes from another class as many records as it lacks, or all of them where fewer than k
+    would stay there. The class that is made has the least common vector of both. The cost is the LM that this adds, over
+    all records that get another vector. Which records of a class are taken is drawn at random: it must not depend on
+    what a patient has.
+    """
+
+    def __init__(
+        self, columns: Columns, vectors: Int32s, of_record: Int64s, k: int, kept: frozenset[str]
+    ) -> None:
+        self.columns, self.k = columns, k
+        self.weights: Float64s = np.array([KEPT if name in kept else 1.0 for name in columns.names])
+        self.vectors = vectors.copy()
+        self.of_record = of_record
+        self.sizes = np.bincount(of_record, minlength=len(vectors)).astype(np.int64)
+        self.number = {tuple(vector): i for i, vector in enumerate(vectors.tolist())}
+        self.moves: list[tuple[int, int, int]] = []  # from class, to class, number of records
+
+    def run(self) -> None:
+        """Note what moves where until no class is below k."""
+        while True:
+            few = np.flatnonzero((self.sizes > 0) & (self.sizes < self.k))
+            if not len(few):
+                return
+            self._join(int(few[np.argmin(self.sizes[few])]))
+
+    def _join(self, small: int) -> None:
+        lacking = self.k - int(self.sizes[small])
+        others = np.flatnonzero(self.sizes > 0)
+        others = others[others != small]
+        takes = np.where(self.sizes[others] - lacking >= self.k, lacking, self.sizes[others])
+        above = self._common(self.vectors[others], self.vectors[small])
+        added = self.columns.loss(above, self.weights)
+        cost = self.sizes[small] * (added - self.columns.loss(self.vectors[small], self.weights))
+        cost = cost + takes * (added - self.columns.loss(self.vectors[others], self.weights))
+        best = int(np.argmin(np.round(cost, 9)))
+        target, other = self._class_of(above[best]), int(others[best])
+        self._move(small, target, int(self.sizes[small]))
+        wanted = self.k - int(self.sizes[target])  # nobody where an older class of that vector is large enough
+        if wanted > 0:
+            enough = self.sizes[other] - wanted >= self.k
+            self._move(other, target, wanted if enough else int(self.sizes[other]))
+
+    def _common(self, vectors: Int32s, other: Int32s) -> Int32s:
+        """The least common vector of each of `vectors` and `other`."""
+        found = np.empty_like(vectors)
+        for i, column in enumerate(self.columns.columns):
+            distinct, number = np.unique(vectors[:, i], return_inverse=True)
+            found[:, i] = column.tree.lca(distinct, np.full(len(distinct), other[i], np.int32))[
+                number.reshape(-1)
+            ]
+        return found
+
+    def _class_of(self, vector: Int32s) -> int:
+        key = tuple(vector.tolist())
+        if key not in self.number:
+            self.number[key] = len(self.vectors)
+            self.vectors = np.concatenate([self.vectors, vector[None]])
+            self.sizes = np.append(self.sizes, 0)
+        return self.number[key]
+
+    def _move(self, source: int, target: int, records: int) -> None:
+        if source != target and records:
+            self.moves.append((source, target, records))
+            self.sizes[source] -= records
+            self.sizes[target] += records
+
+    def assign(self, randomness: Randomness) -> Int64s:
+        """int64[records]: the class of each record after all moves, drawn where a part of a class moves."""
+        draw = randomness.stream("classes")
+        shuffled = draw.permutation(len(self.of_record)).astype(np.int64)
+        by_class = shuffled[np.argsort(self.of_record[shuffled], kind="stable")]
+        bounds = np.searchsorted(self.of_record[by_class], np.arange(len(self.vectors) + 1))
+        pools: list[list[int]] = [by_class[a:b].tolist() for a, b in zip(bounds, bounds[1:], strict=False)]
+        for source, target, records in self.moves:
+            keep = len(pools[source]) - records
+            pools[source], taken = pools[source][:keep], pools[source][keep:]
+            pools[target] = taken + pools[target]  # what came last is not passed on first
+        found = np.empty_like(self.of_record)
+        for number, pool in enumerate(pools):
+            found[pool] = number
+        return found
+
+
+def _ordered(
+    columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int
+) -> Classes:
+    """Empty classes go; the others are numbered in the order of their vectors, which says nothing of the data."""
+    used = np.unique(of_record[of_record >= 0])
+    order = used[np.lexsort(vectors[used].T[::-1])]
+    number = np.full(len(vectors) + 1, -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return Classes(
+        columns, vectors[order].astype(np.int32), number[of_record].astype(np.int32), small, moved
+    )

@@ -1,0 +1,283 @@
+"""Demographic columns of a cohort, each over its hierarchy, and the level at which a column is published
+(docs/methods/whole-patient.md#hierarchies)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.demographics.trees import (
+    MISSING,
+    WIDTHS,
+    exact_tree,
+    file_tree,
+    interval_of,
+    interval_tree,
+    prefix_tree,
+)
+from leeward.arrays import Bools, Float64s, Int32s, Int64s
+from leeward.errors import BadInput, did_you_mean
+from leeward.vocabulary import Hierarchy
+
+Level = int | str
+"""How finely a column is published: years of an interval, characters of a prefix, steps below the root of a file's
+hierarchy; or `exact`, or `all` (nothing)."""
+
+KINDS = ("intervals", "prefix", "exact")
+
+AGES = re.compile(r"(^|[^a-z])(age|ages|year|years|yob)([^a-z]|$)", re.IGNORECASE)
+POST_CODES = re.compile(r"(^|[^a-z])(zip|zipcode|zip_code|postcode|postal_code|plz)([^a-z]|$)", re.IGNORECASE)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
+"""Names that can be a column and a file of a release."""
+
+RESERVED = frozenset({"class", "records", "patient", "record", "codes", "code", "node", "visit", "row"})
+
+MOST_UNIQUE = 0.5
+"""A column in which a larger share of the patients has a value of their own is an identifier."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One demographic column.
+
+    kind : `intervals`, `prefix`, `exact` or `file`
+    tree : its hierarchy; what occurs is a node of it
+    node : int32[records], the node of each record's own value
+    missing : the number of records without a value
+    """
+
+    name: str
+    kind: str
+    tree: Hierarchy
+    node: Int32s
+    missing: int
+
+    def at(self, level: Level) -> Int32s:
+        """int32[nodes]: the node that is published for each node at a level. BadInput for a level it has not."""
+        nodes = len(self.tree)
+        if level == "exact":
+            return np.arange(nodes, dtype=np.int32)
+        if level == "all":
+            return np.zeros(nodes, np.int32)
+        stays, found = self._stays(level), np.zeros(nodes, np.int32)
+        for node in range(1, nodes):  # parents come before children
+            found[node] = node if stays[node] else found[self.tree.parent[node]]
+        return found
+
+    def _stays(self, level: Level) -> Bools:
+        """bool[nodes]: whether a node is at this level or above it."""
+        if not isinstance(level, int) or isinstance(level, bool) or self.kind == "exact":
+            raise BadInput(f"`keep.{self.name}`: {self.levels_text()}.")
+        if self.kind == "intervals":
+            return self._intervals(level)
+        if self.kind == "prefix":
+            kept = np.array([len(label.rstrip("*")) for label in self.tree.labels])
+            kept[[i for i, label in enumerate(self.tree.labels) if label == MISSING]] = 0
+            return np.asarray(kept <= level)
+        return np.asarray(self.tree.depth <= level)
+
+    def _intervals(self, width: int) -> Bools:
+        if width not in (1, *WIDTHS):
+            raise BadInput(f"`keep.{self.name}`: {self.levels_text()}.")
+        bounds = [interval_of(label) for label in self.tree.labels]
+        widths = np.array([0 if b is None else b[1] - b[0] + 1 for b in bounds])
+        wide = int((widths[self.node] > width).sum())
+        if wide:
+            raise BadInput(
+                f"`keep.{self.name}`: {wide:,} records have an interval of more than {width}, and none can be published "
+                "finer than it is given; keep a larger interval."
+            )
+        above = self.tree.parent
+        # The widest interval of at most `width` is published: what is directly below a wider one, or below the root.
+        highest = (widths[np.maximum(above, 0)] > width) | (above <= 0)
+        return np.asarray(highest | (widths > width))
+
+    def levels_text(self) -> str:
+        """What levels the column can have, in words."""
+        return {
+            "intervals": "keep 1, 5, 10, 20 or 40 years, exact or all",
+            "prefix": "keep a number of characters, exact or all",
+            "exact": "this column has no hierarchy; keep exact or all, or name one with `hierarchies`",
+            "file": "keep a number of steps below the root, exact or all",
+        }[self.kind]
+
+    def levels(self) -> list[Level]:
+        """All levels, the finest first; levels that publish the same nodes are listed once."""
+        if self.kind == "intervals":
+            bounds = [interval_of(self.tree.labels[node]) for node in np.unique(self.node)]
+            widest = max((b[1] - b[0] + 1 for b in bounds if b is not None), default=1)
+            wanted: list[Level] = [width for width in (1, *WIDTHS) if width >= widest]
+        elif self.kind == "prefix":
+            longest = max(len(label) for label in self.tree.labels)
+            wanted = list(range(longest, 0, -1))
+        elif self.kind == "file":
+            wanted = list(range(int(self.tree.depth.max()), 0, -1))
+        else:
+            wanted = []
+        found: list[Level] = []
+        seen: set[bytes] = set()
+        for level in ["exact", *wanted, "all"]:
+            key = self.at(level)[self.node].tobytes()
+            if key not in seen:
+                seen.add(key)
+                found.append(level)
+        return found
+
+    @property
+    def losses(self) -> Float64s:
+        """LM of each node: its leaves by all leaves; 0 for a leaf, 1 for the root (docs/methods/trajectories.md#loss)."""
+        found = self.tree.losses.copy()
+        found[0] = 1.0
+        return np.asarray(found)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The demographic columns of the records, in their order."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def __len__(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return len(self.columns[0].node)
+
+    def vectors(self, levels: Mapping[str, Level]) -> Int32s:
+        """int32[records, columns]: each record's nodes at the levels, `exact` where none is named."""
+        return np.stack(
+            [column.at(levels.get(column.name, "exact"))[column.node] for column in self.columns], axis=1
+        ).astype(np.int32)
+
+    def labels(self, vector: Sequence[int] | Int32s) -> tuple[str, ...]:
+        """The labels of a vector of nodes."""
+        return tuple(
+            column.tree.labels[int(node)] for column, node in zip(self.columns, vector, strict=True)
+        )
+
+    def loss(self, vectors: Int32s, weights: Float64s | None = None) -> Float64s:
+        """The (weighted) mean LM of each vector, float64."""
+        losses = np.stack(
+            [column.losses[vectors[..., i]] for i, column in enumerate(self.columns)], axis=-1
+        )
+        return np.asarray(np.average(losses, axis=-1, weights=weights))
+
+    def take(self, records: Int64s | Bools) -> Columns:
+        """The columns of some of the records."""
+        return Columns(
+            tuple(Column(c.name, c.kind, c.tree, c.node[records], c.missing) for c in self.columns)
+        )
+
+
+def columns_of(
+    patients: pl.DataFrame | None,
+    wanted: pl.Series,
+    names: Sequence[str],
+    hierarchies: Mapping[str, str],
+    keep: Mapping[str, Level],
+    source: str,
+) -> Columns:
+    """The demographic columns `names` of the patients `wanted`, in that order.
+
+    Raises
+    ------
+    BadInput
+        A column that is not there, a patient twice, an identifier, a hierarchy that lacks a value, a level that a
+        column does not have.
+    """
+    rows = values_of(patients, wanted, names, source)
+    found = tuple(_column(rows[name], hierarchies.get(name), keep.get(name), source) for name in names)
+    for column in found:
+        if column.name in keep:
+            column.at(keep[column.name])
+    return Columns(found)
+
+
+def values_of(
+    patients: pl.DataFrame | None, wanted: pl.Series, names: Sequence[str], source: str
+) -> pl.DataFrame:
+    """The columns `names` of the patients `wanted`, one row each in that order; null where nothing is known.
+
+    Raises BadInput for a column that is not there or cannot be published under its name, and a patient twice.
+    """
+    available = [] if patients is None else [name for name in patients.columns if name != "patient"]
+    for name in names:
+        if name not in available:
+            listed = f" Its columns: {', '.join(available)}." if available else " It has no such columns."
+            raise BadInput(
+                f"{source}: no column '{name}' of the patients.{did_you_mean(name, available)}{listed}"
+            )
+        if not NAME.fullmatch(name) or name.lower() in RESERVED:
+            raise BadInput(
+                f"{source}: a column of a release cannot be named '{name}'; rename it (letters, digits, `_`, `.`, `-` "
+                "and blanks, and none of the names that a release has already)."
+            )
+    assert patients is not None  # for the types: a column was found
+    doubled = int(patients["patient"].is_duplicated().sum())
+    if doubled:
+        raise BadInput(
+            f"{source}: {doubled:,} rows of the patients are of patients who occur more than once; keep one row each."
+        )
+    table = patients.select("patient", *names)
+    people = wanted.alias("patient").to_frame()
+    return people.join(table, on="patient", how="left", maintain_order="left").drop("patient")
+
+
+def texts_of(values: pl.Series) -> pl.Series:
+    """A column as text: whole numbers without a point, missing values as `(missing)`."""
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        whole = values.drop_nulls()
+        values = values.floor().cast(pl.Int64) if (whole == whole.floor()).all() else values
+    text = values.cast(pl.String).str.strip_chars()
+    return text.set(text == "", None).fill_null(MISSING)
+
+
+def kind_of(name: str, values: pl.Series) -> str:
+    """The hierarchy of a column for which none was named."""
+    known = values.filter(values != MISSING)
+    numeric = len(known) > 0 and bool(known.str.contains(r"^\d+(\.\d+)?$").all())
+    if POST_CODES.search(name):
+        return "prefix"
+    if AGES.search(name) and (numeric or any(interval_of(text) for text in known.head(20))):
+        return "intervals"
+    if len(known) and not numeric and all(interval_of(text) for text in known):
+        return "intervals"
+    return "exact"
+
+
+def _column(values: pl.Series, hierarchy: str | None, level: Level | None, source: str) -> Column:
+    name = values.name
+    text = texts_of(values)
+    counts = text.value_counts().sort(name)
+    distinct = counts[name].to_list()
+    kind = hierarchy if hierarchy in KINDS else "file" if hierarchy else kind_of(name, counts[name])
+    lone = int((counts["count"] == 1).sum())
+    bare = kind == "exact" or level == "exact"
+    if bare and level != "all" and lone > MOST_UNIQUE * len(text) and len(text) > 1:
+        raise BadInput(
+            f"{source}: column `{name}` is an identifier: {lone:,} of {len(text):,} patients have a value that nobody "
+            "else has. Leave it out, or give it a hierarchy (`hierarchies`) and keep a level of it (`keep`)."
+        )
+    if kind == "intervals":
+        tree, label = interval_tree(name, distinct)
+    elif kind == "prefix":
+        tree, label = prefix_tree(name, distinct)
+    elif kind == "exact":
+        tree, label = exact_tree(name, distinct)
+    else:
+        tree, label = file_tree(name, str(hierarchy), distinct)
+    number = {each: tree.index[label[each]] for each in distinct}
+    node = text.replace_strict(number, return_dtype=pl.Int32).to_numpy()
+    return Column(name, kind, tree, node, int((text == MISSING).sum()))

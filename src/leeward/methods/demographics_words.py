@@ -1,0 +1,37 @@
+"""The words of a release with demographics: attacker, limits, and how a recipient reads classes
+(docs/methods/whole-patient.md#guarantee)."""
+
+from __future__ import annotations
+
+SMALL_CLASSES = (
+    "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
+    "made of smaller ones, and which demographics these had."
+)
+PAYLOAD = (
+    "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
+    "disclosed to whoever knows that a patient is in the cluster."
+)
+
+README = """\
+`data/classes.parquet` has one row a *class*: at least k patients who are released with the same demographics ({names}),
+each as a label of a hierarchy, and the number of `records`. `hierarchies/*.csv` list the published labels with their
+parents; `*` is the root: nothing is released. An interval such as `70-79` includes both ends, `441**` is every text of
+that length that begins so, and `(missing)` are patients without a value. A patient may fit several classes.
+"""
+
+LEFT_OUT = "Patients whose demographics fewer than k patients share are not in the release.\n"
+
+
+def listed(names: tuple[str, ...] | list[str]) -> str:
+    """`age`, `age and sex`, `age, sex and zip`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def limits(payload: tuple[str, ...]) -> list[str]:
+    """What a guarantee with demographics does not protect, beside the limits of the method."""
+    return [SMALL_CLASSES, *([PAYLOAD.format(names=listed(payload))] if payload else [])]
+
+
+def readme(names: tuple[str, ...], small: str) -> str:
+    """How a recipient reads the classes."""
+    return README.format(names=listed(names)) + (LEFT_OUT if small == "drop" else "")

@@ -1,0 +1,178 @@
+"""Disassociation inside classes of demographics: no cluster and no joint cluster crosses a class
+(docs/methods/whole-patient.md#methods).
+
+Each class is disassociated by itself with the same kernels, in threads here or as groups on Spark, and the flat results
+are put one after the other, so that the bytes do not depend on where they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.partition import Partition
+from leeward.methods.disassociation.pipeline import Disassociated, disassociate
+from leeward.methods.disassociation.refine import SharedChunks
+from leeward.methods.disassociation.rules import Rules
+from leeward.methods.disassociation.workers import Workers
+
+if TYPE_CHECKING:
+    from leeward.engine import Engine
+
+ARRAYS = tuple(each.name for each in fields(Disassociated) if each.name not in ("shared", "condition_fired"))
+SHARED = tuple(each.name for each in fields(SharedChunks) if each.name != "passes")
+NUMBERS = ("condition_fired", "passes")
+PIECE = pa.schema(
+    [("class", pa.int64())]
+    + [(name, pa.binary()) for name in (*ARRAYS, *SHARED)]
+    + [(name, pa.int64()) for name in NUMBERS]
+)
+"""What a kernel returns: one row, the arrays as they are in memory."""
+
+
+@dataclass(frozen=True)
+class Classed:
+    """A data set disassociated class by class, and the class of each node: int64[nodes]."""
+
+    data: Disassociated
+    of_node: Int64s
+
+
+def disassociate_classes(
+    sets: CodeSets,
+    class_of: Int32s,
+    rules: Rules,
+    engine: Engine | None,
+    workers: Workers,
+    partitions: Mapping[int, Partition] | None = None,
+) -> Classed:
+    """Every class on its own: `class_of`, int32[records], from 0 on without gaps.
+
+    `partitions` where the records of every class are partitioned already (here only, not on Spark).
+    """
+    members = members_of(class_of)
+    if engine is not None and engine.name == "spark" and not partitions:
+        return join_classes(_on_engine(sets, class_of, rules, engine), members)
+    found: list[Disassociated | None] = [None] * len(members)
+
+    def run(number: int, helpers: Workers) -> Callable[[], object]:
+        def task() -> None:
+            part = take_records(sets, members[number])
+            found[number] = disassociate(part, rules, helpers, (partitions or {}).get(number))
+
+        return task
+
+    # A class as large as a thread's share is done by all threads; the others side by side, the largest first.
+    order = sorted(range(len(members)), key=lambda c: -len(members[c]))
+    large = [c for c in order if len(members[c]) * workers.threads > len(class_of)]
+    for c in large:
+        run(c, workers)()
+    workers.tasks([run(c, Workers(1)) for c in order if c not in set(large)])
+    return join_classes([each for each in found if each is not None], members)
+
+
+def members_of(class_of: Int32s) -> list[AnyArray]:
+    """The records of each class, ascending."""
+    return np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
+
+
+def take_records(sets: CodeSets, records: AnyArray) -> CodeSets:
+    """The code sets of some of the records; codes keep their numbers."""
+    lengths = np.diff(sets.offsets)[records]
+    offsets = offsets_of(lengths)
+    places = np.repeat(sets.offsets[:-1][records] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return CodeSets(offsets, sets.values[places], sets.codes, sets.patients.gather(records))
+
+
+def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) -> Classed:
+    """One data set of the classes' results, in their order: first all leaves, then all joint nodes."""
+    leaves = np.array([len(part.leaf_n_codes) for part in parts])
+    joints = np.array([len(part.shared.parent) for part in parts]) - leaves
+    first_leaf, first_joint = offsets_of(leaves), int(leaves.sum()) + offsets_of(joints)
+
+    def renumbered(nodes: Int64s, c: int) -> Int64s:
+        """A class's node numbers among all nodes; -1 stays."""
+        moved = np.where(nodes < leaves[c], nodes + first_leaf[c], nodes - leaves[c] + first_joint[c])
+        return np.where(nodes < 0, -1, moved).astype(np.int64)
+
+    parents = [renumbered(part.shared.parent, c) for c, part in enumerate(parts)]
+    shared = SharedChunks(
+        np.concatenate(
+            [each[: leaves[c]] for c, each in enumerate(parents)]
+            + [each[leaves[c] :] for c, each in enumerate(parents)]
+        ),
+        np.concatenate([renumbered(part.shared.shared_node, c) for c, part in enumerate(parts)]),
+        np.concatenate([part.shared.shared_code for part in parts]),
+        np.concatenate([part.shared.shared_chunk for part in parts]),
+        np.concatenate([part.shared.item_left for part in parts]),
+        max(part.shared.passes for part in parts),
+    )
+
+    def chained(name: str) -> Int64s:
+        """Offsets of all classes one after the other."""
+        return offsets_of(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+
+    data = Disassociated(
+        order=np.concatenate([members[c][part.order] for c, part in enumerate(parts)]).astype(np.int32),
+        offsets=chained("offsets"),
+        leaf_offsets=chained("leaf_offsets"),
+        shared=shared,
+        condition_fired=sum(part.condition_fired for part in parts),
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ARRAYS
+            if name not in ("order", "offsets", "leaf_offsets")
+        },
+    )
+    number = np.arange(len(parts))
+    return Classed(data, np.concatenate([np.repeat(number, leaves), np.repeat(number, joints)]))
+
+
+def _on_engine(sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine) -> list[Disassociated]:
+    """The same through the engine's groups."""
+    lengths = np.diff(sets.offsets)
+    frame = pl.DataFrame(
+        {
+            "class": np.repeat(class_of.astype(np.int64), lengths),
+            "record": np.repeat(np.arange(len(sets), dtype=np.int64), lengths),
+            "code": sets.values.astype(np.int64),
+        }
+    )
+    codes = sets.codes
+
+    def kernel(occurrences: pa.Table) -> pa.Table:
+        record = occurrences["record"].to_numpy()
+        starts = np.concatenate([[True], record[1:] != record[:-1]])
+        offsets = np.append(np.flatnonzero(starts), len(record)).astype(np.int64)
+        values = occurrences["code"].to_numpy().astype(np.int32)
+        part = disassociate(
+            CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]])), rules, Workers(1)
+        )
+        row: dict[str, list[object]] = {"class": [occurrences["class"][0].as_py()]}
+        row |= {name: [_packed(getattr(part, name))] for name in ARRAYS}
+        row |= {name: [_packed(getattr(part.shared, name))] for name in SHARED}
+        return pa.table({**row, "condition_fired": [part.condition_fired], "passes": [part.shared.passes]}, PIECE)
+
+    pieces = engine.map_groups(engine.frame(frame), "class", kernel, PIECE, order=("record", "code"))
+    found = []
+    for row in pieces.to_pylist():
+        shared = SharedChunks(**{name: _unpacked(row[name]) for name in SHARED}, passes=row["passes"])
+        arrays = {name: _unpacked(row[name]) for name in ARRAYS}
+        found.append(Disassociated(**arrays, shared=shared, condition_fired=row["condition_fired"]))
+    return found
+
+
+def _packed(values: AnyArray) -> bytes:
+    """An array with its type, as bytes."""
+    return values.dtype.str.encode().ljust(8) + np.ascontiguousarray(values).tobytes()
+
+
+def _unpacked(packed: bytes) -> AnyArray:
+    return np.frombuffer(packed, np.dtype(packed[:8].decode().strip()), offset=8).copy()

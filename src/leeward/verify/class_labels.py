@@ -1,0 +1,107 @@
+"""Labels of demographics as a verifier reads them: what a label says of an exact value
+(docs/methods/whole-patient.md#hierarchies). Written for verifiers alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+MISSING = "(missing)"
+BETWEEN = re.compile(r"(\[|\()?\s*(\d{1,6})\s*(?:-|–|,|to)\s*(\d{1,6})\s*(\]|\))?")
+
+
+def bounds(text: str) -> tuple[int, int] | None:
+    """The whole numbers of `73`, `73.5`, `70-79`, `[70-80)`; None for other texts."""
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        number = int(text.split(".")[0])
+        return number, number
+    parts = BETWEEN.fullmatch(text)
+    if parts is None:
+        return None
+    low = int(parts[2]) + (1 if parts[1] == "(" else 0)
+    high = int(parts[3]) - (1 if parts[4] == ")" else 0)
+    return (low, high) if low <= high else None
+
+
+@dataclass
+class Tree:
+    """A released hierarchy: each label's parent, "" for the root; `whole` has the custodian's own, where a file
+    brought it."""
+
+    parent: Mapping[str, str]
+    whole: Mapping[str, str] | None = None
+    _known: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> list[str]:
+        return [label for label, above in self.parent.items() if above == ""]
+
+    def above(self, label: str) -> list[str] | None:
+        """The label's ancestors, the nearest first; None for a cycle or an unknown parent."""
+        found: list[str] = []
+        while (label := self.parent.get(label, "")) != "":
+            if label in found or label not in self.parent:
+                return None
+            found.append(label)
+        return found
+
+    def covers(self, label: str, value: str) -> bool:
+        """Whether a patient with the exact `value` may be released with `label`."""
+        key = (label, value)
+        if key not in self._known:
+            self._known[key] = self._covers(label, value)
+        return self._known[key]
+
+    def _covers(self, label: str, value: str) -> bool:
+        if label == value or self.parent.get(label) == "":
+            return True
+        if MISSING in (label, value):
+            return False
+        if self.whole is not None:
+            at = value
+            for _ in range(len(self.whole)):
+                if at == label:
+                    return True
+                at = self.whole.get(at, "")
+            return False
+        inner, outer = bounds(value), bounds(label)
+        if inner is not None and outer is not None:
+            return outer[0] <= inner[0] and inner[1] <= outer[1]
+        kept = label.rstrip("*")
+        return 0 < len(kept) < len(label) == len(value) and value.startswith(kept)
+
+
+def read_tree(file: Path, custody: Path | None = None) -> Tree | None:
+    """A `node,parent` file; None where it cannot be read as one. `custody`: the whole hierarchy, where it is there."""
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.reader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return None
+    if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
+        return None
+    parent = dict(rows[1:])  # type: ignore[arg-type]  # each row has two cells
+    if len(parent) < len(rows) - 1:
+        return None
+    whole = None
+    if custody is not None and custody.is_file():
+        table = pl.read_parquet(custody)
+        whole = dict(zip(table["node"].to_list(), table["parent"].to_list(), strict=True))
+    return Tree(parent, whole)
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """Exact values as labels name them: whole numbers without a point, `(missing)` for no value."""
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        known = values.drop_nulls()
+        if bool((known == known.floor()).all()):
+            values = values.cast(pl.Int64)
+    text = values.cast(pl.String).str.strip_chars()
+    return pl.select(pl.when(text.is_null() | (text == "")).then(pl.lit(MISSING)).otherwise(text)).to_series()

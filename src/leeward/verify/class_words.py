@@ -1,0 +1,86 @@
+"""What a release with demographics must say, and the tables it must have (see `verify.contract`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.verify.contract import Rule, Table, one_of, texts
+
+SMALL_CLASSES = (
+    "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
+    "made of smaller ones, and which demographics these had."
+)
+PAYLOAD = (
+    "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
+    "disclosed to whoever knows that a patient is in the cluster."
+)
+
+README = """\
+`data/classes.parquet` has one row a *class*: at least k patients who are released with the same demographics ({names}),
+each as a label of a hierarchy, and the number of `records`. `hierarchies/*.csv` list the published labels with their
+parents; `*` is the root: nothing is released. An interval such as `70-79` includes both ends, `441**` is every text of
+that length that begins so, and `(missing)` are patients without a value. A patient may fit several classes.
+"""
+
+LEFT_OUT = "Patients whose demographics fewer than k patients share are not in the release.\n"
+
+
+def in_words(names: list[str]) -> str:
+    """`age`, `age and sex`, `age, sex and zip`."""
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def names_of(parameters: Mapping[str, Any], key: str = "demographics") -> list[str]:
+    """The columns that a parameter names."""
+    given = parameters.get(key)
+    return [str(name) for name in given] if isinstance(given, list) else []
+
+
+def readme(parameters: Mapping[str, Any]) -> str:
+    """How the classes are read."""
+    opening = README.format(names=in_words(names_of(parameters)))
+    return opening + (LEFT_OUT if parameters.get("small") == "drop" else "")
+
+
+def with_classes(parameters: Mapping[str, Any]) -> int:
+    """One file where there are classes."""
+    return 1 if names_of(parameters) else 0
+
+
+def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The columns of `classes.parquet`."""
+    return {
+        "class": ("int64",),
+        **{name: ("string",) for name in names_of(parameters)},
+        "records": ("int64",),
+    }
+
+
+def _levels(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        (type(level) is int and level >= 1) or level in ("exact", "all") for level in value.values()
+    )
+
+
+def _kinds(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        kind in ("intervals", "prefix", "exact", "file") for kind in value.values()
+    )
+
+
+TABLES = (
+    Table(r"classes\.parquet", {}, count=with_classes, made=class_columns),
+    Table(r"hierarchies/[A-Za-z0-9][A-Za-z0-9_. -]*\.csv", None, count=lambda p: len(names_of(p))),
+)
+"""The data files that classes add."""
+
+PARAMETERS: dict[str, Rule] = {
+    "demographics": texts,
+    "keep": _levels,
+    "small": one_of("merge", "suppress", "drop"),
+    "hierarchies": _kinds,
+}
+"""The parameters that classes add."""

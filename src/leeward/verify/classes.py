@@ -1,0 +1,184 @@
+"""Classes of demographics, checked from the files: sizes, labels, hierarchies; beside the source, whether the patients'
+exact values fit the classes with the classes' sizes (docs/methods/whole-patient.md#verifier)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.class_labels import Tree, as_text, read_tree
+from leeward.verify.manifest import Share
+
+MOST_EDGES = 20_000_000
+"""Pairs of distinct exact vectors and classes that are compared."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The released classes.
+
+    numbers : int64[classes]; records : int64[classes]
+    labels : each class's labels, one a column
+    trees : each column's released hierarchy, None where its file is no hierarchy
+    """
+
+    names: tuple[str, ...]
+    numbers: NDArray[np.int64]
+    records: NDArray[np.int64]
+    labels: list[tuple[str, ...]]
+    trees: tuple[Tree | None, ...]
+
+    def fit(self, values: tuple[str, ...]) -> NDArray[np.bool_]:
+        """bool[classes]: whether a patient with these exact values may be in each class."""
+        fits = np.ones(len(self.labels), np.bool_)
+        for i, (tree, value) in enumerate(zip(self.trees, values, strict=True)):
+            if tree is not None:
+                fits &= np.array([tree.covers(label[i], value) for label in self.labels], np.bool_)
+        return fits
+
+
+def demographics_of(share: Share) -> tuple[str, ...]:
+    """The demographic columns that the parameters name; empty for a release without."""
+    return tuple(str(name) for name in share.manifest["parameters"].get("demographics") or ())
+
+
+def read_classes(share: Share) -> Classes:
+    """The classes of a release whose columns are those of its contract."""
+    names = demographics_of(share)
+    table = pl.read_parquet(share.data("classes.parquet"))
+    custody = share.folder.parent / "custody" / "data" / "hierarchies"
+    trees = tuple(
+        read_tree(share.data(f"hierarchies/{name}.csv"), custody / f"{name}.parquet") for name in names
+    )
+    return Classes(
+        names,
+        table["class"].to_numpy().astype(np.int64),
+        table["records"].to_numpy().astype(np.int64),
+        list(table.select(names).cast(pl.String).iter_rows()),
+        trees,
+    )
+
+
+def class_checks(classes: Classes, k: int, records: int) -> list[Check]:
+    """Every class has at least k records, labels of its hierarchies, and a vector of its own; hierarchies list nothing
+    else."""
+    small = classes.records < k
+    total = int(classes.records.sum())
+    doubled = len(classes.numbers) - len(np.unique(classes.numbers))
+    doubled += len(classes.labels) - len(set(classes.labels))
+    unknown = sum(
+        tree is None or label not in tree.parent
+        for vector in classes.labels
+        for label, tree in zip(vector, classes.trees, strict=True)
+    )
+    return [
+        of_count(
+            "class_sizes",
+            int(small.sum()),
+            f"Each of {len(small):,} classes has at least {k} records.",
+            f"classes have fewer than {k} records.",
+            {"classes": len(small), "smallest": int(classes.records.min()) if len(small) else None},
+        ),
+        Check(
+            "class_records",
+            total == records,
+            f"The classes have {total:,} records, the manifest states {records:,}.",
+            {"classes": total, "manifest": records},
+        ),
+        of_count(
+            "classes_distinct",
+            doubled,
+            "No two classes have the same number or the same labels.",
+            "classes have the number or the labels of another.",
+        ),
+        of_count(
+            "class_labels",
+            unknown,
+            "Every label of a class is a node of its column's hierarchy.",
+            "labels of classes are no nodes of their hierarchy.",
+        ),
+        of_count(
+            "hierarchies",
+            sum(map(faults_of, classes.trees, zip(*classes.labels, strict=True))) if classes.labels else 0,
+            "The hierarchies list the published labels and what is above them, and nothing else.",
+            "labels of hierarchies are not above a published label, have no way to one root, or are not inside their "
+            "parent.",
+        ),
+    ]
+
+
+def faults_of(tree: Tree | None, labels: tuple[str, ...]) -> int:
+    """Labels of a hierarchy that are not at or above a published one, roots too many, parents that do not hold them."""
+    if tree is None:
+        return 1
+    wanted = set(labels)
+    for label in labels:
+        above = tree.above(label)
+        if above is None:
+            return 1
+        wanted.update(above)
+    strange = len(set(tree.parent) - wanted) + abs(len(tree.roots) - 1)
+    for label, parent in tree.parent.items():
+        strange += parent != "" and not tree.covers(parent, label)
+    return strange
+
+
+def exact_values(classes: Classes, source: Source, patients: pl.Series) -> list[tuple[str, ...]] | None:
+    """The exact values of each of `patients`; None where the source has not the columns."""
+    people = source.patients
+    if people is None or not set(classes.names) <= set(people.columns):
+        return None
+    wanted = patients.alias("patient").to_frame()
+    rows = wanted.join(
+        people.select("patient", *classes.names), on="patient", how="left", maintain_order="left"
+    )
+    return list(zip(*(as_text(rows[name]).to_list() for name in classes.names), strict=True))
+
+
+def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_released: bool) -> Check:
+    """Whether every record can be given to a patient whose exact values fit its class: the largest flow from the
+    patients' distinct values to the classes, which may take as many as they have records."""
+    if values is None:
+        return Check("class_source", False, "The source has not the demographic columns of the release.")
+    distinct: dict[tuple[str, ...], int] = {}
+    for each in values:
+        distinct[each] = distinct.get(each, 0) + 1
+    wanted = int(classes.records.sum())
+    placed = _largest_flow(classes, distinct)
+    unfit = wanted - placed
+    lost = len(values) - wanted if all_released else max(0, wanted - len(values))
+    return of_count(
+        "class_source",
+        abs(unfit) + abs(lost),
+        f"The exact values of {len(values):,} patients fit the classes with their sizes.",
+        "records cannot be given to patients whose values fit their class, or patients are missing.",
+        {"patients": len(values), "records": wanted, "placed": placed},
+    )
+
+
+def _largest_flow(classes: Classes, distinct: dict[tuple[str, ...], int]) -> int:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    if len(distinct) * len(classes.labels) > MOST_EDGES:
+        raise MemoryError("too many distinct values to be matched with the classes")
+    types, n = len(distinct), len(classes.labels)
+    fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
+    counts = np.fromiter(distinct.values(), np.int64)
+    # nodes: the patients' distinct values, the classes, then a source and a sink
+    start = np.concatenate(
+        [np.repeat(np.arange(types), [len(f) for f in fits]), np.full(types, types + n), types + np.arange(n)]
+    )
+    end = np.concatenate(
+        [types + np.concatenate([np.empty(0, np.int64), *fits]), np.arange(types), np.full(n, types + n + 1)]
+    )
+    capacity = np.concatenate([np.repeat(counts, [len(f) for f in fits]), counts, classes.records])
+    graph = csr_array(
+        (capacity.astype(np.int32), (start.astype(np.int32), end.astype(np.int32))),
+        shape=(types + n + 2, types + n + 2),
+    )
+    return int(maximum_flow(graph, types + n, types + n + 1).flow_value)

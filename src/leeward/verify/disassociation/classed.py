@@ -1,0 +1,248 @@
+"""A disassociated release in classes of demographics: every class as a release of its own, its candidates, its payload
+(docs/methods/whole-patient.md#verifier). The attacker knows the exact demographics of a patient beside up to m codes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, of_count
+from leeward.verify.classes import Classes
+from leeward.verify.disassociation import candidate_kernels as counting
+from leeward.verify.disassociation.files import Chunks, Ints, Longs, Nodes, find
+from leeward.verify.disassociation.layout import Layout, first_node, lay_out
+from leeward.verify.disassociation.source import Holders
+from leeward.verify.manifest import Share
+
+SAMPLED_PATIENTS = 300
+"""Source patients whose place in some cluster of a fitting class is looked for, and whose candidates are counted."""
+
+SETS_A_PATIENT = 12
+"""Code sets of one patient that are looked up."""
+
+
+def node_classes(nodes: Nodes, classes: Classes) -> Check:
+    """Every node belongs to a released class, joint clusters to that of their clusters, and the clusters of a class
+    have its records."""
+    order = np.argsort(classes.numbers, kind="stable")
+    place = find(classes.numbers[order], nodes.of_class, -1)
+    known = place >= 0
+    up = nodes.parent >= 0
+    crossing = up & (nodes.of_class != nodes.of_class[np.maximum(nodes.parent, 0)])
+    leaf = nodes.leaf & known
+    held = np.bincount(place[leaf], weights=nodes.records[leaf], minlength=len(order)).astype(np.int64)
+    unequal = int((held != classes.records[order]).sum())
+    bad = ~known | crossing
+    return of_count(
+        "node_classes",
+        int(bad.sum()) + unequal,
+        f"{len(nodes.numbers):,} nodes lie in one class each, and no joint cluster crosses classes.",
+        "nodes are of no class, are joined across classes, or classes have other records than their clusters."
+        + first_node(nodes, bad),
+    )
+
+
+def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
+    """The part of a release that belongs to each class, codes numbered anew in each."""
+    found = []
+    group_class = nodes.of_class[chunks.node]
+    for number in classes.numbers:
+        own = np.flatnonzero(nodes.of_class == number)
+        index = np.full(len(nodes.numbers), -1, np.int64)
+        index[own] = np.arange(len(own))
+        parent = np.where(nodes.parent[own] >= 0, index[np.maximum(nodes.parent[own], 0)], -1).astype(np.int32)
+        part = Nodes(nodes.numbers[own], parent, nodes.leaf[own], nodes.records[own], nodes.of_class[own])
+        found.append(lay_out(part, _groups(chunks, np.flatnonzero(group_class == number), index)))
+    return found
+
+
+def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
+    """Some chunks of a release, their nodes numbered by `node`."""
+    rows_of = chunks.rows()[groups]
+    start = np.zeros(len(groups) + 1, np.int64)
+    np.cumsum(rows_of, out=start[1:])
+    rows = np.repeat(chunks.start[groups] - start[:-1], rows_of) + np.arange(start[-1])
+    lengths = np.diff(chunks.offsets)[rows]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    values = chunks.values[np.repeat(chunks.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    used, renumbered = np.unique(values, return_inverse=True)
+    codes = tuple(chunks.codes[c] for c in used)
+    return Chunks(
+        node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], start, chunks.number[rows], offsets,
+        renumbered.reshape(-1).astype(np.int32), codes,
+    )  # fmt: skip
+
+
+def together(parts: list[list[Check]]) -> list[Check]:
+    """The checks of all classes as one each: failed where one failed, counts added up, smallest kept."""
+    found = []
+    for checks in zip(*parts, strict=True):
+        figures: dict[str, int | None] = {}
+        for check in checks:
+            for name, value in check.figures.items():
+                before = figures.get(name)
+                if value is None or before is None:
+                    figures[name] = value if before is None else before
+                else:
+                    figures[name] = min(before, value) if name == "smallest" else before + value
+        broken = [check for check in checks if not check.passed]
+        detail = (
+            f"{len(broken):,} of {len(checks):,} classes fail. First: {broken[0].detail}"
+            if broken
+            else f"In each of {len(checks):,} classes: {checks[-1].detail}"
+        )
+        found.append(Check(checks[0].name, not broken, detail, figures))
+    return found
+
+
+def payload_counts(share: Share, layout: Layout) -> Check:
+    """Every cluster has one value a record of each payload column, and no other node has any."""
+    names = [str(name) for name in share.manifest["parameters"]["payload"]]
+    table = pl.read_parquet(share.data("payload.parquet"))
+    nodes = layout.nodes
+    place = find(nodes.numbers, table["node"].to_numpy().astype(np.int64), -1)
+    column = table["column"].cast(pl.String)
+    strange = int((place < 0).sum()) + int((~column.is_in(names)).sum())
+    wrong = 0
+    for name in names:
+        mine = column.eq(name).fill_null(False).to_numpy() & (place >= 0)
+        counts = np.bincount(place[mine], minlength=len(nodes.numbers))
+        wrong += int((counts != np.where(nodes.leaf, nodes.records, 0)).sum())
+    return of_count(
+        "payload_counts",
+        strange + wrong,
+        f"Every cluster has one value a record of {len(names)} payload columns.",
+        "clusters have another number of payload values than records, or values belong to no cluster or column.",
+    )
+
+
+def payload_source(share: Share, patients: pl.Series, people: pl.DataFrame | None) -> Check:
+    """The payload values are those of the patients: none lost, none invented, as often as there."""
+    names = [str(name) for name in share.manifest["parameters"]["payload"]]
+    if people is None or not set(names) <= set(people.columns):
+        return Check("payload_source", False, "The source has not the payload columns of the release.")
+    released = pl.read_parquet(share.data("payload.parquet"))
+    wanted = patients.alias("patient").to_frame()
+    own = wanted.join(people.select("patient", *names), on="patient", how="left")
+    wrong = 0
+    for name in names:
+        shown = released.filter(pl.col("column") == name)["value"].sort(nulls_last=True)
+        wrong += not shown.equals(own[name].cast(pl.String).sort(nulls_last=True), null_equal=True)
+    return of_count(
+        "payload_source",
+        wrong,
+        "The payload values are the patients' own.",
+        "payload columns have other values than the patients.",
+    )
+
+
+def known_patients(
+    layouts: list[Layout],
+    classes: Classes,
+    records: Mapping[int, list[str]],
+    values: list[tuple[str, ...]],
+    k: int,
+    m: int,
+) -> list[Check]:
+    """Sampled patients of the source: each record fits a cluster of a class that fits the exact demographics, and no
+    set of up to m of its codes, with these demographics, leaves fewer than k candidates.
+
+    Candidates are counted in the best cluster of every tree of nodes of a fitting class, which can only be stricter.
+    """
+    holders: dict[int, Holders] = {}
+    numbers: dict[int, dict[str, int]] = {}
+    generator = np.random.Generator(np.random.Philox(key=len(values)))
+    lost = few = sets = 0
+    smallest: int | None = None
+    for patient, codes in records.items():
+        fitting = np.flatnonzero(classes.fit(values[patient]))
+        for c in fitting:
+            if c not in holders:
+                holders[c] = Holders(layouts[c])
+                numbers[c] = {code: i for i, code in enumerate(layouts[c].chunks.codes)}
+        inside = [c for c in fitting if all(code in numbers[c] for code in codes)]
+        fits = any(holders[c].fit(np.array([numbers[c][code] for code in codes], np.int32)) for c in inside)
+        lost += not fits
+        for wanted in _known_sets(sorted(codes), m, generator):
+            count = 0
+            for c in fitting:
+                if all(code in numbers[c] for code in wanted):
+                    count += _candidates(layouts[c], np.array([numbers[c][code] for code in wanted], np.int32), k)
+                if count >= k:
+                    break
+            sets += 1
+            few += count < k
+            smallest = count if smallest is None else min(smallest, count)
+    return [
+        of_count(
+            "source_records_fit",
+            lost,
+            f"Each of {len(records):,} sampled source records fits a cluster of a class that fits its demographics.",
+            f"of {len(records):,} sampled source records fit no cluster of a fitting class.",
+            {"sampled": len(records)},
+        ),
+        of_count(
+            "candidates_of_patients",
+            few,
+            f"Each of {sets:,} sets of codes of sampled patients, with their demographics, has at least {k} candidates.",
+            f"of {sets:,} sets of codes of sampled patients, with their demographics, have fewer than {k} candidates.",
+            {"sets": sets},
+        ),
+    ]
+
+
+def _known_sets(codes: list[str], m: int, generator: np.random.Generator) -> list[tuple[str, ...]]:
+    """All sets of up to m codes, or some of them where they are many."""
+    sizes = range(1, min(m, len(codes), 3) + 1)
+    every = list(itertools.chain.from_iterable(itertools.combinations(codes, size) for size in sizes))
+    if len(every) <= SETS_A_PATIENT:
+        return every
+    return [every[i] for i in np.sort(generator.permutation(len(every))[:SETS_A_PATIENT])]
+
+
+def _candidates(layout: Layout, wanted: Ints, enough: int) -> int:
+    """Records that may hold all of `wanted`, the best cluster of each tree of nodes, until there are enough."""
+    chunks = layout.chunks
+    width = max(len(chunks.codes), 1)
+    stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    arrays = (
+        layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values,
+        layout.bounds, layout.codes, layout.nodes.records,
+    )  # fmt: skip
+    best: dict[int, int] = {}
+    for leaf in np.flatnonzero(layout.nodes.leaf):
+        chain = layout.chain(int(leaf))
+        count = int(counting.set_candidates(wanted, chain, *arrays, stamp, hit))
+        root = int(chain[-1])
+        best[root] = max(best.get(root, 0), count)
+        if sum(best.values()) >= enough:
+            break
+    return sum(best.values())
+
+
+def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:
+    """The same checks of every class, as one each."""
+    return together([checks(layout) for layout in layouts])
+
+
+def sample_of(events: pl.DataFrame, patients: pl.Series) -> dict[int, list[str]]:
+    """Sampled patients (their places in `patients`) with their codes."""
+    generator = np.random.Generator(np.random.Philox(key=len(patients)))
+    chosen = np.sort(generator.permutation(len(patients))[:SAMPLED_PATIENTS])
+    place = pl.DataFrame({"patient": patients.gather(chosen), "place": chosen})
+    rows = place.join(events, on="patient").group_by("place").agg(pl.col("code").cast(pl.String).unique())
+    return dict(zip(rows["place"].to_list(), rows["code"].to_list(), strict=True))
+
+
+def released_patients(classes: Classes, values: list[tuple[str, ...]]) -> NDArray[np.bool_]:
+    """Which patients fit a class: with `small: drop`, those who are released."""
+    fits = {each: bool(classes.fit(each).any()) for each in set(values)}
+    return np.array([fits[each] for each in values], np.bool_)
+
+
