@@ -66,7 +66,9 @@ def from_text(each: Declaration, text: str) -> Any:
             raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
         return tuple(parts if items[0] is str else map(_number, parts))
     if Mapping in kinds and str not in kinds:
-        (of_value,) = (typing.get_args(option)[1] for option in options if typing.get_origin(option) is Mapping)
+        (of_value,) = (
+            typing.get_args(option)[1] for option in options if typing.get_origin(option) is Mapping
+        )
         return pairs_of(text, each) if str in _options(of_value) else numbers_of(text, each)
     return _number(text) if int in kinds or float in kinds else text
 

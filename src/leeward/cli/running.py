@@ -67,7 +67,7 @@ def run_and_tell(
 def _with_patients(
     columns: Mapping[str, Any], wanted: tuple[str, ...], usual: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The column map with the patients' columns. A map names all its columns: where none were named, the usual ones are."""
+    """The column map with the patients' columns. A map names all its columns: the usual ones where none were named."""
     names = ("patient", "code") if columns else usual
     return {**{name: name for name in names}, **columns, "patients": list(wanted)}
 

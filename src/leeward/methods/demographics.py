@@ -77,11 +77,16 @@ Hierarchies = Annotated[
 class WithDemographics(Protocol):
     """The parameters of a method that can release demographics."""
 
-    k: int
-    demographics: tuple[str, ...]
-    keep: Mapping[str, int | str] | None
-    small: str
-    hierarchies: Mapping[str, str] | None
+    @property
+    def k(self) -> int: ...
+    @property
+    def demographics(self) -> tuple[str, ...]: ...
+    @property
+    def keep(self) -> Mapping[str, int | str] | None: ...
+    @property
+    def small(self) -> str: ...
+    @property
+    def hierarchies(self) -> Mapping[str, str] | None: ...
 
 
 def check(parameters: WithDemographics, payload: tuple[str, ...] = ()) -> None:

@@ -33,7 +33,17 @@ def _checkers() -> dict[str, str]:
 
 
 SHARED = frozenset(
-    {"checks", "class_labels", "class_words", "classes", "contract", "manifest", "readme", "storage", "unchecked"}
+    {
+        "checks",
+        "class_labels",
+        "class_words",
+        "classes",
+        "contract",
+        "manifest",
+        "readme",
+        "storage",
+        "unchecked",
+    }
 )
 """Modules that all verifiers share."""
 

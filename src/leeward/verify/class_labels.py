@@ -86,7 +86,7 @@ def read_tree(file: Path, custody: Path | None = None) -> Tree | None:
         return None
     if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
         return None
-    parent = dict(rows[1:])  # type: ignore[arg-type]  # each row has two cells
+    parent = dict(rows[1:])
     if len(parent) < len(rows) - 1:
         return None
     whole = None

@@ -54,7 +54,7 @@ def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `classes.parquet`."""
     return {
         "class": ("int64",),
-        **{name: ("string",) for name in names_of(parameters)},
+        **dict.fromkeys(names_of(parameters), ("string",)),
         "records": ("int64",),
     }
 

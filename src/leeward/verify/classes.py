@@ -63,9 +63,16 @@ def read_classes(share: Share) -> Classes:
     )
 
 
-def class_checks(classes: Classes, k: int, records: int) -> list[Check]:
+def class_checks(classes: Classes, share: Share) -> list[Check]:
     """Every class has at least k records, labels of its hierarchies, and a vector of its own; hierarchies list nothing
-    else."""
+    else; parameters name declared columns."""
+    k, records, parameters = share.guarantee("k"), share.manifest["records"], share.manifest["parameters"]
+    strange = [
+        name
+        for key in ("keep", "hierarchies")
+        for name in parameters.get(key) or ()
+        if name not in classes.names
+    ]
     small = classes.records < k
     total = int(classes.records.sum())
     doubled = len(classes.numbers) - len(np.unique(classes.numbers))
@@ -76,6 +83,12 @@ def class_checks(classes: Classes, k: int, records: int) -> list[Check]:
         for label, tree in zip(vector, classes.trees, strict=True)
     )
     return [
+        of_count(
+            "class_parameters",
+            len(strange),
+            "`keep` and `hierarchies` name demographic columns.",
+            "columns of `keep` or `hierarchies` are no demographic columns.",
+        ),
         of_count(
             "class_sizes",
             int(small.sum()),

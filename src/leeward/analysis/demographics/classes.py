@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -132,8 +133,9 @@ class Merging:
     """Classes below k, the smallest first, are joined with the class where that costs least.
 
     A class of n < k records takes from another class as many records as it lacks, or all of them where fewer than k
-    would stay there. The class that is made has the least common vector of both. The cost is the LM that this adds, over
-    all records that get another vector. Which records of a class are taken is drawn at random: it must not depend on
+    would stay there. The class that is made has the least common vector of both. The cost is the LM that this adds,
+    over all records that get another vector. Which records of a class are taken is drawn at random, so that it does not
+    depend on
     what a patient has.
     """
 
@@ -168,7 +170,9 @@ class Merging:
         best = int(np.argmin(np.round(cost, 9)))
         target, other = self._class_of(above[best]), int(others[best])
         self._move(small, target, int(self.sizes[small]))
-        wanted = self.k - int(self.sizes[target])  # nobody where an older class of that vector is large enough
+        wanted = self.k - int(
+            self.sizes[target]
+        )  # nobody where an older class of that vector is large enough
         if wanted > 0:
             enough = self.sizes[other] - wanted >= self.k
             self._move(other, target, wanted if enough else int(self.sizes[other]))
@@ -203,7 +207,7 @@ class Merging:
         shuffled = draw.permutation(len(self.of_record)).astype(np.int64)
         by_class = shuffled[np.argsort(self.of_record[shuffled], kind="stable")]
         bounds = np.searchsorted(self.of_record[by_class], np.arange(len(self.vectors) + 1))
-        pools: list[list[int]] = [by_class[a:b].tolist() for a, b in zip(bounds, bounds[1:], strict=False)]
+        pools: list[list[int]] = [by_class[a:b].tolist() for a, b in itertools.pairwise(bounds)]
         for source, target, records in self.moves:
             keep = len(pools[source]) - records
             pools[source], taken = pools[source][:keep], pools[source][keep:]
@@ -214,14 +218,10 @@ class Merging:
         return found
 
 
-def _ordered(
-    columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int
-) -> Classes:
+def _ordered(columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int) -> Classes:
     """Empty classes go; the others are numbered in the order of their vectors, which says nothing of the data."""
     used = np.unique(of_record[of_record >= 0])
     order = used[np.lexsort(vectors[used].T[::-1])]
     number = np.full(len(vectors) + 1, -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    return Classes(
-        columns, vectors[order].astype(np.int32), number[of_record].astype(np.int32), small, moved
-    )
+    return Classes(columns, vectors[order].astype(np.int32), number[of_record].astype(np.int32), small, moved)

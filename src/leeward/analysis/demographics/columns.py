@@ -88,8 +88,8 @@ class Column:
         wide = int((widths[self.node] > width).sum())
         if wide:
             raise BadInput(
-                f"`keep.{self.name}`: {wide:,} records have an interval of more than {width}, and none can be published "
-                "finer than it is given; keep a larger interval."
+                f"`keep.{self.name}`: {wide:,} records have an interval of more than {width}, and none can be "
+                "published finer than it is given; keep a larger interval."
             )
         above = self.tree.parent
         # The widest interval of at most `width` is published: what is directly below a wider one, or below the root.
@@ -106,7 +106,7 @@ class Column:
         }[self.kind]
 
     def levels(self) -> list[Level]:
-        """All levels, the finest first; levels that publish the same nodes are listed once."""
+        """All levels, the finest first; of levels that tell the same records apart only the finest."""
         if self.kind == "intervals":
             bounds = [interval_of(self.tree.labels[node]) for node in np.unique(self.node)]
             widest = max((b[1] - b[0] + 1 for b in bounds if b is not None), default=1)
@@ -121,7 +121,7 @@ class Column:
         found: list[Level] = []
         seen: set[bytes] = set()
         for level in ["exact", *wanted, "all"]:
-            key = self.at(level)[self.node].tobytes()
+            key = np.unique(self.at(level)[self.node], return_inverse=True)[1].tobytes()
             if key not in seen:
                 seen.add(key)
                 found.append(level)
@@ -129,7 +129,7 @@ class Column:
 
     @property
     def losses(self) -> Float64s:
-        """LM of each node: its leaves by all leaves; 0 for a leaf, 1 for the root (docs/methods/trajectories.md#loss)."""
+        """LM of each node: its leaves by all; 0 for a leaf, 1 for the root (docs/methods/trajectories.md#loss)."""
         found = self.tree.losses.copy()
         found[0] = 1.0
         return np.asarray(found)
@@ -162,15 +162,11 @@ class Columns:
 
     def labels(self, vector: Sequence[int] | Int32s) -> tuple[str, ...]:
         """The labels of a vector of nodes."""
-        return tuple(
-            column.tree.labels[int(node)] for column, node in zip(self.columns, vector, strict=True)
-        )
+        return tuple(column.tree.labels[int(node)] for column, node in zip(self.columns, vector, strict=True))
 
     def loss(self, vectors: Int32s, weights: Float64s | None = None) -> Float64s:
         """The (weighted) mean LM of each vector, float64."""
-        losses = np.stack(
-            [column.losses[vectors[..., i]] for i, column in enumerate(self.columns)], axis=-1
-        )
+        losses = np.stack([column.losses[vectors[..., i]] for i, column in enumerate(self.columns)], axis=-1)
         return np.asarray(np.average(losses, axis=-1, weights=weights))
 
     def take(self, records: Int64s | Bools) -> Columns:

@@ -78,8 +78,8 @@ def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str
         parent[below] = ROOT
     if strange:
         raise BadInput(
-            f"column `{name}`: {strange:,} of {len(values):,} distinct values are neither numbers nor intervals such as "
-            "70-79 or [70-80); correct them, name the texts that mean 'no value' (--missing), or give the column "
+            f"column `{name}`: {strange:,} of {len(values):,} distinct values are neither numbers nor intervals such "
+            "as 70-79 or [70-80); correct them, name the texts that mean 'no value' (--missing), or give the column "
             "another hierarchy (--hierarchies)."
         )
     return _tree(name, parent), label

@@ -158,7 +158,9 @@ def _on_engine(sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine) -
         row: dict[str, list[object]] = {"class": [occurrences["class"][0].as_py()]}
         row |= {name: [_packed(getattr(part, name))] for name in ARRAYS}
         row |= {name: [_packed(getattr(part.shared, name))] for name in SHARED}
-        return pa.table({**row, "condition_fired": [part.condition_fired], "passes": [part.shared.passes]}, PIECE)
+        return pa.table(
+            {**row, "condition_fired": [part.condition_fired], "passes": [part.shared.passes]}, PIECE
+        )
 
     pieces = engine.map_groups(engine.frame(frame), "class", kernel, PIECE, order=("record", "code"))
     found = []

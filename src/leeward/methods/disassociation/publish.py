@@ -103,7 +103,7 @@ def facts_of(p: Published) -> dict[str, Any]:
 
 
 def node_table(p: Published, of_node: Int64s | None = None) -> pa.Table:
-    """`nodes.parquet`: one row a cluster or joint cluster; `of_node`, the class of each node where there are classes."""
+    """`nodes.parquet`: one row a cluster or joint cluster; `of_node`, the class of each node, where there are any."""
     parent = p.data.shared.parent[p.old]
     leaf = p.old < len(p.data.leaf_n_codes)
     table = pa.table(

@@ -18,7 +18,14 @@ from leeward.methods import demographics as whole
 from leeward.methods.disassociation.classed import disassociate_classes, members_of, take_records
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
-from leeward.methods.disassociation.publish import Published, arrow, chunk_table, facts_of, node_table, publish
+from leeward.methods.disassociation.publish import (
+    Published,
+    arrow,
+    chunk_table,
+    facts_of,
+    node_table,
+    publish,
+)
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.workers import Workers

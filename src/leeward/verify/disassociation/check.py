@@ -15,7 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_checks, class_source, demographics_of, exact_values, read_classes
+from leeward.verify.classes import (
+    Classes,
+    class_checks,
+    class_source,
+    demographics_of,
+    exact_values,
+    read_classes,
+)
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation import kernels
 from leeward.verify.disassociation.classed import (
@@ -86,7 +93,7 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     k, m = share.guarantee("k"), share.guarantee("m")
     classes = read_classes(share)
     placed = node_classes(layout.nodes, classes)
-    checks = [*class_checks(classes, k, share.manifest["records"]), placed]
+    checks = [*class_checks(classes, share), placed]
     if not all(check.passed for check in checks):
         return checks
     layouts = split(layout.nodes, layout.chunks, classes)

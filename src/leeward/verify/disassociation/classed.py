@@ -55,7 +55,9 @@ def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
         own = np.flatnonzero(nodes.of_class == number)
         index = np.full(len(nodes.numbers), -1, np.int64)
         index[own] = np.arange(len(own))
-        parent = np.where(nodes.parent[own] >= 0, index[np.maximum(nodes.parent[own], 0)], -1).astype(np.int32)
+        parent = np.where(nodes.parent[own] >= 0, index[np.maximum(nodes.parent[own], 0)], -1).astype(
+            np.int32
+        )
         part = Nodes(nodes.numbers[own], parent, nodes.leaf[own], nodes.records[own], nodes.of_class[own])
         found.append(lay_out(part, _groups(chunks, np.flatnonzero(group_class == number), index)))
     return found
@@ -161,7 +163,7 @@ def known_patients(
     lost = few = sets = 0
     smallest: int | None = None
     for patient, codes in records.items():
-        fitting = np.flatnonzero(classes.fit(values[patient]))
+        fitting = np.flatnonzero(classes.fit(values[patient])).tolist()
         for c in fitting:
             if c not in holders:
                 holders[c] = Holders(layouts[c])
@@ -173,7 +175,9 @@ def known_patients(
             count = 0
             for c in fitting:
                 if all(code in numbers[c] for code in wanted):
-                    count += _candidates(layouts[c], np.array([numbers[c][code] for code in wanted], np.int32), k)
+                    count += _candidates(
+                        layouts[c], np.array([numbers[c][code] for code in wanted], np.int32), k
+                    )
                 if count >= k:
                     break
             sets += 1
@@ -190,8 +194,8 @@ def known_patients(
         of_count(
             "candidates_of_patients",
             few,
-            f"Each of {sets:,} sets of codes of sampled patients, with their demographics, has at least {k} candidates.",
-            f"of {sets:,} sets of codes of sampled patients, with their demographics, have fewer than {k} candidates.",
+            f"Each of {sets:,} code sets of sampled patients, with their demographics, has at least {k} candidates.",
+            f"of {sets:,} code sets of sampled patients, with their demographics, have fewer than {k} candidates.",
             {"sets": sets},
         ),
     ]
@@ -244,5 +248,3 @@ def released_patients(classes: Classes, values: list[tuple[str, ...]]) -> NDArra
     """Which patients fit a class: with `small: drop`, those who are released."""
     fits = {each: bool(classes.fit(each).any()) for each in set(values)}
     return np.array([fits[each] for each in values], np.bool_)
-
-

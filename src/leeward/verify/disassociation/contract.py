@@ -62,7 +62,9 @@ the clusters. `reconstructions/`, where present, are data sets that could have g
 report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
 """
 
-CLASSED_NAME = "(k, k^m)-anonymity by disassociation inside classes of demographics (Guarantee 1 in every class)"
+CLASSED_NAME = (
+    "(k, k^m)-anonymity by disassociation inside classes of demographics (Guarantee 1 in every class)"
+)
 
 CLASSED_ATTACKER = (
     "knows the exact {names} of a patient and up to {m} of the patient's diagnosis codes, and that the patient is in "

@@ -1,0 +1,247 @@
+"""Releases with demographics, broken one way a test: classes, joints across them, hierarchies, payload, source."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.forging import by_method, restate, write_parquet
+from tests.methods.disassociation.test_whole_patient import people
+
+from leeward.cohort.cohort import Cohort
+from leeward.methods.disassociation import Disassociation
+from leeward.randomness import Randomness
+from leeward.release import write
+from leeward.verify import Source, verify
+from leeward.verify.class_labels import Tree, bounds
+
+K = 4
+
+
+def source_of(cohort: Cohort) -> Source:
+    return Source(cohort.require_events(), cohort.patients)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Source]:
+    cohort = people(260, seed=5)
+    method = Disassociation(
+        k=K, m=2, demographics=("age", "sex"), keep={"age": 20, "sex": "exact"}, payload=("result",)
+    )
+    out = tmp_path_factory.mktemp("whole") / "out"
+    return write(method.protect(cohort, randomness=Randomness.of(3)), out), source_of(cohort)
+
+
+def copy_of(release: Path, target: Path) -> Path:
+    shutil.copytree(release, target)
+    return target
+
+
+def change(out: Path, name: str, changed: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    file = out / "share" / "data" / name
+    if name.endswith(".csv"):
+        table = changed(pl.read_csv(file, infer_schema=False, empty_string_is_null=False))
+        file.write_text(
+            '"node","parent"\n' + "".join(f'"{node}","{parent}"\n' for node, parent in table.rows()),
+            encoding="utf-8",
+        )
+    else:
+        write_parquet(changed(pl.read_parquet(file)), file)
+    restate(out)
+
+
+def broken(
+    made: tuple[Path, Source],
+    tmp_path: Path,
+    name: str,
+    changed: Callable[[pl.DataFrame], pl.DataFrame],
+    *,
+    beside: bool = False,
+) -> set[str]:
+    out = copy_of(made[0], tmp_path / "broken")
+    change(out, name, changed)
+    return by_method(verify(out, made[1] if beside else None))
+
+
+def test_a_release_as_it_was_made_passes(made: tuple[Path, Source], tmp_path: Path) -> None:
+    assert by_method(verify(made[0])) == set() == by_method(verify(made[0], made[1]))
+    assert broken(made, tmp_path, "hierarchies/age.csv", lambda table: table, beside=True) == set()
+    assert verify(made[0], made[1])["class_source"].figures["placed"] == 260
+
+
+def test_a_class_of_k_less_one(made: tuple[Path, Source], tmp_path: Path) -> None:
+    """The last class loses records to the first until k - 1 are left."""
+
+    def shrink(table: pl.DataFrame) -> pl.DataFrame:
+        records = table["records"].to_list()
+        records[0] += records[-1] - (K - 1)
+        records[-1] = K - 1
+        return table.with_columns(records=pl.Series(records))
+
+    assert broken(made, tmp_path, "classes.parquet", shrink) == {"class_sizes", "node_classes"}
+
+
+def test_a_small_class_with_a_cluster_of_its_own(made: tuple[Path, Source], tmp_path: Path) -> None:
+    out = copy_of(made[0], tmp_path / "broken")
+    nodes = pl.read_parquet(out / "share/data/nodes.parquet")
+    leaf = nodes.filter(pl.col("kind") == "cluster").row(0, named=True)
+    change(
+        out,
+        "nodes.parquet",
+        lambda t: t.with_columns(
+            records=pl.when(pl.col("node") == leaf["node"]).then(K - 1).otherwise(pl.col("records"))
+        ),
+    )
+    lost = leaf["records"] - (K - 1)
+    change(
+        out,
+        "classes.parquet",
+        lambda t: t.with_columns(
+            records=pl.col("records") - pl.when(pl.col("class") == leaf["class"]).then(lost).otherwise(0)
+        ),
+    )
+    assert {"cluster_sizes", "class_records"} <= by_method(verify(out))
+
+
+def test_a_cluster_moved_to_another_class(made: tuple[Path, Source], tmp_path: Path) -> None:
+    """The clusters of a class no longer have its records; with the sizes forged too, its patients do not fit."""
+    out = copy_of(made[0], tmp_path / "broken")
+    nodes = pl.read_parquet(out / "share/data/nodes.parquet")
+    lone = nodes.filter(pl.col("parent").is_null() & (pl.col("kind") == "cluster"))
+    sexes = dict(pl.read_parquet(out / "share/data/classes.parquet").select("class", "sex").rows())
+    one = next(row for row in lone.rows(named=True) if sexes[row["class"]] == "F")
+    other = next(c for c, sex in sexes.items() if sex == "M")
+    change(
+        out,
+        "nodes.parquet",
+        lambda t: t.with_columns(
+            pl.when(pl.col("node") == one["node"]).then(other).otherwise(pl.col("class")).alias("class")
+        ),
+    )
+    assert by_method(verify(out)) == {"node_classes"}
+    step = (
+        pl.when(pl.col("class") == other)
+        .then(one["records"])
+        .otherwise(pl.when(pl.col("class") == one["class"]).then(-one["records"]).otherwise(0))
+    )
+    change(out, "classes.parquet", lambda t: t.with_columns(records=pl.col("records") + step))
+    assert "class_source" in by_method(verify(out, made[1]))
+
+
+def test_a_joint_cluster_that_crosses_classes(made: tuple[Path, Source], tmp_path: Path) -> None:
+    nodes = pl.read_parquet(made[0] / "share/data/nodes.parquet")
+    joint = nodes.filter(pl.col("kind") == "joint").row(0, named=True)
+    other = next(c for c in nodes["class"].unique().sort() if c != joint["class"])
+    found = broken(
+        made,
+        tmp_path,
+        "nodes.parquet",
+        lambda t: t.with_columns(
+            pl.when(pl.col("node") == joint["node"]).then(other).otherwise(pl.col("class")).alias("class")
+        ),
+    )
+    assert found == {"node_classes"}
+
+
+def test_a_node_of_an_unknown_class(made: tuple[Path, Source], tmp_path: Path) -> None:
+    found = broken(made, tmp_path, "nodes.parquet", lambda t: t.with_columns(pl.col("class") + 100))
+    assert found == {"node_classes"}
+
+
+@pytest.mark.parametrize("name", ["chunks.parquet", "payload.parquet"])
+def test_a_record_number_that_links_chunks(name: str, made: tuple[Path, Source], tmp_path: Path) -> None:
+    out = copy_of(made[0], tmp_path / "broken")
+    change(out, name, lambda t: t.with_columns(record=pl.int_range(pl.len())))
+    failures = {check.name for check in verify(out).failures}
+    assert "columns_of_contract" in failures
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (("0-19", "0-39"), "an interval that only suppressed patients have"),
+        (("73", "60-79"), "the age of one patient"),
+        (("60-79", "80-119"), "a label outside its parent"),
+        (("everybody", ""), "a second root"),
+    ],
+)
+def test_a_label_of_a_suppressed_value_in_the_hierarchy(
+    line: tuple[str, str], why: str, made: tuple[Path, Source], tmp_path: Path
+) -> None:
+    def add(table: pl.DataFrame) -> pl.DataFrame:
+        rest = table.filter(pl.col("node") != line[0])
+        return pl.concat([rest, pl.DataFrame([line], schema=rest.schema, orient="row")])
+
+    assert "hierarchies" in broken(made, tmp_path, "hierarchies/age.csv", add), why
+
+
+def test_a_label_that_the_hierarchy_lacks(made: tuple[Path, Source], tmp_path: Path) -> None:
+    found = broken(made, tmp_path, "hierarchies/sex.csv", lambda t: t.filter(pl.col("node") != "F"))
+    assert {"class_labels"} <= found
+
+
+def test_a_class_twice(made: tuple[Path, Source], tmp_path: Path) -> None:
+    def twice(table: pl.DataFrame) -> pl.DataFrame:
+        first, second = table.row(0, named=True), table.row(1, named=True)
+        return table.with_columns(
+            pl.when(pl.col("class") == second["class"])
+            .then(pl.lit(first[name]))
+            .otherwise(pl.col(name))
+            .alias(name)
+            for name in ("age", "sex")
+        )
+
+    assert "classes_distinct" in broken(made, tmp_path, "classes.parquet", twice)
+
+
+def test_exchanged_labels_are_found_beside_the_source(made: tuple[Path, Source], tmp_path: Path) -> None:
+    def exchange(table: pl.DataFrame) -> pl.DataFrame:
+        return table.with_columns(sex=pl.col("sex").replace({"F": "M", "M": "F"}))
+
+    assert broken(made, tmp_path, "classes.parquet", exchange) == set()
+    found = broken(made, tmp_path / "again", "classes.parquet", exchange, beside=True)
+    assert {"class_source", "source_records_fit", "candidates_of_patients"} <= found
+
+
+def test_a_payload_value_lost_or_changed(made: tuple[Path, Source], tmp_path: Path) -> None:
+    assert broken(made, tmp_path, "payload.parquet", lambda t: t.head(t.height - 1)) == {"payload_counts"}
+    found = broken(
+        made,
+        tmp_path / "again",
+        "payload.parquet",
+        lambda t: t.with_columns(value=pl.lit("high")),
+        beside=True,
+    )
+    assert found == {"payload_source"}
+
+
+def test_a_parameter_that_names_another_column(made: tuple[Path, Source], tmp_path: Path) -> None:
+    out = copy_of(made[0], tmp_path / "broken")
+    file = out / "share" / "release.json"
+    manifest = json.loads(file.read_text())
+    manifest["parameters"]["keep"] = {"p001": 1}
+    file.write_text(json.dumps(manifest, indent=2) + "\n")
+    assert "class_parameters" in by_method(verify(out))
+
+
+def test_source_without_the_columns_is_a_failed_check(made: tuple[Path, Source]) -> None:
+    events = made[1].events
+    assert {"class_source", "payload_source"} <= by_method(verify(made[0], Source(events)))
+
+
+def test_what_a_label_says_of_a_value() -> None:
+    assert bounds("[70-80)") == (70, 79) == bounds("70-79") == bounds("(69, 79]")
+    assert bounds("73.9") == (73, 73) and bounds("Female") is None
+    tree = Tree({"*": "", "70-79": "*", "441**": "*"})
+    assert (
+        tree.covers("70-79", "[70-80)") and not tree.covers("70-79", "80") and tree.covers("*", "(missing)")
+    )
+    assert (
+        tree.covers("441**", "44113")
+        and not tree.covers("441**", "4411")
+        and not tree.covers("70-79", "(missing)")
+    )
