@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -220,12 +221,35 @@ def with_table(function: F) -> F:
     return table_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
 
 
+def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) -> Any:
+    """The source with columns of the patients. A map names all its columns: the usual ones where none were named.
+
+    A folder, and a format whose columns are fixed, can only be told the patients' columns.
+    """
+    from dataclasses import replace
+
+    fixed = source.format not in (None, "events", "sql") or (
+        not source.columns and Path(source.path).is_dir()
+    )
+    named = ("patient", "code") if source.columns else usual
+    columns = {} if fixed else {**{name: name for name in named}, **source.columns}
+    known = tuple(source.columns.get("patients", ()))
+    return replace(source, columns={**columns, "patients": list(dict.fromkeys((*known, *wanted)))})
+
+
 def as_released(release: Any, source: Any) -> Any:
-    """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`)."""
+    """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`), with
+    the columns of the patients that the release has."""
     from dataclasses import replace
 
     from leeward.release.spec import load
 
+    stated = release.parameters
+    if source is not None and stated.get("demographics"):
+        from leeward.methods import METHODS
+
+        wanted = (*stated["demographics"], *(stated.get("payload") or ()))
+        source = with_patients(source, wanted, METHODS[release.method].columns)
     spec_file = None if release.custody is None else release.custody / "spec.yaml"
     if source is None or spec_file is None or not spec_file.is_file():
         return source

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from leeward.cli.options import print_json
+from leeward.cli.options import print_json, with_patients
 from leeward.cli.telling import print_styled, told
 from leeward.errors import BadInput
 
@@ -43,7 +42,7 @@ def run_and_tell(
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
     wanted = tuple(given.get("demographics", ())) + tuple(given.get("payload", ()))
     if wanted:
-        source = replace(source, columns=_with_patients(source.columns, wanted, METHODS[method].columns))
+        source = with_patients(source, wanted, METHODS[method].columns)
         if population is not None:
             known = list(given.get("demographics", ()))
             columns = {name: column for name, column in source.columns.items() if name != "patients"}
@@ -62,14 +61,6 @@ def run_and_tell(
     except BadInput as error:
         raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
     tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
-
-
-def _with_patients(
-    columns: Mapping[str, Any], wanted: tuple[str, ...], usual: tuple[str, ...]
-) -> dict[str, Any]:
-    """The column map with the patients' columns. A map names all its columns: the usual ones where none were named."""
-    names = ("patient", "code") if columns else usual
-    return {**{name: name for name in names}, **columns, "patients": list(wanted)}
 
 
 def tell(result: Result, as_json: bool) -> None:

@@ -45,8 +45,8 @@ def verify(out: str, source: Any, population: str | None, every: bool, as_json: 
     from leeward.runs.protect import verify as check
 
     release = Release.open(out)
-    everyone = None if source is None or population is None else replace(source, path=population)
     source = as_released(release, source)
+    everyone = None if source is None or population is None else replace(source, path=population)
     if source is None:
         source = _named_source(release)
         everyone = _named_population(release, population)

@@ -105,6 +105,10 @@ def _of_disassociation(share: Share) -> list[str]:
     found = []
     if isinstance(m, int) and m > 2:
         found.append(f"Sets of 3 to {m} codes: candidates were counted for a sample of them.")
+    if parameters.get("payload"):
+        found.append("Never checked: whether payload values are shuffled inside clusters.")
+    if parameters.get("demographics"):
+        found.append("Never checked: whether the records that joined a small class were drawn at random.")
     if parameters.get("diversity"):
         found.append(
             "Never checked: whether at most one record in l of every cluster has a given sensitive code; item chunks "

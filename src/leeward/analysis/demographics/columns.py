@@ -210,7 +210,7 @@ def values_of(
     available = [] if patients is None else [name for name in patients.columns if name != "patient"]
     for name in names:
         if name not in available:
-            listed = f" Its columns: {', '.join(available)}." if available else " It has no such columns."
+            listed = f" Its columns: {', '.join(available)}." if available else " None were read: name them."
             raise BadInput(
                 f"{source}: no column '{name}' of the patients.{did_you_mean(name, available)}{listed}"
             )
