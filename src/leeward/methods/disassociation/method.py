@@ -12,7 +12,7 @@ from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics as whole
+from leeward.methods import demographics_tables as whole
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records

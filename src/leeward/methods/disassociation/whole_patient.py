@@ -14,7 +14,7 @@ from leeward.analysis.demographics.columns import values_of
 from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics as whole
+from leeward.methods import demographics_tables as whole
 from leeward.methods.disassociation.classed import disassociate_classes, members_of, take_records
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
