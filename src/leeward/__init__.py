@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from leeward.release import Release as Release
     from leeward.runs.annotate import annotate as annotate
     from leeward.runs.annotate import decrypt as decrypt
+    from leeward.runs.compare import compare as compare
+    from leeward.runs.explore import explore as explore
     from leeward.runs.extract import extract as extract
     from leeward.runs.index import index as index
     from leeward.runs.itemsets import itemsets as itemsets
@@ -59,7 +61,9 @@ _WHERE = {
     "audit": "leeward.queries.answer.api:audit",
     "budget": "leeward.queries.answer.api:budget",
     "decrypt": "leeward.runs.annotate:decrypt",
+    "compare": "leeward.runs.compare:compare",
     "estimate": "leeward.methods.disassociation.measures.estimates:estimate",
+    "explore": "leeward.runs.explore:explore",
     "extract": "leeward.runs.extract:extract",
     "index": "leeward.runs.index:index",
     "itemsets": "leeward.runs.itemsets:itemsets",

@@ -48,6 +48,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
     "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
     "profile": ("leeward.cli.profile:profile", "Content, oddities and re-identification risk of a cohort."),
+    "explore": (
+        "leeward.cli.explore:explore",
+        "Risk and utility of a spec with varied parameters and methods.",
+    ),
+    "compare": ("leeward.cli.compare:compare", "Risk and utility of finished releases, side by side."),
     "recommend": (
         "leeward.cli.recommend:recommend",
         "Advise on method, k, m and epsilon for a plan of analyses.",

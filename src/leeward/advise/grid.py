@@ -1,0 +1,122 @@
+"""The points of an exploration: every combination of methods, varied parameters and repeats, each once."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from leeward.errors import BadInput
+from leeward.fields import declarations, nearest
+from leeward.methods import METHODS
+
+MOST_POINTS = 2_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release to try. `method` is a spec's `method:`; `seed` is that of its repeat, numbered from 1."""
+
+    method: dict[str, Any]
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return str(self.method["name"])
+
+    @property
+    def spec(self) -> str:
+        """Method and parameters as one line of JSON."""
+        return json.dumps(self.method, sort_keys=True, default=str)
+
+    @property
+    def key(self) -> str:
+        """What its file is called: follows from method, parameters and seed."""
+        return hashlib.sha256(f"{self.spec}#{self.seed}".encode()).hexdigest()[:16]
+
+
+def points_of(
+    method: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], methods: Sequence[str] = (), repeat: int = 1
+) -> list[Point]:
+    """The grid, in order: methods as given (the spec's own first), parameters in their order, repeats last.
+
+    A further method starts with its defaults, and with the spec's values of `k`, `m` and `policy` where it has them. A
+    parameter that a method does not have is not varied for it.
+
+    Raises
+    ------
+    BadInput
+        An unknown method, a parameter that no method has, no value, or too many points.
+    """
+    names = list(dict.fromkeys([str(method["name"]), *methods]))
+    for name in names:
+        if name not in METHODS:
+            raise BadInput(f"--methods: unknown `{name}`{nearest(name, METHODS)}")
+    known = {name: {each.name for each in declarations(METHODS[name].parameters_class())} for name in names}
+    for parameter, values in vary.items():
+        if not any(parameter in of_method for of_method in known.values()):
+            everything = sorted(set().union(*known.values()))
+            raise BadInput(
+                f"--vary: no method here has the parameter `{parameter}`{nearest(parameter, everything)}"
+            )
+        if not values:
+            raise BadInput(f"--vary {parameter}: give at least one value.")
+    found: dict[str, Point] = {}
+    for name in names:
+        varied = {key: values for key, values in vary.items() if key in known[name]}
+        for chosen in itertools.product(*varied.values()):
+            parameters = {**_base(method, name, known[name]), **dict(zip(varied, chosen, strict=True))}
+            for seed in range(1, repeat + 1):
+                point = Point(parameters, seed)
+                found.setdefault(point.key, point)
+    if len(found) > MOST_POINTS:
+        raise BadInput(f"--vary asks for {len(found):,} releases; at most {MOST_POINTS:,} are tried at once.")
+    return list(found.values())
+
+
+def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, Any]:
+    if method["name"] == name:
+        return dict(method)
+    policy = method.get("policy", method.get("utility"))
+    shared = {"k": method.get("k"), "m": method.get("m"), "policy": policy}
+    level = {"level": "codes", "merge_visits": True} if name == "visits" and shared["m"] else {}
+    return {
+        "name": name,
+        **{key: value for key, value in shared.items() if key in known and value is not None},
+        **level,
+    }
+
+
+def varied(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """`k=2,5,11` and `policy=hierarchy:1,none` as parameters with their values, numbers as numbers.
+
+    Raises
+    ------
+    BadInput
+        No `=`, or a parameter given twice.
+    """
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, sign, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not sign or not name:
+            raise BadInput(f"--vary takes NAME=VALUE,VALUE such as k=2,5,11; got {text[:60]}.")
+        if name in found:
+            raise BadInput(f"--vary {name} is given twice; put all its values into one.")
+        found[name] = [_value(each.strip()) for each in values.split(",") if each.strip()]
+    return found
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, or text, as YAML reads it; `hierarchy:1` stays text."""
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return value if isinstance(value, bool | int | float) else text

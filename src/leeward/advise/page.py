@@ -1,0 +1,231 @@
+"""The page of an exploration or comparison: risk against utility for each line of the plan, and the table beside it.
+
+One HTML file that opens offline: no script, no external resource. Hover shows a point's spec; the switch between the
+guarantee's maximum and the mean that was measured is a pair of radio buttons.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward.advise.frontier import Row, Spot, frontier, spots_of
+from leeward.advise.utility.verdicts import RULE
+from leeward.report import drawing
+from leeward.report.drawing import Drawing, Scale
+from leeward.report.sections import number, percent
+from leeward.texts import for_xml
+
+WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 64, 16
+COLORS = {
+    "disassociation": "#0072B2",
+    "constraints": "#D55E00",
+    "visits": "#009E73",
+    "censoring": "#CC79A7",
+    "trajectories": "#E69F00",
+    "condensation": "#0072B2",
+    "k-anonymity": "#D55E00",
+}
+SHAPES = ("circle", "square", "diamond", "triangle", "cross")
+ATTACKERS_SHOWN = 3
+"""A method's attackers differ with its parameters."""
+
+GREY = "var(--soft, #566273)"
+
+RISKS = {
+    "risk_maximum": "maximum risk of the guarantee, 1/k",
+    "measured_mean": "mean risk, measured",
+}
+
+
+def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any]) -> str:
+    """The page as HTML."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("leeward.advise"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    panels = [
+        _panel(rows, place, title, methods, settings.get("threshold")) for place, title in enumerate(lines, 1)
+    ]
+    return environment.get_template("explore.html.j2").render(
+        settings=settings,
+        panels=panels,
+        rule=RULE,
+        methods=[(name, _attackers(rows, name), legend(name, methods)) for name in methods],
+        table=[_table_row(row, len(lines)) for row in rows],
+        lines=list(enumerate(lines, 1)),
+        failed=[row for row in rows if row["status"] != "verified"],
+        verified=sum(row["status"] == "verified" for row in rows),
+        repeats=max((row["seed"] or 0 for row in rows), default=0),
+        risks=list(RISKS.items()),
+    )
+
+
+def _panel(
+    rows: Sequence[Row], line: int, title: str, methods: Sequence[str], threshold: float | None
+) -> dict[str, Any]:
+    charts = {}
+    for risk in RISKS:
+        spots = spots_of(rows, line, risk)
+        charts[risk] = chart(
+            spots, methods, threshold if risk == "risk_maximum" else None, RISKS[risk], title
+        )
+    spots = spots_of(rows, line)
+    best = frontier(spots)
+    absent = sorted({(row["method"], _reason(row, line)) for row in rows
+                     if row["status"] == "verified" and row[f"line_{line}"] is None})  # fmt: skip
+    within = [spot for spot in spots if threshold is None or spot.risk <= threshold + 1e-12]
+    top = max(within, key=lambda spot: spot.value, default=None)
+    return {"title": title[:1].upper() + title[1:], "charts": charts, "alt": _in_words(spots, best), "absent": absent,
+            "best": None if top is None else f"{described(top.spec)}: {percent(top.value)} ({top.verdict})",
+            "floor": next((spot.floor for spot in spots if spot.floor is not None), None)}  # fmt: skip
+
+
+def chart(
+    spots: Sequence[Spot], methods: Sequence[str], threshold: float | None, x_title: str, title: str
+) -> str:
+    """Risk (logarithmic) against a line's figure: points with their spread, the frontier, the threshold."""
+    made = Drawing()
+    risks = [spot.risk for spot in spots] + ([] if threshold is None else [threshold])
+    low, high = (min(risks), max(risks)) if risks else (0.05, 0.5)
+    x = Scale(low / 1.25, min(high * 1.25, 1.0) if high < 1 else 1.0, LEFT, WIDTH - 20, logarithmic=True)
+    y = Scale(0.0, 1.0, HEIGHT - BELOW, TOP)
+    at = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    drawing.axis_left(made, y, LEFT, WIDTH - 20, at, drawing.percentages(at), "kept")
+    marks = sorted({round(spot.risk, 4) for spot in spots}) or [low]
+    drawing.axis_below(made, x, HEIGHT - BELOW, _apart(marks, x), lambda value: f"{value:.3g}", x_title)
+    floor = next((spot.floor for spot in spots if spot.floor is not None), None)
+    if floor is not None:
+        made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
+        made.text(
+            LEFT + 6, y(floor) + (14 if floor > 0.9 else -5), "floor: a resample of the original", color=GREY
+        )
+    if threshold is not None:
+        made.line([(x(threshold), TOP), (x(threshold), HEIGHT - BELOW)], "#D55E00", 1.5, "6 4")
+        made.text(
+            x(threshold) - 5,
+            HEIGHT - BELOW - 8,
+            f"threshold {threshold:g}",
+            anchor="end",
+            color="var(--warn, #9a4a00)",
+        )
+    best = frontier(spots)
+    steps: list[tuple[float, float]] = []
+    for spot in best:
+        if steps:
+            steps.append((x(spot.risk), steps[-1][1]))
+        steps.append((x(spot.risk), y(spot.value)))
+    if len(steps) > 1:
+        made.line(steps, "var(--ink, #1d2733)", 1.5)
+    for spot in sorted(spots, key=lambda each: each in best):
+        _mark(made, x(spot.risk), y, spot, methods, spot in best)
+    if not spots:
+        made.text(WIDTH / 2, HEIGHT / 2, "no release serves this line", anchor="middle", color=GREY)
+    return made.svg(WIDTH, HEIGHT)
+
+
+def _mark(made: Drawing, x: float, y: Scale, spot: Spot, methods: Sequence[str], on_frontier: bool) -> None:
+    color = COLORS.get(spot.method, "#8A8F98") if on_frontier else "#8A8F98"
+    if spot.high - spot.low > 1e-9:
+        made.line([(x, y(spot.low)), (x, y(spot.high))], color, 2)
+    shape = SHAPES[list(methods).index(spot.method) % len(SHAPES)]
+    hover = for_xml(
+        f"{described(spot.spec)}: risk {spot.risk:.3g}, {percent(spot.value)} kept, {spot.verdict}"
+    )
+    from markupsafe import escape
+
+    made.marks.append(f"<g>{_shape(shape, x, y(spot.value), color)}<title>{escape(hover)}</title></g>")
+
+
+def _shape(shape: str, x: float, y: float, color: str) -> str:
+    a = drawing.number
+    r = 6.0
+    if shape == "circle":
+        return f'<circle cx="{a(x)}" cy="{a(y)}" r="{a(r)}" fill="{color}"/>'
+    points = {
+        "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
+        "diamond": [(0, -1.3 * r), (1.3 * r, 0), (0, 1.3 * r), (-1.3 * r, 0)],
+        "triangle": [(0, -1.2 * r), (1.2 * r, r), (-1.2 * r, r)],
+        "cross": [
+            (-r, -2),
+            (-2, -2),
+            (-2, -r),
+            (2, -r),
+            (2, -2),
+            (r, -2),
+            (r, 2),
+            (2, 2),
+            (2, r),
+            (-2, r),
+            (-2, 2),
+            (-r, 2),
+        ],
+    }[shape]
+    listed = " ".join(f"{a(x + dx)},{a(y + dy)}" for dx, dy in points)
+    return f'<polygon points="{listed}" fill="{color}"/>'
+
+
+def legend(name: str, methods: Sequence[str]) -> str:
+    """A method's mark by itself."""
+    shape = _shape(SHAPES[list(methods).index(name) % len(SHAPES)], 9, 9, COLORS.get(name, "#8A8F98"))
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{shape}</svg>'
+
+
+def described(spec: str) -> str:
+    """A spec's one line for a person: `disassociation, k = 5, m = 2`."""
+    parameters = json.loads(spec)
+    rest = [
+        f"{key} = {value}"
+        for key, value in parameters.items()
+        if key != "name" and value not in (None, False, [], {})
+    ]
+    return ", ".join([parameters["name"], *rest])
+
+
+def _apart(marks: Sequence[float], scale: Scale) -> list[float]:
+    kept: list[float] = []
+    for value in marks:
+        if not kept or scale(value) - scale(kept[-1]) > 40:
+            kept.append(value)
+    return kept
+
+
+def _reason(row: Row, line: int) -> str:
+    detail = row[f"detail_{line}"]
+    return str((json.loads(detail) if detail else {}).get("reason", "it cannot"))
+
+
+def _attackers(rows: Sequence[Row], method: str) -> str:
+    told = dict.fromkeys(str(row["attacker"]) for row in rows if row["method"] == method and row["attacker"])
+    shown = list(told)[:ATTACKERS_SHOWN]
+    return "; or ".join(shown) + ("; …" if len(told) > len(shown) else "") or "no release was made"
+
+
+def _in_words(spots: Sequence[Spot], best: Sequence[Spot]) -> str:
+    if not spots:
+        return "No release serves this line."
+    ends = (best[0], best[-1])
+    return (
+        f"{len(spots)} points; the frontier goes from {percent(ends[0].value)} kept at a risk of {ends[0].risk:.3g} to "
+        f"{percent(ends[1].value)} at {ends[1].risk:.3g}."
+    )
+
+
+def _table_row(row: Row, lines: int) -> dict[str, Any]:
+    return {
+        "spec": described(row["spec"]),
+        "seed": row["seed"],
+        "status": row["status"],
+        "risk": number(row["risk_maximum"]),
+        "mean": number(row["measured_mean"]),
+        "lines": [
+            (percent(row[f"line_{place}"]), row[f"verdict_{place}"] or "–") for place in range(1, lines + 1)
+        ],
+    }

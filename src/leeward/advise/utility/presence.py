@@ -1,0 +1,170 @@
+"""How likely each released record has a code: what counts from a release are sums of.
+
+Every method's release is read as recipients are told to read it (docs/methods/*.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.generalized import none_there
+from leeward.arrays import AnyArray, Float64s, Int64s
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
+    from leeward.cohort.lenses.code_sets import CodeSets
+    from leeward.release import Release
+
+CERTAIN = -700.0
+"""The logarithm of a probability of next to nothing."""
+
+Groups = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Expected numbers of records: with any code of each group, or with all codes of each query."""
+
+    any_of: Callable[[Groups], Float64s]
+    all_of: Callable[[Groups], Float64s]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Records as entries: `owner` and `label` of each, and how many patients an owner counts for.
+
+    none : the probability that a label of n members means none of t of them.
+    """
+
+    owner: Int64s
+    label: Int64s
+    members: tuple[tuple[str, ...], ...]
+    weights: Float64s
+    none: Callable[[int, int], float]
+
+    def probability(self, codes: Sequence[str]) -> Float64s:
+        """Of each owner, that it has one of the codes."""
+        wanted = set(codes)
+        absent = np.ones(len(self.members))
+        for number, group in enumerate(self.members):
+            t = len(wanted.intersection(group)) if len(group) > 1 else int(group[0] in wanted)
+            if t:
+                absent[number] = self.none(len(group), t)
+        touched = np.flatnonzero(absent < 1)
+        at = np.flatnonzero(np.isin(self.label, touched)) if len(touched) else np.zeros(0, np.int64)
+        logs = np.where(absent > 0, np.log(np.maximum(absent, 1e-300)), CERTAIN)
+        total = np.bincount(self.owner[at], weights=logs[self.label[at]], minlength=len(self.weights))
+        return np.asarray(1.0 - np.exp(np.maximum(total, CERTAIN)))
+
+    def counter(self) -> Counter:
+        """Sums over owners; codes of a query are taken as independent inside a record."""
+        known: dict[str, Float64s] = {}
+
+        def one(code: str) -> Float64s:
+            if code not in known:
+                known[code] = self.probability([code])
+            return known[code]
+
+        def any_of(groups: Groups) -> Float64s:
+            return np.array([float(self.weights @ self.probability(group)) for group in groups])
+
+        def all_of(queries: Groups) -> Float64s:
+            found = []
+            for query in queries:
+                together = self.weights
+                for code in query:
+                    together = together * one(code)
+                found.append(float(together.sum()))
+            return np.array(found)
+
+        return Counter(any_of, all_of)
+
+
+def counter_of(release: Release, cohort: Cohort) -> Counter | None:
+    """What counts codes in a release; None for a release without codes."""
+    makers: dict[str, Callable[[Release, Cohort], Counter]] = {
+        "disassociation": _of_chunks,
+        "constraints": _of_labels,
+        "visits": _of_visits,
+        "censoring": _of_lists,
+        "trajectories": _of_trajectories,
+    }
+    make = makers.get(release.method)
+    return None if make is None else make(release, cohort)
+
+
+def _of_chunks(release: Release, cohort: Cohort) -> Counter:
+    from leeward.methods.disassociation.measures import MRE_PRIOR
+    from leeward.methods.disassociation.measures.estimates import estimates, matching
+    from leeward.methods.disassociation.measures.published import read
+
+    published = read(release)
+    return Counter(
+        lambda groups: np.asarray(matching(published, groups, MRE_PRIOR), np.float64),
+        lambda queries: np.asarray(estimates(published, queries).expected, np.float64),
+    )
+
+
+def _of_labels(release: Release, cohort: Cohort) -> Counter:
+    from leeward.analysis.generalized import counts, matching, read
+
+    labels = read(release)
+    return Counter(
+        lambda groups: np.array([matching(labels, group) for group in groups]),
+        lambda queries: counts(labels, queries).expected,
+    )
+
+
+def _of_visits(release: Release, cohort: Cohort) -> Counter:
+    from leeward.methods.visits.measures import MEMBERS, lists_of
+
+    lists = lists_of(release)
+    owner = np.repeat(lists.record, np.diff(lists.offsets))
+    pairs = np.unique(owner.astype(np.int64) * len(lists.labels) + lists.values)
+    members = tuple(tuple(label.split(MEMBERS)) for label in lists.labels)
+    return Entries(
+        pairs // max(len(members), 1),
+        pairs % max(len(members), 1),
+        members,
+        np.ones(release.records),
+        lambda n, t: none_there(n, t, "subset"),
+    ).counter()
+
+
+def _of_lists(release: Release, cohort: Cohort) -> Counter:
+    records = release.table("records.parquet").select("record", "codes").collect()
+    rows = records.explode("codes", empty_as_null=True).drop_nulls().unique(maintain_order=True)
+    codes = rows["codes"].unique().sort().to_list()
+    label = rows["codes"].replace_strict(codes, list(range(len(codes))), return_dtype=pl.Int64).to_numpy()
+    return Entries(
+        rows["record"].to_numpy(),
+        label,
+        tuple((code,) for code in codes),
+        np.ones(release.records),
+        lambda n, t: 0.0,
+    ).counter()
+
+
+def _of_trajectories(release: Release, cohort: Cohort) -> Counter:
+    from leeward.methods.trajectories.measures import both_of
+
+    both = both_of(release, cohort)
+    leaves = both.codes.leaf_labels()
+    nodes, label = np.unique(both.code_nodes, return_inverse=True)
+    members = tuple(
+        tuple(leaves[int(both.codes.first_leaf[node]) : int(both.codes.last_leaf[node]) + 1])
+        for node in nodes
+    )
+    owner = np.repeat(np.arange(len(both.offsets) - 1), np.diff(both.offsets))
+    weights = np.bincount(both.kind, minlength=len(both.offsets) - 1).astype(np.float64)
+    return Entries(owner, label.astype(np.int64), members, weights, lambda n, t: 1 - t / n).counter()
+
+
+def sets_as_codes(sets: CodeSets, queries: Sequence[AnyArray]) -> list[list[str]]:
+    """Queries of code numbers as queries of codes."""
+    return [[sets.codes[int(c)] for c in query] for query in queries]

@@ -1,0 +1,132 @@
+"""The story of a comparison: finished releases of one source, measured against one plan, on the page of `explore`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward.errors import BadInput
+from leeward.release.aside import owner_only
+from leeward.release.spec import Spec, load
+from leeward.runs.explore import Exploration, lines_of, table_of, thresholds_of
+from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
+from leeward.version import __version__
+
+if TYPE_CHECKING:
+    from leeward.advise.plan import Plan
+    from leeward.advise.utility.measure import Prepared
+    from leeward.cohort.cohort import Cohort
+
+
+def compare(
+    outs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    plan: Plan | str | Path | None = None,
+    cohort: Cohort | None = None,
+    population: Cohort | None = None,
+    tell: Tell | None = None,
+) -> Exploration:
+    """Risk and utility of finished releases of one source, side by side.
+
+    Parameters
+    ----------
+    outs : sequence of path
+        Release folders, with their custody.
+    out : path
+        A folder for the custodian that does not exist yet: `explore.html` and `explore.parquet`.
+    plan : Plan or path, optional
+        The lines to measure; default as in `explore`.
+    cohort, population : Cohort, optional
+        Default: read as the first release's `custody/spec.yaml` says.
+
+    Raises
+    ------
+    BadInput
+        No releases, one without custody, releases of different sources, or `out` exists.
+    """
+    from leeward.advise.utility.measure import prepare
+    from leeward.release.folder import check_out
+    from leeward.runs.explore import write_page
+    from leeward.runs.recommend import plan_of
+
+    folder = Path(out)
+    check_out(folder)
+    if not outs:
+        raise BadInput("compare needs at least one release folder.")
+    specs = [spec_of(each) for each in outs]
+    asked = None if plan is None else plan_of(plan)
+    with watched(tell) as say:
+        if cohort is None:
+            paths = {spec.source.path for spec in specs}
+            if len(paths) > 1:
+                raise BadInput("the releases were made of different sources; compare releases of one source.")
+            say("Reading the source")
+            cohort = read_source(specs[0].source)
+            known = next((spec.population for spec in specs if spec.population is not None), None)
+            population = population or (None if known is None else read_source(known))
+        lines = lines_of(asked, specs[0], cohort)
+        say("What the source says of the plan")
+        prepared = prepare(lines, cohort)
+        limit = None if asked is None or asked.limit is None else asked.limit.maximum
+        rows = []
+        for each in outs:
+            say(f"Verifying and measuring {Path(each).name}")
+            rows.append(row_of(each, prepared, population, thresholds_of(limit)))
+        table = table_of(rows, len(lines))
+        found = Exploration(folder, table, tuple(line.title for line in lines))
+        with owner_only():
+            folder.mkdir(parents=True, mode=0o700)
+            table.write_parquet(folder / "explore.parquet")
+        patients = cohort.patients.height if cohort.events is None and cohort.patients is not None else 0
+        write_page(
+            found,
+            {"leeward": __version__, "source": cohort.name, "threshold": limit,
+             "patients": patients or len(cohort.code_sets())},
+        )  # fmt: skip
+    return found
+
+
+def row_of(
+    path: str | Path, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
+) -> dict[str, Any]:
+    """A release as a row of `explore.parquet`: verified today against its source, its risk, what it keeps."""
+    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.utility.measure import utility_of
+
+    release = open_release(path)
+    row: dict[str, Any] = {
+        "method": release.method,
+        "spec": json.dumps(
+            {"name": release.method, **release.parameters, "folder": Path(path).name}, default=str
+        ),
+        "k": release.guarantee.get("k"),
+        "m": release.guarantee.get("m"),
+        "seed": None,
+    }
+    outcome = verify(path, prepared.cohort, population)
+    if not outcome.passed:
+        return {**row, "status": "refuted", "message": refusal(outcome)}
+    risk = measured_risk(release, prepared.cohort, population, thresholds)
+    return {
+        **row,
+        "status": "verified",
+        "message": "",
+        "attacker": release.guarantee["attacker"],
+        "risk": release.guarantee.get("risk"),
+        "measured_risk": None if risk is None else risk.to_json(),
+        "lines": [each.to_json() for each in utility_of(prepared, release)],
+    }
+
+
+def spec_of(path: str | Path) -> Spec:
+    """The spec that a release was made from, of its custody. BadInput without one."""
+    release = open_release(path)
+    file = None if release.custody is None else release.custody / "spec.yaml"
+    if file is None or not file.is_file():
+        raise BadInput(
+            f"{path}: no custody/spec.yaml; a comparison needs the custodian's folder, not the share alone."
+        )
+    return load(file)

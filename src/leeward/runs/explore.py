@@ -1,0 +1,374 @@
+"""The story of an exploration: read the cohort once, try every point, verify and measure each, keep the figures.
+
+Every point is a release as `protect` makes it, written aside, verified, measured against the plan and thrown away. What
+is known of a point is one file, so that an exploration that was stopped goes on where it was. Nothing of it is for a
+recipient: the folder is the custodian's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from leeward.advise.grid import Point, points_of
+from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
+from leeward.release.aside import owner_only
+from leeward.release.manifest import to_json_text
+from leeward.release.spec import Spec, load
+from leeward.runs.protect import Tell, measured, method_of, read_source, verify_or_raise, watched
+from leeward.version import __version__
+
+if TYPE_CHECKING:
+    from leeward.advise.plan import Line, Plan
+    from leeward.advise.utility.measure import Prepared
+    from leeward.cohort.cohort import Cohort
+
+SAMPLE_SEED = 20261122
+SETTINGS = "settings.json"
+STATUS: dict[type[LeewardError], str] = {
+    GuaranteeUnreachable: "cannot be met",
+    VerificationFailed: "refuted",
+    BadInput: "does not fit",
+}
+"""What became of a point that gave no release; the others are `verified`."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What was tried. `points`: one row a run; `page`: the offline page; `lines`: what the columns `line_1` … are."""
+
+    folder: Path
+    points: pl.DataFrame
+    lines: tuple[str, ...]
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.folder / "explore.html"
+
+    def __repr__(self) -> str:
+        return f"Exploration({self.folder}: {self.points.height} points, {len(self.lines)} lines)"
+
+
+def explore(
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    vary: Mapping[str, Sequence[Any]],
+    methods: Sequence[str] = (),
+    plan: Plan | str | Path | None = None,
+    cohort: Cohort | None = None,
+    population: Cohort | None = None,
+    repeat: int = 1,
+    sample: int | None = None,
+    keep: bool = False,
+    threads: int | None = None,
+    tell: Tell | None = None,
+) -> Exploration:
+    """Try a spec with varied parameters and further methods, and measure each release against the plan.
+
+    Parameters
+    ----------
+    spec : Spec or path
+        Source, method and, without `plan`, the models of its own plan.
+    out : path
+        A folder for the custodian. One with an unfinished exploration of the same settings goes on.
+    vary : mapping
+        Parameter -> its values.
+    methods : sequence of str
+        Further methods.
+    plan : Plan or path, optional
+        The plan whose lines are measured, with its threshold.
+    cohort, population : Cohort, optional
+        Default: the spec's source and population, read once.
+    repeat : int
+        Runs of each point, with the seeds 1, 2, ….
+    sample : int, optional
+        So many patients, drawn once. Losses of methods with k are larger in a sample than in all the data.
+    keep : bool
+        Keep the releases, seeded as they are: for tests, never to be shared.
+
+    Raises
+    ------
+    BadInput
+        Bad settings, or `out` holds another exploration.
+    """
+    from leeward.advise.utility.measure import prepare
+    from leeward.engine import at_most, available_threads, pool
+
+    spec = spec if isinstance(spec, Spec) else load(spec)
+    asked = _plan(plan)
+    points = points_of(spec.method, vary, methods, repeat)
+    with at_most(threads), watched(tell) as say:
+        say("Reading the source")
+        cohort = read_source(spec.source) if cohort is None else cohort
+        if population is None and spec.population is not None:
+            population = read_source(spec.population)
+        if sample is not None:
+            cohort = sampled(cohort, sample)
+        lines = lines_of(asked, spec, cohort)
+        limit = None if asked is None else asked.limit
+        settings = _settings(
+            points, lines, cohort, population, None if limit is None else limit.maximum, keep
+        )
+        folder = _folder(Path(out), settings)
+        missing = [point for point in points if not _file(folder, point).is_file()]
+        if missing:
+            say("What the source says of the plan")
+            prepared = prepare(lines, cohort)
+            done = len(points) - len(missing)
+            job = _Job(folder, prepared, population, spec, thresholds_of(settings["threshold"]), keep)
+            with pool(min(available_threads(), len(missing))) as workers:
+                for place, point in enumerate(workers.map(job.run, missing), start=done + 1):
+                    say(f"Tried {place} of {len(points)}: {point.name}")
+        table = table_of(
+            [json.loads(_file(folder, point).read_text(encoding="utf-8")) for point in points], len(lines)
+        )
+        with owner_only():
+            table.write_parquet(folder / "explore.parquet")
+        found = Exploration(folder, table, tuple(line.title for line in lines))
+        say("Drawing the page")
+        write_page(found, settings)
+    return found
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all points share."""
+
+    folder: Path
+    prepared: Prepared
+    population: Cohort | None
+    spec: Spec
+    thresholds: Sequence[float]
+    keep: bool
+
+    def run(self, point: Point) -> Point:
+        """Try a point and write its file, at once or not at all."""
+        from leeward.engine import at_most, available_threads
+
+        # Points run side by side, each in one thread, where there are more threads than one.
+        with at_most(1 if available_threads() > 1 else None):
+            started = time.perf_counter()
+            row = self.tried(point)
+            took = time.perf_counter() - started
+        target = _file(self.folder, point)
+        aside = target.with_suffix(".part")
+        with owner_only():
+            (self.folder / "seconds" / f"{point.key}.json").write_text(f'{{"seconds": {took:.3f}}}\n')
+            aside.write_text(to_json_text(row), encoding="utf-8")
+            aside.replace(target)
+        return point
+
+    def tried(self, point: Point) -> dict[str, Any]:
+        """One row: the point, what became of it, its risk, and what it keeps of each line."""
+        row: dict[str, Any] = {"method": point.name, "spec": point.spec, "seed": point.seed,
+                               "k": point.method.get("k"), "m": point.method.get("m")}  # fmt: skip
+        target = self.folder / "releases" / point.key
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            return {**row, "status": "verified", "message": "", **self._released(point, target)}
+        except LeewardError as error:
+            status = next((text for kind, text in STATUS.items() if isinstance(error, kind)), "failed")
+            return {**row, "status": status, "message": str(error)}
+        finally:
+            if not self.keep:
+                shutil.rmtree(target, ignore_errors=True)
+
+    def _released(self, point: Point, target: Path) -> dict[str, Any]:
+        from leeward.advise.measured_risk import measured_risk
+        from leeward.advise.utility.measure import utility_of
+        from leeward.release import Release
+
+        release_aside(self.prepared.cohort, point, target, self.spec, self.population)
+        release = Release.open(target)
+        risk = measured_risk(release, self.prepared.cohort, self.population, self.thresholds)
+        kept = utility_of(self.prepared, release)
+        return {
+            "attacker": release.guarantee["attacker"],
+            "risk": release.guarantee.get("risk"),
+            "measured_risk": None if risk is None else risk.to_json(),
+            "lines": [each.to_json() for each in kept],
+        }
+
+
+def release_aside(
+    cohort: Cohort, point: Point, target: Path, spec: Spec, population: Cohort | None
+) -> dict[str, Any]:
+    """The release of a point, as `protect` with its seed makes it, verified; its figures where the spec asks for some.
+
+    Raises
+    ------
+    BadInput, GuaranteeUnreachable, VerificationFailed
+        Nothing is left at `target`.
+    """
+    from leeward.engine import make
+    from leeward.randomness import Randomness
+    from leeward.release import draft
+
+    method = method_of(point.method, spec.plan)
+    with draft(target) as pending:
+        made = method.protect(
+            cohort, make("local"), randomness=Randomness.of(point.seed), population=population
+        )
+        pending.write(made, formats=("parquet",))
+        verification = verify_or_raise(pending.folder, cohort, population)
+        pending.put_json("custody/verification.json", verification.to_json())
+        figures = measured(pending, cohort, spec.measure, made, population) if spec.measure else {}
+        if figures:
+            pending.put_json("custody/measures.json", figures)
+    return figures
+
+
+def lines_of(plan: Plan | None, spec: Spec, cohort: Cohort) -> tuple[Line, ...]:
+    """The plan's lines; without a plan the spec's models, or for codes the counts of codes and of their groups."""
+    from leeward.advise.plan import Counts, line_of
+
+    if plan is not None:
+        return plan.lines
+    if spec.plan:
+        return tuple(line_of(each, number) for number, each in enumerate(spec.plan, start=1))
+    if cohort.events is None:
+        raise BadInput(
+            "a table is measured by the recipient's models: give a `plan` in the spec, or --plan PLAN.yaml."
+        )
+    groups = () if cohort.vocabulary in (None, "none") else (Counts(of="hierarchy:1"),)
+    return (*groups, Counts(of="codes"), Counts(of="codes", together=2, within="20 %"))
+
+
+def sampled(cohort: Cohort, patients: int) -> Cohort:
+    """Some patients of a cohort, drawn evenly and always the same; all of a smaller one."""
+    from leeward.cohort.subset import restricted
+
+    if cohort.events is None:
+        raise BadInput("--sample draws patients with codes; a table is explored whole.")
+    everybody = cohort.require_events()["patient"].unique().sort()
+    if patients >= len(everybody):
+        return cohort
+    draws = np.random.Generator(np.random.Philox(SAMPLE_SEED))
+    chosen = np.sort(draws.permutation(len(everybody))[:patients])
+    return restricted(cohort, everybody.gather(chosen))
+
+
+def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
+    """Write `explore.html`."""
+    from leeward.advise.page import render
+
+    rows = found.points.to_dicts()
+    with owner_only():
+        found.page.write_text(render(rows, found.lines, settings), encoding="utf-8")
+    return found.page
+
+
+def _plan(plan: Plan | str | Path | None) -> Plan | None:
+    from leeward.runs.recommend import plan_of
+
+    return None if plan is None else plan_of(plan)
+
+
+def thresholds_of(own_limit: float | None) -> list[float]:
+    """The thresholds whose exceeding is measured: the plan's and those shipped."""
+    from leeward.advise.thresholds import profiles
+
+    own = [] if own_limit is None else [own_limit]
+    return sorted({*own, *(each.maximum for each in profiles().values() if each.maximum is not None)})
+
+
+def _settings(
+    points: Sequence[Point],
+    lines: Sequence[Line],
+    cohort: Cohort,
+    population: Cohort | None,
+    threshold: float | None,
+    keep: bool,
+) -> dict[str, Any]:
+    """What an exploration is of: the same settings and the same data may go on."""
+    people = (
+        cohort.patients.height
+        if cohort.events is None and cohort.patients is not None
+        else len(cohort.code_sets())
+    )
+    return {
+        "leeward": __version__,
+        "source": cohort.name,
+        "patients": people,
+        "data": _digest(cohort),
+        "population": None if population is None else _digest(population),
+        "lines": [f"{line.title} {dataclasses.asdict(line)}" for line in lines],
+        "threshold": threshold,
+        "points": [point.key for point in points],
+        "keep": keep,
+    }
+
+
+def _digest(cohort: Cohort) -> str:
+    """A fingerprint of the frames' content, for this machine only."""
+    digest = hashlib.sha256()
+    for frame in (cohort.events, cohort.patients):
+        if frame is not None:
+            digest.update(repr(frame.schema).encode() + frame.hash_rows(1, 2, 3, 4).to_numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
+    """The folder, made or gone on with. BadInput where it holds something else."""
+    text = to_json_text(settings)
+    known = out / SETTINGS
+    if out.exists() and not known.is_file():
+        raise BadInput(f"{out}: exists already and is no exploration; name another folder with -o.")
+    if known.is_file() and known.read_text(encoding="utf-8") != text:
+        raise BadInput(
+            f"{out}: holds an exploration of other data, points or lines; name another folder with -o, or remove it."
+        )
+    with owner_only():
+        for name in ("points", "seconds", "releases"):
+            (out / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        out.chmod(0o700)
+        if not known.is_file():
+            aside = known.with_suffix(".part")
+            aside.write_text(text, encoding="utf-8")
+            aside.replace(known)
+    return out
+
+
+def _file(folder: Path, point: Point) -> Path:
+    return folder / "points" / f"{point.key}.json"
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:
+    """One row a run; `line_i` and `verdict_i` are null where there is no release."""
+    texts = ["method", "spec", "status", "message", "attacker", "model"]
+    wholes = ["k", "m", "seed"]
+    flat = [_flat(row, lines) for row in rows]
+    schema: dict[str, Any] = dict.fromkeys(texts, pl.String) | dict.fromkeys(wholes, pl.Int64)
+    schema |= dict.fromkeys(("risk_maximum", "measured_maximum", "measured_mean"), pl.Float64)
+    for place in range(1, lines + 1):
+        schema |= {f"line_{place}": pl.Float64, f"floor_{place}": pl.Float64, f"verdict_{place}": pl.String,
+                   f"detail_{place}": pl.String}  # fmt: skip
+    return pl.DataFrame(flat, schema=schema)
+
+
+def _flat(row: Mapping[str, Any], lines: int) -> dict[str, Any]:
+    risk, found = row.get("risk") or {}, row.get("measured_risk") or {}
+    flat = {
+        key: row.get(key) for key in ("method", "spec", "status", "message", "attacker", "k", "m", "seed")
+    }
+    flat |= {"model": risk.get("model"), "risk_maximum": risk.get("maximum"),
+             "measured_maximum": found.get("maximum"), "measured_mean": found.get("mean")}  # fmt: skip
+    for place in range(1, lines + 1):
+        line = row["lines"][place - 1] if row.get("lines") else {}
+        detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
+        flat |= {f"line_{place}": line.get("value"), f"floor_{place}": line.get("floor"),
+                 f"verdict_{place}": line.get("verdict"),
+                 f"detail_{place}": None if detail is None else json.dumps(detail)}  # fmt: skip
+    return flat
