@@ -94,6 +94,15 @@ def lw_engine() -> Engine:
 
 
 @pytest.mark.parametrize("name", METHODS)
+def test_a_guarantee_has_facts_for_programs(name: str, fresh: Fresh) -> None:
+    release = fresh[name].release
+    facts = release.guarantee["facts"]
+    columns = {column for file in release.names() for column in release.table(file).collect_schema().names()}
+    assert facts["candidates"] in ("release", "population", "group", "data sets")
+    assert isinstance(facts["attacker_knows"], str) and set(facts["released_as_is"]) <= columns
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_without_a_seed_releases_differ_and_do_not_warn(name: str, fresh: Fresh, tmp_path: Path) -> None:
     result = release(name, tmp_path / "out")
     assert digests(result.release.share) != digests(fresh[name].release.share)

@@ -50,6 +50,10 @@ def of_manifest(manifest: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[
     yield "k of the parameters", lambda m: m["parameters"].update(k=m["parameters"]["k"] + 1)
     yield "k is 1", lambda m: (m["guarantee"].update(k=1), m["parameters"].update(k=1))
     yield "k is a text", lambda m: m["parameters"].update(k="5")
+    yield "facts gone", lambda m: m["guarantee"].pop("facts")
+    for fact in manifest["guarantee"]["facts"]:
+        yield f"fact {fact} changed", lambda m, f=fact: m["guarantee"]["facts"].update({f: "x"})
+    yield "a fact more", lambda m: m["guarantee"]["facts"].update(candidates_of="everybody")
     yield "not_protected is empty", lambda m: m["guarantee"].update(not_protected=[])
     yield "a line of not_protected more", lambda m: m["guarantee"]["not_protected"].append("p001")
     yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 from collections.abc import Mapping
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
@@ -12,8 +13,8 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 class Figures:
     """A base of frozen data classes whose fields are figures, texts, tuples of them, and further `Figures`.
 
-    A field's key in JSON is its name, or its metadata's `key`. A field whose default is None is left out where it is
-    None. NaN becomes null.
+    Maps of texts to such values may be among them. A field's key in JSON is its name, or its metadata's `key`. A field
+    whose default is None is left out where it is None. NaN becomes null.
     """
 
     def to_json(self) -> dict[str, Any]:
@@ -27,7 +28,7 @@ class Figures:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The same figures from what `to_json` gave; keys that this version does not know are passed over."""
-        hints = get_type_hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed
         return cls(
             **{
                 each.name: _typed(hints[each.name], content[_key(each)])
@@ -35,6 +36,16 @@ class Figures:
                 if _key(each) in content
             }
         )
+
+    @classmethod
+    def of(cls, measures: Mapping[str, Any], name: str) -> Self | None:
+        """The figures of a measure in `measures.json`; None where it was not asked for."""
+        return cls.from_json(measures[name]) if measures.get(name) else None
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _key(field: dataclasses.Field[Any]) -> str:
@@ -46,6 +57,8 @@ def _plain(value: Any) -> Any:
         return value.to_json()
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
     return None if isinstance(value, float) and value != value else value
 
 
@@ -58,4 +71,6 @@ def _typed(hint: Any, value: Any) -> Any:
         return hint.from_json(value)
     if get_origin(hint) is tuple:
         return tuple(_typed(get_args(hint)[0], each) for each in value)
+    if get_origin(hint) is Mapping:
+        return {name: _typed(get_args(hint)[1], each) for name, each in value.items()}
     return value

@@ -26,7 +26,7 @@ class Guarantee:
     delta: float | None = None
     unit: str = "patient"
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What programs need to know of the guarantee (for example `{"exact": ["time"]}`): plain JSON, no sentences."""
+    """What programs need to know of the guarantee (see `stated_facts`): plain JSON, no sentences."""
     model: Literal["prosecutor", "journalist"] = "prosecutor"
     """Whom the attacker looks for: a person known to be in the data, or somebody of a population who may not be."""
 
@@ -58,6 +58,11 @@ class Guarantee:
             "risk": self.risk,
         }
         return {key: value for key, value in fields.items() if value is not None}
+
+
+def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
+    """A guarantee's facts: what the attacker knows, among whom candidates are counted, columns released as they are."""
+    return {"attacker_knows": knows, "candidates": candidates, "released_as_is": list(as_is), **more}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 
 from leeward.report import charts
 from leeward.report.sections import Chart, Table, number, percent
@@ -13,15 +13,6 @@ from leeward.report.sections import Chart, Table, number, percent
 CONSTRAINTS_SHOWN = 15
 BIN, BINS_TO = 0.025, 0.4
 """Width of a bar of the histogram of errors, and where its axis ends."""
-
-
-class Figures(Protocol):
-    """What a measure found."""
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """As `measures.json` has it."""
-        ...
 
 
 class Matched(Protocol):
@@ -51,14 +42,6 @@ class RiskRow(Protocol):
     def at_risk(self, patients: int) -> float:
         """Share of the patients with so many codes."""
         ...
-
-
-F = TypeVar("F", bound=Figures)
-
-
-def read_figures(kind: type[F], measures: Mapping[str, Any], name: str) -> F | None:
-    """The figures of a measure, None where it was not asked for."""
-    return kind.from_json(measures[name]) if measures.get(name) else None
 
 
 def risk_table(caption: str, rows: Sequence[RiskRow], k: int) -> Table:

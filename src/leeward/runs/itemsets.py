@@ -17,7 +17,7 @@ from leeward.queries.ledger import left, named
 from leeward.queries.ledger.chain import digest, text_of
 from leeward.queries.privacy.accounting import epsilon_of, micro, shown
 from leeward.release import draft
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 from leeward.release.folder import check_out
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.protect import refusal, verify
@@ -166,6 +166,7 @@ def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dic
                 "what a term means where it was taken wrongly from a note: noise covers counts, not extraction",
             ),
             epsilon=epsilon_of(asked.epsilon),
+            facts=stated_facts("everything else", "none"),
         ),
         records=0,
         tables=(ReleaseTable.of("itemsets.parquet", table),),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from leeward.verify.manifest import Share
+
+
+def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
+    """The machine-readable facts that a guarantee must carry."""
+    return {"attacker_knows": knows, "candidates": candidates, "released_as_is": list(as_is), **more}
 
 
 @dataclass(frozen=True)

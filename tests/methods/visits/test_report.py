@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from tests.verify.test_visits import made_up
 
 from leeward.methods.visits import Visits
+from leeward.methods.visits.measures.figures import (
+    Outcomes,
+    Phecodes,
+    Phewas,
+    Regressions,
+    Significant,
+    Totals,
+)
 from leeward.methods.visits.report import without_regression
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect
@@ -53,14 +63,21 @@ def test_an_extract_says_what_membership_costs(pages: dict[str, str]) -> None:
 
 
 def test_missing_regressions_are_told_with_their_reason() -> None:
-    outcomes = {"fitted": 40, "few": 1, "collinear": 0, "separated": 4}
-    found = {
-        "test": "logistic",
-        "min_cases": 25,
-        "regressions": {"original": outcomes, "anonymized": {**outcomes, "few": 0, "separated": 0}},
-    }
+    original = Outcomes(fitted=40, few=1, collinear=0, separated=4)
+    anonymized = Outcomes(fitted=45, few=0, collinear=0, separated=0)
+    none = Significant(0, 0, 0, 0)
+    found = Phewas(
+        test="logistic",
+        min_codes=1,
+        min_cases=25,
+        phecodes=Phecodes(45, 45),
+        regressions=Regressions(original, anonymized),
+        comparison=(),
+        totals=Totals(none, none, none),
+        tests=(),
+    )
     said = without_regression(found)
-    assert "In the original regressions are missing: 4 because a column separates cases from controls" in said
+    assert "In the original regressions are missing: 4 because of complete separation" in said
     assert "1 because there are fewer than 25 cases or controls" in said
     assert "In the release" not in said
-    assert without_regression({**found, "test": "allelic"}) == ""
+    assert without_regression(dataclasses.replace(found, test="allelic")) == ""

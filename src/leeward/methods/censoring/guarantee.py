@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.counts import CodeCounts
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 if TYPE_CHECKING:
     from leeward.methods.censoring.parameters import Censoring
@@ -76,6 +76,7 @@ def guarantee_of(method: Censoring) -> Guarantee:
             attacker=ATTACKER_OF_GROUPS.format(k=method.k),
             not_protected=NOT_PROTECTED,
             model="journalist",
+            facts=stated_facts("codes and mentions, and the method", "population", method.payload),
         )
     rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
     return Guarantee(
@@ -84,6 +85,7 @@ def guarantee_of(method: Censoring) -> Guarantee:
         attacker=ATTACKER.format(k=method.k),
         not_protected=(*NOT_PROTECTED, rule.format(k=method.k)),
         model="journalist",
+        facts=stated_facts("codes and mentions", "population", method.payload),
     )
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
+from leeward.methods.censoring.measures.figures import (
+    Attack,
+    Interval,
+    Kept,
+    Loss,
+    OfRecords,
+    Phenotypes,
+    Risk,
+    Statistics,
+)
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
@@ -20,19 +30,24 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
+    risks, lost, attacked = Risk.of(measures, "risk"), Loss.of(measures, "cul"), Attack.of(measures, "attack")
     found = [
-        glance(release, measures, verification),
-        risk(release, measures),
-        loss(measures),
-        studies(measures),
+        glance(release, verification, risks, lost, attacked),
+        risk(release, risks),
+        loss(lost),
+        studies(
+            Kept.of(measures, "repeats"), Kept.of(measures, "pairs"), Phenotypes.of(measures, "phenotypes")
+        ),
         caps(release),
-        attack(release, measures),
+        attack(release, attacked),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, measures: Figures, verification: Figures) -> Section:
+def glance(
+    release: Release, verification: Figures, risks: Risk | None, lost: Loss | None, attacked: Attack | None
+) -> Section:
     """What a board reads first."""
     checks = verification["checks"]
     failed = sum(not check["passed"] for check in checks)
@@ -43,16 +58,17 @@ def glance(release: Release, measures: Figures, verification: Figures) -> Sectio
             tone="good" if not failed else "warn",
         )
     ]
-    if "risk" in measures:
-        before, after = measures["risk"]["before"], measures["risk"]["after"]
+    if risks:
         tiles += [
-            Tile(percent(before["unique"]), "of the original records fit one person of the population only"),
-            Tile(number(after["smallest"]), "people at least fit each released record", tone="good"),
+            Tile(
+                percent(risks.before.unique), "of the original records fit one person of the population only"
+            ),
+            Tile(number(risks.after.smallest), "people at least fit each released record", tone="good"),
         ]
-    if "cul" in measures:
-        tiles.append(Tile(percent(measures["cul"]["kept"]), "of all mentions of codes are released"))
-    if "attack" in measures and measures["attack"]["records"]:
-        pinned = measures["attack"]["pinned_down"]
+    if lost:
+        tiles.append(Tile(percent(lost.kept), "of all mentions of codes are released"))
+    if attacked and attacked.records:
+        pinned = attacked.pinned_down
         tiles.append(
             Tile(
                 percent(pinned),
@@ -68,23 +84,22 @@ def glance(release: Release, measures: Figures, verification: Figures) -> Sectio
     return Section("At a glance", (text, Tiles(tuple(tiles))))
 
 
-def risk(release: Release, measures: Figures) -> Section | None:
+def risk(release: Release, figures: Risk | None) -> Section | None:
     """Figure 2 of the thesis, before and after, and the usual risks."""
-    figures = measures.get("risk")
     if not figures:
         return None
     rows = [
         {"people": people, "share": share, "records": name}
-        for name, key in ((BEFORE, "before"), (AFTER, "after"))
-        for people, share in zip(figures["at"], figures[key]["at_most"], strict=True)
+        for name, of in ((BEFORE, figures.before), (AFTER, figures.after))
+        for people, share in zip(figures.at, of.at_most, strict=True)
     ]
-    k, unique = release.guarantee["k"], figures["before"]["unique"]
+    k, unique = release.guarantee["k"], figures.before.unique
     chart = Chart(
         "Distinguishability before and after",
         f"Two rising lines: the share of records that at most so many people contain. Of the original records "
         f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
         charts_of_steps(rows, k),
-        f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
+        f"Share of the records that at most so many of {figures.population:,} people contain. The grey line is k.",
     )
     return Section(
         "Risk in the population and in the sample",
@@ -105,44 +120,41 @@ def risk(release: Release, measures: Figures) -> Section | None:
     )
 
 
-def _risks(figures: Figures) -> Table:
-    def row(name: str, value: Any) -> tuple[str, str, str]:
-        return (name, value(figures["before"]), value(figures["after"]))
+def _risks(figures: Risk) -> Table:
+    def row(name: str, value: Callable[[OfRecords], str]) -> tuple[str, str, str]:
+        return (name, value(figures.before), value(figures.after))
 
     return Table(
         "Risk by the usual definitions",
         ("", "before", "after"),
         (
-            row("records that one person contains", lambda f: percent(f["unique"])),
-            row("records that fewer than k people contain", lambda f: percent(f["below_k"])),
-            row("smallest distinguishability", lambda f: number(f["smallest"])),
-            row("median distinguishability", lambda f: number(f["median"])),
-            row("journalist risk, highest", lambda f: percent(f["journalist"]["highest"])),
-            row("marketer risk", lambda f: percent(f["marketer"], 2)),
+            row("records that one person contains", lambda f: percent(f.unique)),
+            row("records that fewer than k people contain", lambda f: percent(f.below_k)),
+            row("smallest distinguishability", lambda f: number(f.smallest)),
+            row("median distinguishability", lambda f: number(f.median)),
+            row("journalist risk, highest", lambda f: percent(f.journalist.highest)),
+            row("marketer risk", lambda f: percent(f.marketer, 2)),
             row(
                 "smallest class of equal records in the sample",
-                lambda f: number(f["smallest_class_in_sample"]),
+                lambda f: number(f.smallest_class_in_sample),
             ),
-            row("records unlike all others in the sample", lambda f: percent(f["alone_in_sample"])),
-            row("prosecutor risk, mean", lambda f: percent(f["prosecutor"]["mean"])),
+            row("records unlike all others in the sample", lambda f: percent(f.alone_in_sample)),
+            row("prosecutor risk, mean", lambda f: percent(f.prosecutor.mean)),
         ),
     )
 
 
-def loss(measures: Figures) -> Section | None:
+def loss(figures: Loss | None) -> Section | None:
     """Censoring utility loss."""
-    figures = measures.get("cul")
     if not figures:
         return None
-    names = [_interval(each) for each in figures["intervals"]]
-    total = max(1, sum(each["count"] for each in figures["intervals"]))
+    total = max(1, sum(each.count for each in figures.intervals))
     rows = [
-        {"loss": name, "records": each["count"] / total, "of": AFTER}
-        for name, each in zip(names, figures["intervals"], strict=True)
+        {"loss": _interval(each), "records": each.count / total, "of": AFTER} for each in figures.intervals
     ]
     chart = Chart(
         "Records by the share of their mentions that was censored",
-        f"Bars, one an interval of loss; {percent(rows[0]['records'])} of the records lost nothing.",
+        f"Bars, one an interval of loss; {percent(figures.intervals[0].count / total)} of the records lost nothing.",
         charts.grouped_bars(
             rows,
             x="loss",
@@ -152,25 +164,24 @@ def loss(measures: Figures) -> Section | None:
             y_title="records",
             colors={AFTER: charts.BLUE},
         ),
-        f"{percent(figures['changed_records'])} of the records lost something; "
-        f"{figures['emptied_records']:,} are empty.",
+        f"{percent(figures.changed_records)} of the records lost something; "
+        f"{figures.emptied_records:,} are empty.",
     )
 
-    def row(name: str, key: str) -> tuple[str, ...]:
-        each = figures[key]
-        return (name, *(f"{each[what]:.3f}" for what in ("mean", "sd", "median", "skewness")))
+    def row(name: str, of: Statistics) -> tuple[str, ...]:
+        return (name, *(f"{each:.3f}" for each in (of.mean, of.sd, of.median, of.skewness)))
 
     table = Table(
         "Censoring utility loss (CUL)",
         ("relative to", "mean", "standard deviation", "median", "skewness"),
-        (row("the original record", "cul"), row("the record after its caps", "cul_after_cap")),
+        (row("the original record", figures.cul), row("the record after its caps", figures.cul_after_cap)),
     )
     return Section(
         "What was censored",
         (
             (
-                f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
-                f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave)."
+                f"Of {figures.mentions:,} mentions of codes {figures.mentions_kept:,} are released "
+                f"({percent(figures.kept)}; {percent(figures.kept_after_cap)} of those that the caps leave)."
             ),
             chart,
             table,
@@ -178,30 +189,29 @@ def loss(measures: Figures) -> Section | None:
     )
 
 
-def studies(measures: Figures) -> Section | None:
+def studies(repeats: Kept | None, pairs: Kept | None, cases: Phenotypes | None) -> Section | None:
     """What a study of repeats and comorbidity keeps."""
-    if not {"repeats", "pairs", "phenotypes"} <= set(measures):
+    if not (repeats and pairs and cases):
         return None
-    repeats, pairs, cases = measures["repeats"], measures["pairs"], measures["phenotypes"]
     rows = (
         (
             "repeats (mentions of a code beyond the first)",
-            repeats["before"],
-            repeats["after"],
-            repeats["kept"],
+            repeats.before,
+            repeats.after,
+            repeats.kept,
         ),
-        ("comorbidity pairs (two codes in one record)", pairs["before"], pairs["after"], pairs["kept"]),
+        ("comorbidity pairs (two codes in one record)", pairs.before, pairs.after, pairs.kept),
         (
-            f"cases (≥ {cases['mentions']} mentions of a code)",
-            cases["cases_before"],
-            cases["cases_after"],
-            cases["cases_kept"],
+            f"cases (≥ {cases.mentions} mentions of a code)",
+            cases.cases_before,
+            cases.cases_after,
+            cases.cases_kept,
         ),
         (
             "patients with such a case",
-            cases["patients_before"],
-            cases["patients_after"],
-            cases["patients_kept"],
+            cases.patients_before,
+            cases.patients_after,
+            cases.patients_kept,
         ),
     )
     table = Table(
@@ -241,21 +251,20 @@ def caps(release: Release) -> Section | None:
     return Section("The caps", (text, table, *advice))
 
 
-def attack(release: Release, measures: Figures) -> Section | None:
+def attack(release: Release, figures: Attack | None) -> Section | None:
     """An attacker who knows the rule."""
-    figures = measures.get("attack")
-    if not figures or not figures["records"]:
+    if not figures or not figures.records:
         return None
     k = release.guarantee["k"]
     table = Table(
-        f"Consistent owners of {figures['records']:,} attacked records",
+        f"Consistent owners of {figures.records:,} attacked records",
         ("", ""),
         (
-            ("fewest", number(figures["smallest"])),
-            ("median", number(figures["median"])),
-            (f"records with fewer than {k}", percent(figures["below_k"])),
-            ("records pinned down to one person", percent(figures["pinned_down"])),
-            ("right guesses, on average", percent(figures["mean_success"])),
+            ("fewest", number(figures.smallest)),
+            ("median", number(figures.median)),
+            (f"records with fewer than {k}", percent(figures.below_k)),
+            ("records pinned down to one person", percent(figures.pinned_down)),
+            ("right guesses, on average", percent(figures.mean_success)),
         ),
     )
     return Section(
@@ -310,7 +319,7 @@ def charts_of_steps(rows: charts.Rows, k: int) -> str:
     )
 
 
-def _interval(each: Figures) -> str:
-    if each["high"] == 0:
+def _interval(each: Interval) -> str:
+    if each.high == 0:
         return "none"
-    return f"{100 * each['low']:.0f}–{100 * each['high']:.0f} %"
+    return f"{100 * each.low:.0f}–{100 * each.high:.0f} %"

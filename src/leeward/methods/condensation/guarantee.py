@@ -14,7 +14,7 @@ from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.proposals import Proposal
 from leeward.methods.condensation.run import Condensed
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 if TYPE_CHECKING:
     from leeward.methods.condensation.parameters import Condensation
@@ -121,7 +121,7 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
         k=method.k,
         attacker=ATTACKER,
         not_protected=tuple(open_ends),
-        facts={"exact": list(exact)} if exact else {},
+        facts=stated_facts("all columns but the times", "group", **({"exact": list(exact)} if exact else {})),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from leeward.analysis.policies import NONE
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.constraints.mapping import Mapping
-from leeward.release.content import Guarantee
+from leeward.release.content import Guarantee, stated_facts
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
@@ -61,6 +61,7 @@ def guarantee_of(method: Constraints) -> Guarantee:
             k=method.k,
             attacker=ATTACKER_OF_LISTED.format(k=method.k),
             not_protected=(BEYOND_LIST, *NOT_PROTECTED),
+            facts=stated_facts("listed sets of codes", "release"),
         )
     return Guarantee(
         name="k^m-anonymity",
@@ -68,6 +69,7 @@ def guarantee_of(method: Constraints) -> Guarantee:
         m=method.m,
         attacker=ATTACKER_OF_ANY.format(k=method.k, m=method.m),
         not_protected=(BEYOND_M.format(m=method.m), *NOT_PROTECTED),
+        facts=stated_facts("up to m codes", "release"),
     )
 
 

@@ -9,7 +9,7 @@ from leeward.analysis.code_figures import RiskBefore
 from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.code_sets import group_errors, read_figures, risk_table, worst_groups
+from leeward.report.code_sets import group_errors, risk_table, worst_groups
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
 
 INTACT, GENERALIZED, SUPPRESSED = "intact", "generalized", "suppressed"
@@ -29,14 +29,14 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    codes = read_figures(Codes, measures, "codes")
-    errors = read_figures(Are, measures, "are")
+    codes = Codes.of(measures, "codes")
+    errors = Are.of(measures, "are")
     found = [
         glance(release, codes, errors),
         fate(release, codes, measures.get("method", {})),
-        risk(release, read_figures(RiskBefore, measures, "risk")),
+        risk(release, RiskBefore.of(measures, "risk")),
         counting(errors),
-        policy(read_figures(Mre, measures, "mre")),
+        policy(Mre.of(measures, "mre")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]

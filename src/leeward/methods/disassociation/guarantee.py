@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leeward.methods import demographics_words as whole
-from leeward.release.content import Guarantee
+from leeward.release.content import Guarantee, stated_facts
 
 if TYPE_CHECKING:
     from leeward.methods.disassociation.parameters import Disassociation
@@ -78,7 +78,9 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
         if names
         else f"knows up to {parameters.m} diagnosis codes of a patient and that the patient is in the data",
         not_protected=tuple(open_ends),
-        facts={"demographics": list(names), "payload": list(parameters.payload)} if names else {},
+        facts=stated_facts(
+            "up to m codes", "data sets", parameters.payload, **({"demographics": list(names)} if names else {})
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from leeward.arrays import counted
 from leeward.methods.disassociation.measures.figures import Are, Candidates, Covers, Mre, Placement, Risk
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.code_sets import group_errors, read_figures, risk_table, worst_groups
+from leeward.report.code_sets import group_errors, risk_table, worst_groups
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
 RECORD, SHARED, ITEM = "record chunk", "shared chunk", "item chunk"
@@ -22,15 +22,15 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    places = read_figures(Placement, measures, "placement")
-    errors = read_figures(Are, measures, "are")
+    places = Placement.of(measures, "placement")
+    errors = Are.of(measures, "are")
     taken_out = int(measures.get("method", {}).get("suppressed_occurrences", 0))
     found = [
         glance(release, verification, places, errors, measures["source"]["codes"]),
-        risk(release, read_figures(Risk, measures, "risk")),
+        risk(release, Risk.of(measures, "risk")),
         loss(errors),
         placement(places),
-        policy(read_figures(Mre, measures, "mre")),
+        policy(Mre.of(measures, "mre")),
         unusable(release, places),
         plain_words(release, places.covers if places else None, taken_out),
     ]

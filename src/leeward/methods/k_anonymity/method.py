@@ -15,7 +15,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity.mondrian import mondrian
 from leeward.methods.k_anonymity.parameters import KAnonymity
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
@@ -74,6 +74,7 @@ def protect(
             k=parameters.k,
             attacker=ATTACKER,
             not_protected=_not_protected(parameters, table, names),
+            facts=stated_facts("quasi-identifiers", "release", _others(table, names)),
         ),
         records=frame.height,
         tables=(ReleaseTable.of("table.parquet", frame.to_arrow()),),
@@ -106,8 +107,12 @@ def _ordered(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
 
 
+def _others(table: Table, names: tuple[str, ...]) -> list[str]:
+    return [column.name for column in table.columns if column.name not in names]
+
+
 def _not_protected(parameters: KAnonymity, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
-    rest = [column.name for column in table.columns if column.name not in names]
+    rest = _others(table, names)
     found = ["What a whole group shares can be read from the release (no l-diversity)."]
     if rest:
         found.insert(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -66,7 +66,13 @@ EXAMPLES = 6
 def guarantee_of(method: Trajectories) -> Guarantee:
     """k-anonymity of whole trajectories."""
     not_protected = NOT_PROTECTED + ((PAYLOAD_AS_IS,) if method.payload else ())
-    return Guarantee("k-anonymity", ATTACKER.format(k=method.k), not_protected, k=method.k)
+    return Guarantee(
+        "k-anonymity",
+        ATTACKER.format(k=method.k),
+        not_protected,
+        k=method.k,
+        facts=stated_facts("codes and ages", "release", method.payload),
+    )
 
 
 def release_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
+from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
@@ -20,23 +20,24 @@ FEW_USABLE = 0.1
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
+    usable, lost = Usable.of(measures, "usable"), Loss.of(measures, "loss")
+    run = Run.of(measures, "method") or Run()
     found = [
-        glance(release, measures),
-        pairs(measures),
-        levels(measures),
-        counts(measures),
-        groups(measures),
-        partitions(measures),
+        glance(release, usable, lost),
+        pairs(usable),
+        levels(lost),
+        counts(Answers.of(measures, "avgre")),
+        groups(run),
+        partitions(run),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, measures: Figures) -> Section:
+def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section:
     """The figures that a privacy board and a researcher ask for first."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
-    if "usable" in measures:
-        found = Usable.from_json(measures["usable"])
+    if found:
         tiles += [
             Tile(
                 percent(found.usable),
@@ -45,8 +46,7 @@ def glance(release: Release, measures: Figures) -> Section:
                 tone="warn" if found.usable < FEW_USABLE else "good",
             ),
         ]
-    if "loss" in measures:
-        lost = Loss.from_json(measures["loss"])
+    if lost:
         tiles += [
             Tile(percent(lost.kept_pairs), "of pairs published at all", "exact or generalized"),
             Tile(percent(lost.ilm), "of the codes' information lost (ILM)", "0 % exact, 100 % suppressed"),
@@ -55,11 +55,10 @@ def glance(release: Release, measures: Figures) -> Section:
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def pairs(measures: Figures) -> Section | None:
+def pairs(found: Usable | None) -> Section | None:
     """What the published pairs say: usable, chapter, root and lost pairs."""
-    if "usable" not in measures:
+    if not found:
         return None
-    found = Usable.from_json(measures["usable"])
     rows = (
         ("usable: 3-digit code or finer, age within 8 years", percent(found.usable)),
         ("chapter: chapter or finer, age within 16 years (usable pairs among them)", percent(found.chapter)),
@@ -80,11 +79,10 @@ def pairs(measures: Figures) -> Section | None:
     )
 
 
-def levels(measures: Figures) -> Section | None:
+def levels(lost: Loss | None) -> Section | None:
     """How finely codes and ages are released (Figs. 13 and 14 of the thesis)."""
-    if "loss" not in measures:
+    if not lost:
         return None
-    lost = Loss.from_json(measures["loss"])
     parts: list[Any] = [
         (
             "How finely values are released: each original value counts at the level of the value published for it. "
@@ -125,11 +123,10 @@ def levels(measures: Figures) -> Section | None:
     return Section("How finely codes and ages are released", tuple(parts))
 
 
-def counts(measures: Figures) -> Section | None:
+def counts(found: Answers | None) -> Section | None:
     """The average relative error of counts (Fig. 12)."""
-    if "avgre" not in measures:
+    if not found:
         return None
-    found = Answers.from_json(measures["avgre"])
     support = percent(found.min_support)
     if found.avgre is None or found.median is None:
         text = f"No combination of (code, age) pairs occurs in {support} of the patients, so no counts were compared."
@@ -156,43 +153,40 @@ def counts(measures: Figures) -> Section | None:
     )
 
 
-def groups(measures: Figures) -> Section | None:
+def groups(run: Run) -> Section | None:
     """Sizes of groups, and examples (Table 4)."""
-    method = measures.get("method", {})
-    if "examples" not in method:
+    if not run.examples:
         return None
     examples = tuple(
-        (" ".join(each["pairs"]), number(each["records"]), percent(each["lost_a_pair"]))
-        for each in method["examples"]
+        (" ".join(each.pairs), number(each.records), percent(each.lost_a_pair)) for each in run.examples
     )
-    sizes = tuple((size, number(count)) for size, count in method["sizes"].items())
+    sizes = tuple((size, number(count)) for size, count in run.sizes.items())
     return Section(
         "Groups",
         (
-            f"{number(method['groups'])} groups were formed. Examples, from little to much lost:",
+            f"{number(run.groups)} groups were formed. Examples, from little to much lost:",
             Table("Released trajectories", ("pairs (code, age)", "records", "lost a pair"), examples),
             Table("Sizes of groups", ("records", "groups"), sizes),
         ),
     )
 
 
-def partitions(measures: Figures) -> Section | None:
+def partitions(run: Run) -> Section | None:
     """What clustering in parts cost."""
-    method = measures.get("method", {})
-    if method.get("partitions", 1) < 2:
+    if run.partitions < 2:
         return None
-    halvings = max(1, (method["partitions"] - 1).bit_length())
+    halvings = max(1, (run.partitions - 1).bit_length())
     return Section(
         "Clustered in parts",
         (
             (
-                f"The records were clustered in {number(method['partitions'])} parts of similar trajectories (halved "
+                f"The records were clustered in {number(run.partitions)} parts of similar trajectories (halved "
                 f"{halvings} times)."
             )
             + (
                 " On a sample of this data one halving raised ILM + ALM by "
-                f"{percent(method['one_halving_costs'], 2)}."
-                if "one_halving_costs" in method
+                f"{percent(run.one_halving_costs, 2)}."
+                if run.one_halving_costs is not None
                 else ""
             ),
         ),

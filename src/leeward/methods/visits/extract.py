@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from leeward.arrays import Int32s, Int64s, counted, offsets_of
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.visits.guarantee import OPEN_PAYLOAD, readme_of
+from leeward.methods.visits.guarantee import KNOWN, OPEN_PAYLOAD, readme_of
+from leeward.methods.visits.measures.figures import SharedBy
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.tables import VISITS
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.randomness import Randomness
 from leeward.release import Release
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 BATCH_ROWS = 1 << 18
 
@@ -58,57 +59,6 @@ class Master:
                 f"{path}: no custody/data/patients.parquet, so nothing says who is who; name the whole folder."
             )
         return Master(release, pl.read_parquet(file))
-
-
-@dataclass(frozen=True)
-class Figures:
-    """How many share the cohort's visit sets.
-
-    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
-    visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
-    members : records of the cohort. members_alone, members_alone_population : those whose visits, all together, no
-    other record of the cohort (of the master) has.
-    """
-
-    k: int
-    population: int
-    population_smallest: int
-    visits: int
-    few: int
-    alone: int
-    smallest: int
-    members: int
-    members_alone: int
-    members_alone_population: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As in `custody/measures.json`."""
-        shares = {
-            "few_share": self.few / max(1, self.visits),
-            "alone_share": self.alone / max(1, self.visits),
-        }
-        return {**self.__dict__, **shares}
-
-    @property
-    def known_member(self) -> str:
-        """The case that membership is known, with figures that anyone can count in the released files."""
-        return (
-            "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
-            f"{self.few:,} of {self.visits:,} visits ({self.few / max(1, self.visits):.1%}) have a set of codes that "
-            f"fewer than {self.k} members share, {self.alone:,} ({self.alone / max(1, self.visits):.1%}) one that a "
-            f"single member has (smallest: {self.smallest}; in the population: {self.population_smallest})."
-        )
-
-    @property
-    def joinable(self) -> str:
-        """Records that another cohort of the same master would show alike."""
-        return (
-            "Recipients of another cohort of the same population who put both together: "
-            f"{self.members_alone_population:,} of {self.members:,} records "
-            f"({self.members_alone_population / max(1, self.members):.1%}) have visits that, all together, no other "
-            f"record of the population has ({self.members_alone:,} that no other record of this cohort has), so such a "
-            "record is recognized in the other cohort, and the payloads of both are joined."
-        )
 
 
 def extract(
@@ -183,6 +133,7 @@ def extract(
             attacker=str(guarantee["attacker"]),
             not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
             model="journalist",
+            facts=stated_facts(KNOWN[str(parameters["level"])], "population", names),
         ),
         records=len(order),
         tables=tuple(shared),
@@ -200,7 +151,7 @@ def extract(
     )
 
 
-def _joining(figures: Figures) -> str:
+def _joining(figures: SharedBy) -> str:
     return (
         f"{figures.members_alone_population:,} of {counted('record', figures.members)} can be recognized in other "
         "cohorts of this master by all their visits together, which joins the payloads of both. A master with "
@@ -208,9 +159,9 @@ def _joining(figures: Figures) -> str:
     )
 
 
-def _open_doors(figures: Figures, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
+def _open_doors(figures: SharedBy, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
     """What the extract does not protect against: membership known first, then the master's, then its own payload."""
-    found = [figures.known_member, figures.joinable, *map(str, of_master)]
+    found = [known_member(figures), joinable(figures), *map(str, of_master)]
     if payload and OPEN_PAYLOAD not in found:
         found.append(OPEN_PAYLOAD)
     return tuple(found)
@@ -264,7 +215,28 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
     return own.hstack(further) if own.width else further
 
 
-def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, members: int) -> Figures:
+def known_member(of: SharedBy) -> str:
+    """The case that membership is known, with figures that anyone can count in the released files."""
+    return (
+        "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
+        f"{of.few:,} of {of.visits:,} visits ({of.few_share:.1%}) have a set of codes that "
+        f"fewer than {of.k} members share, {of.alone:,} ({of.alone_share:.1%}) one that a "
+        f"single member has (smallest: {of.smallest}; in the population: {of.population_smallest})."
+    )
+
+
+def joinable(of: SharedBy) -> str:
+    """Records that another cohort of the same master would show alike."""
+    return (
+        "Recipients of another cohort of the same population who put both together: "
+        f"{of.members_alone_population:,} of {of.members:,} records "
+        f"({of.members_alone_population / max(1, of.members):.1%}) have visits that, all together, no other "
+        f"record of the population has ({of.members_alone:,} that no other record of this cohort has), so such a "
+        "record is recognized in the other cohort, and the payloads of both are joined."
+    )
+
+
+def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, members: int) -> SharedBy:
     """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering).
 
     members : records of the cohort, those without visits included.
@@ -288,7 +260,7 @@ def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, 
     in_master = np.bincount(alike[:population][alike[:population] >= 0], minlength=len(alike) + 1)
     in_cohort = np.bincount(mine[mine >= 0], minlength=len(alike) + 1)
     mine = mine[mine >= 0]
-    return Figures(
+    return SharedBy(
         k,
         population,
         int(there.min()) if len(there) else 0,

@@ -12,7 +12,7 @@ from leeward.methods.visits.kernels.counting import count_kept
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, Guarantee
+from leeward.release.content import Anonymized, Guarantee, stated_facts
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -77,6 +77,15 @@ NODES = (
 )
 
 
+KNOWN = {
+    "visit": "all codes of a visit",
+    "containment": "some codes of a visit",
+    "codes": "up to m codes of a visit",
+    "code": "a code",
+}
+"""What the attacker knows, by level: a fact of the guarantee."""
+
+
 def guarantee_of(method: Visits) -> Guarantee:
     """What holds at the method's level, exactly."""
     open_doors = (*not_at_level(method), *NOT_PROTECTED)
@@ -89,6 +98,7 @@ def guarantee_of(method: Visits) -> Guarantee:
         attacker=attacker_of(method),
         not_protected=open_doors,
         model="journalist",
+        facts=stated_facts(KNOWN[method.level], "release", method.payload),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.verify.contract import LISTS, Contract, Table, Words, one_of, texts, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 ATTACKER = (
     "Somebody who knows the codes of a person of the population, each with its number of mentions, but not who "
@@ -69,12 +70,14 @@ def words(share: Share) -> list[Words]:
     rule = KNOWS_THE_RECORD_RULE if scope == "record" else KNOWS_THE_GREEDY_RULE
     payload = [f"`{name}`" for name in parameters.get("payload") or ()]
     carried = f", and {', '.join(payload)} as they were" if payload else ""
+    knows = "codes and mentions" + (", and the method" if scope == "groups" else "")
     return [
         Words(
             "k-map",
             (ATTACKER_OF_GROUPS if scope == "groups" else ATTACKER).format(k=k),
             NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k)),
             README.format(payload=carried, rule=RULES[scope]),
+            stated_facts(knows, "population", parameters.get("payload") or ()),
         )
     ]
 

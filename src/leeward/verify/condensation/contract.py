@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.verify.contract import Contract, Table, Words, flag, one_of, texts, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
@@ -111,10 +112,10 @@ def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
         times=_times(matched, bool(parameters.get("coarsen_time"))), plan=_plan(models)
     ) + (f"{KEEPS}{kept}" if kept else "")
     endings = [()] if own else [(OBSERVED,), ()]
-    facts = {"exact": exact} if exact else {}
+    known = stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {}))
     return [
         Words(
-            "k-indistinguishability (condensation)", ATTACKER, (*open_doors, *ending), readme, facts, BROKEN
+            "k-indistinguishability (condensation)", ATTACKER, (*open_doors, *ending), readme, known, BROKEN
         )
         for ending in endings
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 ATTACKER_OF_ANY = (
     "Somebody who knows up to {m} codes of a patient and looks for the records that could be theirs: at "
@@ -49,9 +50,11 @@ def words(share: Share) -> list[Words]:
     k, m = parameters.get("k"), parameters.get("m")
     if m is None:
         attacker, open_doors = ATTACKER_OF_LISTED.format(k=k), (BEYOND_LIST, *NOT_PROTECTED)
-        return [Words("protected code sets", attacker, open_doors, README)]
+        listed = stated_facts("listed sets of codes", "release")
+        return [Words("protected code sets", attacker, open_doors, README, listed)]
     open_doors = (BEYOND_M.format(m=m), *NOT_PROTECTED)
-    return [Words("k^m-anonymity", ATTACKER_OF_ANY.format(k=k, m=m), open_doors, README)]
+    attacker = ATTACKER_OF_ANY.format(k=k, m=m)
+    return [Words("k^m-anonymity", attacker, open_doors, README, stated_facts("up to m codes", "release"))]
 
 
 CONTRACT = Contract(

@@ -20,6 +20,7 @@ from leeward.verify.contract import (
     whole,
 )
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 NAME = "k^m-anonymity by disassociation (Guarantee 1)"
 
@@ -98,14 +99,15 @@ def words(share: Share) -> list[Words]:
         open_doors.append(SENSITIVE)
     names, payload = class_words.names_of(parameters), class_words.names_of(parameters, "payload")
     if not names:
-        return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README)]
+        known = stated_facts("up to m codes", "data sets")
+        return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README, known)]
     open_doors.append(class_words.SMALL_CLASSES)
     if payload:
         open_doors.append(class_words.PAYLOAD.format(names=class_words.in_words(payload)))
     reading = class_words.readme(parameters) + CLASSES + (PAYLOAD if payload else "") + "\n" + README
     attacker = CLASSED_ATTACKER.format(names=class_words.in_words(names), m=m)
-    facts = {"demographics": names, "payload": payload}
-    return [Words(CLASSED_NAME, attacker, tuple(open_doors), reading, facts)]
+    known = stated_facts("up to m codes", "data sets", payload, demographics=names)
+    return [Words(CLASSED_NAME, attacker, tuple(open_doors), reading, known)]
 
 
 NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)}

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from leeward.verify.condensation.contract import plan
 from leeward.verify.contract import Contract, Table, Words, texts, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
@@ -32,9 +33,12 @@ def words(share: Share) -> list[Words]:
         columns = pq.read_schema(share.data("table.parquet")).names
     except (OSError, pa.ArrowInvalid):
         return []
-    rest = ", ".join(name for name in columns if name not in names)
-    open_doors = (OTHERS.format(columns=rest), SHARED) if rest else (SHARED,)
-    return [Words("k-anonymity", ATTACKER, open_doors, README.format(columns=", ".join(names)))]
+    rest = [name for name in columns if name not in names]
+    open_doors = (OTHERS.format(columns=", ".join(rest)), SHARED) if rest else (SHARED,)
+    readme = README.format(columns=", ".join(names))
+    return [
+        Words("k-anonymity", ATTACKER, open_doors, readme, stated_facts("quasi-identifiers", "release", rest))
+    ]
 
 
 CONTRACT = Contract(

@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.verify.contract import LISTS, Contract, Table, Words, one_of, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 NAME = "differential privacy"
 ATTACKER = "anybody, whatever they know of other patients or of this one"
@@ -36,7 +37,7 @@ def words(share: Share) -> list[Words]:
     if type(parameters.get("contributions")) is not int:
         return []
     readme = README.format(row=parameters.get("row"), contributions=parameters["contributions"])
-    return [Words(NAME, ATTACKER, NOT_PROTECTED, readme)]
+    return [Words(NAME, ATTACKER, NOT_PROTECTED, readme, stated_facts("everything else", "none"))]
 
 
 LEVEL_KEYS = frozenset({"size", "candidates", "epsilon", "scale", "threshold", "listed"})

@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.verify.contract import Contract, Table, Words, one_of, text, texts, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -61,6 +62,7 @@ def words(share: Share) -> list[Words]:
                 listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
                 order=ORDERS.get(parameters.get("order", "kept"), ""),
             ),
+            stated_facts("codes and ages", "release", parameters.get("payload") or ()),
         )
     ]
 

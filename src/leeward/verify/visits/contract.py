@@ -8,6 +8,7 @@ from typing import Any
 
 from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, texts, whole
 from leeward.verify.manifest import Share
+from leeward.verify.readme import stated_facts
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -95,6 +96,14 @@ COUNTED = (MEMBER, JOINED)
 """Sentences on a cohort whose figures anybody can count."""
 
 
+KNOWN = {
+    "visit": "all codes of a visit",
+    "containment": "some codes of a visit",
+    "codes": "up to m codes of a visit",
+    "code": "a code",
+}
+
+
 def words(share: Share) -> list[Words]:
     """The wording of a master, or of a cohort drawn from one (whose figures are counted again elsewhere)."""
     parameters = share.manifest["parameters"]
@@ -114,8 +123,11 @@ def words(share: Share) -> list[Words]:
         if len(stated) < 2 or any(re.fullmatch(*each) is None for each in zip(COUNTED, stated, strict=True)):
             return []
         ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
-        return [Words(name, attacker, each, readme + DRAWN) for each in ways]
-    return [Words(name, attacker, (*open_doors, OPEN_PAYLOAD) if payload else open_doors, readme)]
+        drawn = stated_facts(KNOWN[level], "population", payload)
+        return [Words(name, attacker, each, readme + DRAWN, drawn) for each in ways]
+    if payload:
+        open_doors = (*open_doors, OPEN_PAYLOAD)
+    return [Words(name, attacker, open_doors, readme, stated_facts(KNOWN[level], "release", payload))]
 
 
 def attacker_of(parameters: Mapping[str, Any]) -> str:

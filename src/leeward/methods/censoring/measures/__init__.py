@@ -6,7 +6,7 @@ Measures: `risk` (distinguishability before and after, Figure 2; classes inside 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,23 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.containment import Index, Multisets
+from leeward.analysis.figures import Figures
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput
 from leeward.methods.censoring.measures.attack import attack
+from leeward.methods.censoring.measures.figures import (
+    Interval,
+    Journalist,
+    Kept,
+    Loss,
+    OfRecords,
+    Phenotypes,
+    Prosecutor,
+    Risk,
+    Statistics,
+)
 from leeward.release import Release
 
 NEEDS_POPULATION = True
@@ -65,16 +77,21 @@ def measure(
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
     both = both_of(release, cohort, population)
-    known = {"risk": risk, "cul": cul, "repeats": repeats, "pairs": pairs, "phenotypes": phenotypes}
+    known: dict[str, Callable[[Both], Figures]] = {
+        "risk": risk,
+        "cul": cul,
+        "repeats": repeats,
+        "pairs": pairs,
+        "phenotypes": phenotypes,
+    }
     figures: dict[str, Any] = {}
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "attack":
-            figures[name] = attack(
-                release, cohort, population, both.released, **_options(name, options, ("most", "seed"))
-            )
+            given = _options(name, options, ("most", "seed"))
+            figures[name] = attack(release, cohort, population, both.released, **given).to_json()
         elif name in known:
             _options(name, options, ())
-            figures[name] = known[name](both)
+            figures[name] = known[name](both).to_json()
         else:
             raise BadInput(
                 f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack'))}."
@@ -132,32 +149,33 @@ def multisets_of(lists: pl.Series, sample: CodeCounts) -> Multisets:
     return Multisets(offsets, values.astype(np.int32), counted["len"].to_numpy().astype(np.int32))
 
 
-def risk(both: Both) -> dict[str, Any]:
+def risk(both: Both) -> Risk:
     """Distinguishability in the population and classes in the sample, before and after."""
     before, after = both.everyone.counts(both.original), both.everyone.counts(both.released)
     at = [value for value in FIGURE_2 if value < both.everyone.n] + [both.everyone.n]
-    return {
-        "population": both.everyone.n,
-        "at": at,
-        "before": {**_of_records(before, both.original, both.k), "at_most": _at_most(before, at)},
-        "after": {**_of_records(after, both.released, both.k), "at_most": _at_most(after, at)},
-    }
+    return Risk(
+        both.everyone.n,
+        tuple(at),
+        _of_records(before, both.original, both.k, at),
+        _of_records(after, both.released, both.k, at),
+    )
 
 
-def _of_records(dis: Int64s, records: Multisets, k: int) -> dict[str, Any]:
+def _of_records(dis: Int64s, records: Multisets, k: int, at: Sequence[int]) -> OfRecords:
     """The usual risks: prosecutor (knows who is in the sample), journalist (does not), marketer (guesses for all)."""
     sizes = class_sizes(records)
-    return {
-        "unique": _share(dis == 1),
-        "below_k": _share(dis < k),
-        "smallest": int(dis.min()),
-        "median": float(np.median(dis)),
-        "smallest_class_in_sample": int(sizes.min()),
-        "alone_in_sample": _share(sizes == 1),
-        "prosecutor": {"highest": float(1 / sizes.min()), "mean": float(np.mean(1 / sizes))},
-        "journalist": {"highest": float(1 / dis.min()), "above_1_in_k": _share(dis < k)},
-        "marketer": float(np.mean(1 / dis)),
-    }
+    return OfRecords(
+        unique=_share(dis == 1),
+        below_k=_share(dis < k),
+        smallest=int(dis.min()),
+        median=float(np.median(dis)),
+        smallest_class_in_sample=int(sizes.min()),
+        alone_in_sample=_share(sizes == 1),
+        prosecutor=Prosecutor(float(1 / sizes.min()), float(np.mean(1 / sizes))),
+        journalist=Journalist(float(1 / dis.min()), _share(dis < k)),
+        marketer=float(np.mean(1 / dis)),
+        at_most=tuple(_share(dis <= value) for value in at),
+    )
 
 
 def class_sizes(records: Multisets) -> Int64s:
@@ -166,22 +184,23 @@ def class_sizes(records: Multisets) -> Int64s:
     return np.bincount(number, minlength=len(distinct))[number]
 
 
-def cul(both: Both) -> dict[str, Any]:
+def cul(both: Both) -> Loss:
     """Censoring utility loss, of the original and of the capped record (docs/methods/censoring.md#losses)."""
     of_original = losses(both.original.sizes(), both.released.sizes())
     of_capped = losses(both.capped.sizes(), both.released.sizes())
-    return {
-        "cul": statistics(of_original),
-        "cul_after_cap": statistics(of_capped),
-        "mentions": int(both.original.sizes().sum()),
-        "mentions_kept": int(both.released.sizes().sum()),
-        "kept": _ratio(both.released.sizes().sum(), both.original.sizes().sum()),
-        "kept_after_cap": _ratio(both.released.sizes().sum(), both.capped.sizes().sum()),
-        "changed_records": _share(of_original > 0),
-        "changed_records_after_cap": _share(of_capped > 0),
-        "emptied_records": int(np.count_nonzero(both.released.sizes() == 0)),
-        "intervals": _intervals(of_original),
-    }
+    released = both.released.sizes()
+    return Loss(
+        cul=statistics(of_original),
+        cul_after_cap=statistics(of_capped),
+        mentions=int(both.original.sizes().sum()),
+        mentions_kept=int(released.sum()),
+        kept=_ratio(released.sum(), both.original.sizes().sum()),
+        kept_after_cap=_ratio(released.sum(), both.capped.sizes().sum()),
+        changed_records=_share(of_original > 0),
+        changed_records_after_cap=_share(of_capped > 0),
+        emptied_records=int(np.count_nonzero(released == 0)),
+        intervals=_intervals(of_original),
+    )
 
 
 def losses(before: Int64s, after: Int64s) -> Float64s:
@@ -189,44 +208,40 @@ def losses(before: Int64s, after: Int64s) -> Float64s:
     return np.where(before > 0, (before - after) / np.maximum(before, 1), 0.0)
 
 
-def statistics(values: Float64s) -> dict[str, float]:
+def statistics(values: Float64s) -> Statistics:
     """Mean, standard deviation (divisor n), median, skewness m3 / m2^1.5 (0 where nothing varies)."""
     centred = values - values.mean()
     second = float(np.mean(centred**2))
-    return {
-        "mean": float(values.mean()),
-        "sd": float(np.sqrt(second)),
-        "median": float(np.median(values)),
-        "skewness": float(np.mean(centred**3) / second**1.5) if second > 1e-18 else 0.0,
-    }
+    skewness = float(np.mean(centred**3) / second**1.5) if second > 1e-18 else 0.0
+    return Statistics(float(values.mean()), float(np.sqrt(second)), float(np.median(values)), skewness)
 
 
-def repeats(both: Both) -> dict[str, Any]:
+def repeats(both: Both) -> Kept:
     """Mentions of a code beyond the first in a record."""
     before, after = (int((records.counts - 1).sum()) for records in (both.original, both.released))
-    return {"before": before, "after": after, "kept": _ratio(after, before)}
+    return Kept(before, after, _ratio(after, before))
 
 
-def pairs(both: Both) -> dict[str, Any]:
+def pairs(both: Both) -> Kept:
     """Comorbidity pairs: two different codes in one record."""
     held = [np.diff(records.offsets) for records in (both.original, both.released)]
     before, after = (int((each * (each - 1) // 2).sum()) for each in held)
-    return {"before": before, "after": after, "kept": _ratio(after, before)}
+    return Kept(before, after, _ratio(after, before))
 
 
-def phenotypes(both: Both) -> dict[str, Any]:
+def phenotypes(both: Both) -> Phenotypes:
     """Cases by the usual rule of two mentions: (patient, code) with at least two, and patients with such a code."""
     before, after = (_cases(records) for records in (both.original, both.released))
     patients = [len(np.unique(each[:, 0])) for each in (before, after)]
-    return {
-        "mentions": PHENOTYPE_MENTIONS,
-        "cases_before": len(before),
-        "cases_after": len(after),
-        "cases_kept": _ratio(len(after), len(before)),
-        "patients_before": patients[0],
-        "patients_after": patients[1],
-        "patients_kept": _ratio(patients[1], patients[0]),
-    }
+    return Phenotypes(
+        PHENOTYPE_MENTIONS,
+        len(before),
+        len(after),
+        _ratio(len(after), len(before)),
+        patients[0],
+        patients[1],
+        _ratio(patients[1], patients[0]),
+    )
 
 
 def _cases(records: Multisets) -> Int64s:
@@ -234,20 +249,15 @@ def _cases(records: Multisets) -> Int64s:
     return np.stack([records.owners()[enough], records.values[enough].astype(np.int64)], axis=1)
 
 
-def _intervals(values: Float64s) -> list[dict[str, float]]:
+def _intervals(values: Float64s) -> tuple[Interval, ...]:
     """Records by CUL: none lost first, then tenths."""
     edges = np.linspace(0, 1, CUL_STEPS + 1)
     place = np.clip(np.ceil(values * CUL_STEPS - 1e-9).astype(np.int64) - 1, -1, CUL_STEPS - 1)
     held = np.bincount(place + 1, minlength=CUL_STEPS + 1)
-    rows = [{"low": 0.0, "high": 0.0, "count": int(held[0])}]
-    return rows + [
-        {"low": float(edges[step]), "high": float(edges[step + 1]), "count": int(held[step + 1])}
-        for step in range(CUL_STEPS)
-    ]
-
-
-def _at_most(dis: Int64s, at: Sequence[int]) -> list[float]:
-    return [_share(dis <= value) for value in at]
+    tenths = (
+        Interval(float(edges[step]), float(edges[step + 1]), int(held[step + 1])) for step in range(CUL_STEPS)
+    )
+    return (Interval(0.0, 0.0, int(held[0])), *tenths)
 
 
 def _share(which: Bools) -> float:

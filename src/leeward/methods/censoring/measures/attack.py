@@ -15,8 +15,6 @@ them and keep those whose record it turns into exactly the released one. What is
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -25,6 +23,7 @@ from leeward.arrays import Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.censoring import groups
+from leeward.methods.censoring.measures.figures import Attack
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -42,7 +41,7 @@ def attack(
     released: Multisets,
     most: int | None = MOST_ATTACKED,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Attack:
     """Consistent owners of `most` different released records drawn with `seed`; None attacks them all."""
     sample, everyone = cohort.code_counts(), population.code_counts()
     caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most())
@@ -65,11 +64,7 @@ def attack(
     of_distinct = np.full(len(distinct), -1, np.int64)
     of_distinct[chosen] = owners
     of_records = of_distinct[number]
-    return {
-        "rule": release.parameters.get("scope"),
-        **_summary(of_records[of_records >= 0], k),
-        "exact": exact,
-    }
+    return _summary(release.parameters.get("scope"), of_records[of_records >= 0], exact, k)
 
 
 def population_caps(
@@ -142,16 +137,18 @@ def _could_show_more(people: Multisets, candidates: Int64s, codes: Int32s, count
     return np.bincount(theirs.owners()[common], minlength=len(candidates)) > 0
 
 
-def _summary(owners: Int64s, k: int) -> dict[str, Any]:
+def _summary(rule: str | None, owners: Int64s, exact: bool, k: int) -> Attack:
     """Of the attacked records: how many people remain."""
     if not len(owners):
-        return {"records": 0}
-    return {
-        "records": len(owners),
-        "smallest": int(owners.min()),
-        "median": float(np.median(owners)),
-        "below_k": float(np.mean(owners < k)),
-        "pinned_down": float(np.mean(owners == 1)),
-        "no_consistent_owner": float(np.mean(owners == 0)),
-        "mean_success": float(np.mean(np.where(owners > 0, 1 / np.maximum(owners, 1), 0.0))),
-    }
+        return Attack(rule=rule, records=0, exact=exact)
+    return Attack(
+        rule=rule,
+        records=len(owners),
+        exact=exact,
+        smallest=int(owners.min()),
+        median=float(np.median(owners)),
+        below_k=float(np.mean(owners < k)),
+        pinned_down=float(np.mean(owners == 1)),
+        no_consistent_owner=float(np.mean(owners == 0)),
+        mean_success=float(np.mean(np.where(owners > 0, 1 / np.maximum(owners, 1), 0.0))),
+    )

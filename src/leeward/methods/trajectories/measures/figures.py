@@ -1,14 +1,15 @@
-"""What the measures of trajectories return: typed figures, as JSON and back."""
+"""The figures of released trajectories, as `measures.json` has them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+
+from leeward.analysis.figures import Figures
 
 
 @dataclass(frozen=True)
-class LevelShare:
+class LevelShare(Figures):
     """The share of the original values that are published at one level of a hierarchy."""
 
     level: str
@@ -16,7 +17,7 @@ class LevelShare:
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(Figures):
     """Definition 8: `ilm` of codes, `alm` of ages, their sum; the share of pairs published at all; and, for `code` and
     `age`, the share of values by level from the finest to the root."""
 
@@ -26,21 +27,9 @@ class Loss:
     kept_pairs: float
     levels: Mapping[str, tuple[LevelShare, ...]]
 
-    def to_json(self) -> dict[str, Any]:
-        """As in `custody/measures.json`."""
-        return asdict(self) | {
-            "levels": {name: [asdict(each) for each in rows] for name, rows in self.levels.items()}
-        }
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Loss:
-        """The figures of `to_json`."""
-        levels = {name: tuple(LevelShare(**each) for each in rows) for name, rows in found["levels"].items()}
-        return cls(**{**found, "levels": levels})
-
 
 @dataclass(frozen=True)
-class Usable:
+class Usable(Figures):
     """What published pairs say, as shares of the original pairs (docs/methods/trajectories.md#measures).
 
     usable : code at 3-digit level or finer, age within 8 years.  chapter : chapter or finer, within 16 years.
@@ -56,18 +45,9 @@ class Usable:
     categories: int
     at_most: float
 
-    def to_json(self) -> dict[str, Any]:
-        """As in `custody/measures.json`."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Usable:
-        """The figures of `to_json`."""
-        return cls(**found)
-
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Figures):
     """AvgRE: the average and median relative error of `queries` counts; None where no set of pairs is frequent."""
 
     avgre: float | None
@@ -76,15 +56,22 @@ class Answers:
     median: float | None = None
     largest: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As in `custody/measures.json`; without queries there is no median."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if value is not None or name in ("avgre", "queries", "min_support")
-        }
 
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Answers:
-        """The figures of `to_json`."""
-        return cls(**found)
+@dataclass(frozen=True)
+class Example(Figures):
+    """A released trajectory: its pairs in words, its records, and the share of them that lost a pair."""
+
+    pairs: tuple[str, ...]
+    records: int
+    lost_a_pair: float
+
+
+@dataclass(frozen=True)
+class Run(Figures):
+    """What the method reported of its run: groups, their sizes, examples, and parts that were clustered apart."""
+
+    groups: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    partitions: int = 1
+    one_halving_costs: float | None = None

@@ -19,6 +19,20 @@ from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits
 from leeward.errors import BadInput
+from leeward.methods.visits.measures.figures import (
+    Compared,
+    Counts,
+    FewHolders,
+    OnePhecode,
+    Outcomes,
+    Phecodes,
+    Phewas,
+    Records,
+    Regressions,
+    Retention,
+    Risk,
+    Totals,
+)
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
 
@@ -51,11 +65,11 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
         for name, options in each.items():
             if name not in MEASURES:
                 raise BadInput(f"`measure`: unknown `{name}` for visits; known: {', '.join(MEASURES)}.")
-            found[name] = MEASURES[name](release, cohort, options)
+            found[name] = MEASURES[name](release, cohort, options).to_json()
     return found
 
 
-def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Retention:
     """DC and CC, absolute, as a share of the cohort's (local) and of the population's (for extracts).
 
     DC counts distinct (patient, released code) pairs, CC original codes that are still represented. Without
@@ -87,21 +101,11 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> d
         "suppression_only": int(np.count_nonzero(supports >= k)),
     }
     population = _population_counts(release)
-    return {
-        "dc": {**dc, **_shares(dc, population.get("dc"))},
-        "cc": {**cc, **_shares(cc, population.get("cc"))},
-        "records": {"released": release.records, "with_codes": len(np.unique(visits.record))},
-    }
-
-
-def _shares(counts: Mapping[str, int], population: int | None) -> dict[str, float]:
-    """`*_local`: of the cohort's original; `*_population`: of the population's."""
-    found = {
-        f"{name}_local": counts[name] / max(1, counts["original"]) for name in counts if name != "original"
-    }
-    if population:
-        found |= {f"{name}_population": counts[name] / population for name in counts}
-    return found
+    return Retention(
+        Counts.with_shares(dc, population.get("dc")),
+        Counts.with_shares(cc, population.get("cc")),
+        Records(release.records, len(np.unique(visits.record))),
+    )
 
 
 def lists_of(release: Release) -> VisitLists:
@@ -118,7 +122,7 @@ def _population_counts(release: Release) -> dict[str, int]:
     return population
 
 
-def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Risk:
     """Visits (and patients with such a visit) whose set fewer than k patients have exactly, before and after."""
     if options:
         raise BadInput("`measure: risk` takes no options.")
@@ -128,10 +132,10 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[s
     before = _few(lens.patient_of_visit(), lens.offsets, lens.values, len(lens), k)
     visits = lists_of(release)
     after = _few(visits.record, visits.offsets, visits.values, release.records, k)
-    return {"k": k, "before": before, "after": after}
+    return Risk(k, before, after)
 
 
-def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> dict[str, Any]:
+def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHolders:
     """How many visits and people have a set that fewer than k people share; how many are alone with one.
 
     Sets are told apart by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
@@ -153,19 +157,20 @@ def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> dict[
     )
     holders = count[places]
     few, alone = holders < k, holders == 1
-    return {
-        "visits": len(prints),
-        "sets": int(distinct),
-        "few": int(few.sum()),
-        "few_share": int(few.sum()) / max(1, len(prints)),
-        "alone": int(alone.sum()),
-        "alone_share": int(alone.sum()) / max(1, len(prints)),
-        "people_few_share": len(np.unique(people[few])) / max(1, everyone),
-        "people_alone_share": len(np.unique(people[alone])) / max(1, everyone),
-    }
+    n = max(1, len(prints))
+    return FewHolders(
+        visits=len(prints),
+        sets=int(distinct),
+        few=int(few.sum()),
+        few_share=int(few.sum()) / n,
+        alone=int(alone.sum()),
+        alone_share=int(alone.sum()) / n,
+        people_few_share=len(np.unique(people[few])) / max(1, everyone),
+        people_alone_share=len(np.unique(people[alone])) / max(1, everyone),
+    )
 
 
-def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> dict[str, Any]:
+def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Phewas:
     """Associations in the original and in the release, what was lost and what is false.
 
     Options: `predictors` and `covariates` (columns of the patients, and of the release's payload), `map` (a
@@ -192,16 +197,16 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
     original = phewas.scan(before, people, predictors, covariates, min_cases=min_cases)
     anonymized = phewas.scan(after, carried, predictors, covariates, min_cases=min_cases)
     comparison = phewas.compare(original, anonymized, test)
-    return {
-        "test": test,
-        "min_codes": min_codes,
-        "min_cases": min_cases,
-        "phecodes": {"original": _tested(original, test), "anonymized": _tested(anonymized, test)},
-        "regressions": {"original": _regressions(original), "anonymized": _regressions(anonymized)},
-        "comparison": comparison.to_dicts(),
-        "totals": phewas.totals(comparison),
-        "tests": _listed(original, anonymized, test, mapping),
-    }
+    return Phewas(
+        test=test,
+        min_codes=min_codes,
+        min_cases=min_cases,
+        phecodes=Phecodes(_tested(original, test), _tested(anonymized, test)),
+        regressions=Regressions(_regressions(original), _regressions(anonymized)),
+        comparison=tuple(Compared(**row) for row in comparison.to_dicts()),
+        totals=Totals.from_json(phewas.totals(comparison)),
+        tests=_listed(original, anonymized, test, mapping),
+    )
 
 
 def _columns(options: Mapping[str, Any], name: str) -> list[str]:
@@ -251,13 +256,13 @@ def _tested(results: pl.DataFrame, test: str) -> int:
     return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
 
 
-def _regressions(results: pl.DataFrame) -> dict[str, int]:
+def _regressions(results: pl.DataFrame) -> Outcomes:
     """What became of the regressions (`phewas.OUTCOMES`), over all predictors."""
     counts = dict(results.group_by("regression").len().rows())
-    return {name: int(counts.get(name, 0)) for name in phewas.OUTCOMES}
+    return Outcomes(**{name: int(counts.get(name, 0)) for name in phewas.OUTCOMES})
 
 
-def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> list[dict[str, Any]]:
+def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> tuple[OnePhecode, ...]:
     """Both p of each test, for the plots: the smallest where there are too many."""
     column = "p" if test == "logistic" else "p_allelic"
     keys = ["predictor", "phecode"]
@@ -279,7 +284,7 @@ def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) 
             dict(mapping.phenotypes), default="", return_dtype=pl.String
         ),
     )
-    return rows.to_dicts()
+    return tuple(OnePhecode(**row) for row in rows.to_dicts())
 
 
 MEASURES = {"retention": retention, "risk": risk, "phewas": phewas_measure}

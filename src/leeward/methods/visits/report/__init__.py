@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.methods.visits.measures.figures import (
+    Counts,
+    Pairs,
+    Phewas,
+    Retention,
+    Risk,
+    Run,
+    SharedBy,
+)
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
@@ -16,18 +25,19 @@ RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "false discovery 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
+    kept, run = Retention.of(measures, "retention"), Run.of(measures, "method") or Run()
     found = [
-        glance(release, measures),
-        membership(release, measures),
-        risk(release, measures),
-        retention(measures),
-        *associations(measures),
+        glance(release, kept, run),
+        membership(release, run.shared_by, measures["source"]["patients"]),
+        risk(Risk.of(measures, "risk")),
+        retention(kept, run.pairs),
+        *associations(Phewas.of(measures, "phewas")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, measures: Figures) -> Section:
+def glance(release: Release, kept: Retention | None, run: Run) -> Section:
     """The figures that a privacy board and a researcher ask for first."""
     shared = {
         "visit": "patients share the exact set of every released visit",
@@ -36,58 +46,53 @@ def glance(release: Release, measures: Figures) -> Section:
         "code": "patients have every released code",
     }[str(release.parameters["level"])]
     of = " of the population" if release.parameters.get("extract") else ""
-    inside = measures.get("method", {}).get("shared_by")
+    inside = run.shared_by
     tiles = []
-    if inside and inside["few"]:
-        label = f"of this cohort's visits have a set that fewer than {inside['k']} members share"
-        tiles.append(Tile(percent(inside["few_share"]), label, "membership must stay secret", tone="warn"))
+    if inside and inside.few:
+        label = f"of this cohort's visits have a set that fewer than {inside.k} members share"
+        tiles.append(Tile(percent(inside.few_share), label, "membership must stay secret", tone="warn"))
     tiles.append(Tile(f"≥ {release.guarantee['k']}", shared + of, tone="good"))
-    kept = measures.get("retention")
     if kept:
-        dc, cc = kept["dc"], kept["cc"]
+        dc, cc = kept.dc, kept.cc
         tiles += [
-            Tile(percent(dc["released_local"]), "of diagnoses kept (DC)", "distinct (patient, code) pairs"),
+            Tile(percent(dc.released_local), "of diagnoses kept (DC)", "distinct (patient, code) pairs"),
             Tile(
-                percent(cc["released_local"]),
+                percent(cc.released_local),
                 "of codes still represented (CC)",
-                f"{cc['released']:,} of {cc['original']:,}",
+                f"{cc.released:,} of {cc.original:,}",
             ),
         ]
-    emptied = measures.get("method", {}).get("emptied_visits")
-    if emptied is not None:
-        visits = measures["method"]["visits"]
-        tiles.append(
-            Tile(percent(emptied / max(1, visits), 2), "of visits lost all their codes", f"{emptied:,}")
-        )
+    if run.emptied_visits is not None:
+        share, count = run.emptied_visits / max(1, run.visits or 0), f"{run.emptied_visits:,}"
+        tiles.append(Tile(percent(share, 2), "of visits lost all their codes", count))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def membership(release: Release, measures: Figures) -> Section | None:
+def membership(release: Release, shared: SharedBy | None, patients: int) -> Section | None:
     """For a cohort drawn from a master: who shares a visit there, and here."""
-    shared = measures.get("method", {}).get("shared_by")
     if not shared:
         return None
     rows = (
-        ("people", number(shared["population"]), number(measures["source"]["patients"])),
+        ("people", number(shared.population), number(patients)),
         (
             "fewest people who share a visit's set",
-            number(shared["population_smallest"]),
-            number(shared["smallest"]),
+            number(shared.population_smallest),
+            number(shared.smallest),
         ),
         (
-            f"visits whose set fewer than {shared['k']} share",
+            f"visits whose set fewer than {shared.k} share",
             "0",
-            f"{shared['few']:,} ({percent(shared['few_share'])})",
+            f"{shared.few:,} ({percent(shared.few_share)})",
         ),
         (
             "visits whose set is one person's alone",
             "0",
-            f"{shared['alone']:,} ({percent(shared['alone_share'])})",
+            f"{shared.alone:,} ({percent(shared.alone_share)})",
         ),
         (
             "people whose visits, all together, nobody else has",
-            f"{shared['members_alone_population']:,} of this cohort",
-            number(shared["members_alone"]),
+            f"{shared.members_alone_population:,} of this cohort",
+            number(shared.members_alone),
         ),
     )
     reason = release.parameters.get("membership_is_secret")
@@ -98,8 +103,8 @@ def membership(release: Release, measures: Figures) -> Section | None:
         (
             (
                 "The guarantee speaks of the population: an attacker who knows that somebody is a patient finds at "
-                f"least {shared['k']} candidates. **An attacker who knows that the person is in this cohort finds "
-                f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} "
+                f"least {shared.k} candidates. **An attacker who knows that the person is in this cohort finds "
+                f"fewer:** {percent(shared.few_share)} of its visits have a set that fewer than {shared.k} "
                 "members share. "
                 "Where membership is public, or follows from published inclusion criteria, anonymize the cohort itself."
                 f"{stated}"
@@ -109,23 +114,24 @@ def membership(release: Release, measures: Figures) -> Section | None:
     )
 
 
-def risk(release: Release, measures: Figures) -> Section | None:
+def risk(found: Risk | None) -> Section | None:
     """How many visits point at few patients, before and after."""
-    found = measures.get("risk")
     if not found:
         return None
-    before, after, k = found["before"], found["after"], found["k"]
-    names = {"few_share": f"fewer than {k} patients", "alone_share": "one patient"}
+    before, after, k = found.before, found.after, found.k
     colors = {"Original data": charts.VERMILION, "This release": charts.BLUE}
     bars = [
-        {"who": f"set of {name}", "share": figures[key], "data": data}
-        for key, name in names.items()
-        for data, figures in zip(colors, (before, after), strict=True)
+        {"who": f"set of {name}", "share": share, "data": data}
+        for name, shares in (
+            (f"fewer than {k} patients", (before.few_share, after.few_share)),
+            ("one patient", (before.alone_share, after.alone_share)),
+        )
+        for data, share in zip(colors, shares, strict=True)
     ]
     chart = Chart(
         "Visits whose exact set of codes points at few patients",
-        f"In the original data {percent(before['few_share'])} of the visits have a set that fewer than {k} patients "
-        f"share; in the release {percent(after['few_share'])}.",
+        f"In the original data {percent(before.few_share)} of the visits have a set that fewer than {k} patients "
+        f"share; in the release {percent(after.few_share)}.",
         charts.grouped_bars(
             bars,
             x="who",
@@ -135,113 +141,110 @@ def risk(release: Release, measures: Figures) -> Section | None:
             y_title="visits",
             colors=colors,
         ),
-        f"{percent(before['people_few_share'])} of the patients have at least one such visit in the original data.",
+        f"{percent(before.people_few_share)} of the patients have at least one such visit in the original data.",
     )
-    rows = tuple(
-        (label, number(before[key]), number(after[key]))
-        for label, key in (
-            ("visits", "visits"),
-            ("distinct sets", "sets"),
-            (f"visits with a set of fewer than {k} patients", "few"),
-            ("visits with a set of one patient", "alone"),
-        )
+    rows = (
+        ("visits", number(before.visits), number(after.visits)),
+        ("distinct sets", number(before.sets), number(after.sets)),
+        (f"visits with a set of fewer than {k} patients", number(before.few), number(after.few)),
+        ("visits with a set of one patient", number(before.alone), number(after.alone)),
     )
     return Section("Risk before and after", (chart, Table("In numbers", ("", "original", "release"), rows)))
 
 
-def retention(measures: Figures) -> Section | None:
+def retention(kept: Retention | None, pairs: Pairs | None) -> Section | None:
     """DC and CC, as Tables 1 to 3 of the paper."""
-    kept = measures.get("retention")
     if not kept:
         return None
-    labels = (
-        ("original", "original"),
-        ("released, generalized codes included", "released"),
-        ("released as single codes", "ungeneralized"),
-        ("had rare codes been suppressed and nothing else done", "suppression_only"),
-    )
-    parts: list[Any] = []
-    for key, title in (
-        ("dc", "Diagnosis count (DC): distinct pairs of patient and code"),
-        ("cc", "Code count (CC)"),
-    ):
-        figures = kept[key]
-        extract = "original_population" in figures
-        rows = []
-        for label, name in labels:
-            cells = [label, number(figures[name])]
-            if extract:
-                cells.append(percent(figures[f"{name}_population"], 2))
-            cells.append(percent(1.0 if name == "original" else figures[f"{name}_local"], 2))
-            rows.append(tuple(cells))
-        columns = ("", "count", *(("of the population's",) if extract else ()), "of these patients'")
-        parts.append(Table(title, columns, tuple(rows)))
-    pairs = measures.get("method", {}).get("pairs")
+    parts: list[Any] = [
+        counted("Diagnosis count (DC): distinct pairs of patient and code", kept.dc),
+        counted("Code count (CC)", kept.cc),
+    ]
     if pairs:
-        total = max(1, pairs["original"])
-        text = f"Of {total:,} (visit, code) pairs {percent(pairs['exact'] / total)} are released as they were"
-        text += f", {percent(pairs['merged'] / total)} inside a generalized code" if pairs["merged"] else ""
-        text += f", {percent(pairs['above'] / total)} as a node of the hierarchy" if pairs["above"] else ""
+        total = max(1, pairs.original)
+        text = f"Of {total:,} (visit, code) pairs {percent(pairs.exact / total)} are released as they were"
+        text += f", {percent(pairs.merged / total)} inside a generalized code" if pairs.merged else ""
+        text += f", {percent(pairs.above / total)} as a node of the hierarchy" if pairs.above else ""
         parts.append(text + ".")
     return Section("What was kept", tuple(parts))
 
 
-def associations(measures: Figures) -> list[Section]:
+def counted(title: str, of: Counts) -> Table:
+    """A count with its shares: of the population's where it is an extract, and of these patients'."""
+    rows = (
+        ("original", of.original, of.original_population, 1.0),
+        ("released, generalized codes included", of.released, of.released_population, of.released_local),
+        ("released as single codes", of.ungeneralized, of.ungeneralized_population, of.ungeneralized_local),
+        (
+            "had rare codes been suppressed and nothing else done",
+            of.suppression_only,
+            of.suppression_only_population,
+            of.suppression_only_local,
+        ),
+    )
+    extract = of.original_population is not None
+    return Table(
+        title,
+        ("", "count", *(("of the population's",) if extract else ()), "of these patients'"),
+        tuple(
+            (label, number(count), *((percent(wide or 0.0, 2),) if extract else ()), percent(local, 2))
+            for label, count, wide, local in rows
+        ),
+    )
+
+
+def associations(found: Phewas | None) -> list[Section]:
     """PheWAS before and after: the table, and the plots."""
-    found = measures.get("phewas")
     if not found:
         return []
     from leeward.methods.visits.report import phewas_charts
 
     rows = tuple(
         (
-            row["predictor"],
-            RULES[row["rule"]],
-            number(row["original"]),
-            number(row["kept"]),
-            number(row["lost"]),
-            number(row["false"]),
+            row.predictor,
+            RULES[row.rule],
+            number(row.original),
+            number(row.kept),
+            number(row.lost),
+            number(row.false),
         )
-        for row in found["comparison"]
+        for row in found.comparison
     )
     columns = ("predictor", "significant by", "original", "kept", "lost", "false")
-    sums = found["totals"]
+    sums = found.totals
     intro = (
-        f"Each of {found['phecodes']['original']:,} phecodes was tested against each predictor "
-        f"({found['test']} test, at least {found['min_cases']} cases), in the original data and in the release. At "
-        f"p < 0.05, {sums['p05']['lost']:,} of {sums['p05']['original']:,} associations were lost and "
-        f"{sums['p05']['false']:,} appeared; after Bonferroni's correction {sums['bonferroni']['lost']:,} of "
-        f"{sums['bonferroni']['original']:,} were lost. Lost: significant in the original only. "
+        f"Each of {found.phecodes.original:,} phecodes was tested against each predictor "
+        f"({found.test} test, at least {found.min_cases} cases), in the original data and in the release. At "
+        f"p < 0.05, {sums.p05.lost:,} of {sums.p05.original:,} associations were lost and "
+        f"{sums.p05.false:,} appeared; after Bonferroni's correction {sums.bonferroni.lost:,} of "
+        f"{sums.bonferroni.original:,} were lost. Lost: significant in the original only. "
         "False: in the release only."
     )
     intro += without_regression(found)
     table = Table("Associations lost and false", columns, rows)
     plots = [
         plot
-        for predictor in dict.fromkeys(row["predictor"] for row in found["tests"])
-        for plot in phewas_charts.of_predictor(predictor, found["tests"])
+        for predictor in dict.fromkeys(row.predictor for row in found.tests)
+        for plot in phewas_charts.of_predictor(predictor, found.tests)
     ]
     return [Section("Associations (PheWAS)", (intro, table)), Section("Associations, plotted", tuple(plots))]
 
 
-def without_regression(found: Figures) -> str:
+def without_regression(found: Phewas) -> str:
     """Why tests have no p, where the test is a regression."""
-    if found["test"] != "logistic":
+    if found.test != "logistic":
         return ""
     parts = []
-    for where, name in (("the original", "original"), ("the release", "anonymized")):
-        outcomes = found["regressions"][name]
+    regressions = found.regressions
+    for where, outcomes in (("the original", regressions.original), ("the release", regressions.anonymized)):
         reasons = [
-            f"{number(outcomes[reason])} {words}"
-            for reason, words in (
-                (
-                    "separated",
-                    "because a column separates cases from controls, so that no finite coefficient exists",
-                ),
-                ("collinear", "because a column tells nothing new among these people"),
-                ("few", f"because there are fewer than {found['min_cases']} cases or controls"),
+            f"{number(count)} {words}"
+            for count, words in (
+                (outcomes.separated, "because of complete separation (no finite coefficient exists)"),
+                (outcomes.collinear, "because a column is collinear with others among these people"),
+                (outcomes.few, f"because there are fewer than {found.min_cases} cases or controls"),
             )
-            if outcomes[reason]
+            if count
         ]
         if reasons:
             parts.append(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from leeward.methods.visits.measures.figures import OnePhecode
 from leeward.report import charts
 from leeward.report.sections import Chart
-
-Tests = Sequence[Mapping[str, Any]]
 
 SMALLEST_P = 1e-300
 NAMED = 6
@@ -19,20 +18,20 @@ NAME_WIDTH, NAME_HEIGHT = 0.45, 0.07
 WIDEST_CHANGE = 3.0
 
 
-def of_predictor(predictor: str, tests: Tests) -> list[Chart]:
+def of_predictor(predictor: str, tests: Sequence[OnePhecode]) -> list[Chart]:
     """QQ, change of p, volcano and Manhattan plot of one predictor."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "phecode": test["phecode"],
-            "phenotype": test["phenotype"] or test["phecode"],
-            "category": test["category"],
-            "effect": test["effect"],
-            "original": _minus_log(test["p_original"]),
-            "anonymized": _minus_log(test["p_anonymized"]),
-            "order": float(test["phecode"]),
+            "phecode": test.phecode,
+            "phenotype": test.phenotype or test.phecode,
+            "category": test.category,
+            "effect": test.effect,
+            "original": _minus_log(test.p_original),
+            "anonymized": _minus_log(test.p_anonymized),
+            "order": float(test.phecode),
         }
         for test in tests
-        if test["predictor"] == predictor
+        if test.predictor == predictor
     ]
     both = [row for row in rows if row["original"] is not None and row["anonymized"] is not None]
     first = [row for row in rows if row["original"] is not None]

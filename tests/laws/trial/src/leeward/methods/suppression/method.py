@@ -10,7 +10,7 @@ from leeward.methods.suppression.parameters import Suppression
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 ATTACKER = "Somebody who knows one code of a patient: at least k records have it, or none."
 NOT_PROTECTED = ("Somebody who knows two codes or more of a patient.",)
@@ -41,7 +41,13 @@ def protect(
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
-        guarantee=Guarantee("codes of k patients", ATTACKER, NOT_PROTECTED, k=parameters.k),
+        guarantee=Guarantee(
+            "codes of k patients",
+            ATTACKER,
+            NOT_PROTECTED,
+            k=parameters.k,
+            facts=stated_facts("a code", "release"),
+        ),
         records=len(sets),
         tables=(ReleaseTable.of("records.parquet", frame.to_arrow()),),
         readme="`records.parquet` has one row per patient; codes of fewer than k patients were suppressed.",
