@@ -79,7 +79,10 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
         else f"knows up to {parameters.m} diagnosis codes of a patient and that the patient is in the data",
         not_protected=tuple(open_ends),
         facts=stated_facts(
-            "up to m codes", "data sets", parameters.payload, **({"demographics": list(names)} if names else {})
+            "up to m codes",
+            "data sets",
+            parameters.payload,
+            **({"demographics": list(names)} if names else {}),
         ),
     )
 
