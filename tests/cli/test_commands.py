@@ -117,7 +117,12 @@ def test_profile_counts_and_warns(leeward: Run, events: Path) -> None:
     args = ("profile", events, "--patient", "pid", "--code", "icd")
     figures = leeward(*args, "--json").json()
     assert figures["source"]["patients"] == 60
-    assert figures["codes"]["frequent"][0] == {"code": "250.00", "patients": 60, "share": 1.0}
+    assert figures["codes"]["frequent"][0] == {
+        "code": "250.00",
+        "name": "Diabetes mellitus",
+        "patients": 60,
+        "share": 1.0,
+    }
     by_m = figures["risk"]["by_m"]
     assert [row["m"] for row in by_m] == [1, 2, 3]
     # Codes E800 to E809 are had by two patients each, the other forty by one.

@@ -66,6 +66,8 @@ def test_the_running_example_from_a_file_to_estimates(
         "nodes.csv",
         "chunks.parquet",
         "chunks.csv",
+        "codes.parquet",
+        "codes.csv",
     }
     shown = leeward(
         "estimate", tmp_path / "out/share", "296.01,692.71", "834.0,944.01", "--prior", "uniform", "--json"
@@ -171,3 +173,16 @@ def test_the_demo_is_a_release_like_any_other(
     assert "given in memory" in shown.err
     again = leeward("demo", "-o", tmp_path / "out")
     assert again.status == 2
+
+
+def test_a_code_that_the_release_does_not_have_is_an_error_with_the_nearest(
+    leeward: Run, example: tuple[object, ...], tmp_path: Path
+) -> None:
+    assert leeward(*example, "-o", tmp_path / "out").status == 0
+    shown = leeward("estimate", tmp_path / "out/share", "296,834.0")
+    assert shown.status == 2
+    assert "no code `296` in this release; nearest: `296.00`" in shown.err
+    assert leeward("estimate", tmp_path / "out/share", "296.009").err.count("`296.00` (") == 1
+    assert "no code `diabetes`" in leeward("estimate", tmp_path / "out/share", "diabetes").err
+    with pytest.raises(lw.BadInput, match=r"no code `401` in this release; nearest: `401\.0`"):
+        lw.estimate(tmp_path / "out", ["401"])

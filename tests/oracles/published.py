@@ -4,6 +4,7 @@ writer."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.oracles.disassociation_checks import Chunk, Joint, Leaf, Tree, domain
 
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.guarantee import README, guarantee_of
-from leeward.release.content import Anonymized
+from leeward.release.content import Anonymized, ReleaseTable
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
@@ -166,26 +167,42 @@ def write(
     write_parquet(
         pl.DataFrame(own_chunks if chunks is None else chunks, schema=of_chunks), data / "chunks.parquet"
     )
+    listed = code_list(own_chunks if chunks is None else chunks)
+    write_parquet(listed, data / "codes.parquet")
     method = Disassociation(k=k, m=m, **_given(manifest.pop("parameters", {})))
     made = Anonymized(
         method=manifest.pop("method", method.name),
         parameters=method.public(),
         guarantee=guarantee_of(method),
         records=manifest.pop("records", sum(tree.size for tree in forest)),
-        tables=(),
+        tables=(ReleaseTable.of("codes.parquet", listed.to_arrow()),),
         readme=README,
         seeded=manifest.pop("seeded", False),
     )
     assert not manifest
     entries = [
         FileEntry(f"data/{name}", pl.read_parquet(data / name).height, sha256_of(data / name))
-        for name in ("nodes.parquet", "chunks.parquet")
+        for name in ("nodes.parquet", "chunks.parquet", "codes.parquet")
     ]
     content = to_json_text(manifest_of(made, entries))
     (folder / "share" / "release.json").write_text(content, encoding="utf-8")
     readme = readme_of(made, entries, with_csv=False)
     (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
     return folder
+
+
+def code_list(chunks: list[dict[str, Any]]) -> pl.DataFrame:
+    """The codes of the chunks, without names; of `a#2`, a second mention, the code too."""
+    shown = {code for row in chunks for code in row["codes"] or () if code is not None}
+    codes = sorted(shown | {re.sub(r"#\d+$", "", code) for code in shown})
+    rows = {
+        "code": codes,
+        "name": [""] * len(codes),
+        "vocabulary": [""] * len(codes),
+        "suppressed": [False] * len(codes),
+    }
+    schema = {"code": pl.String, "name": pl.String, "vocabulary": pl.String, "suppressed": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema)
 
 
 def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
     from leeward.errors import BadInput
     from leeward.methods.disassociation.measures.estimates import estimates
     from leeward.methods.disassociation.measures.published import read
+    from leeward.methods.disassociation.measures.unknown_codes import require_codes
     from leeward.release import Release
 
     queries = [tuple(code.strip() for code in text.split(",")) for text in sets]
@@ -43,7 +44,9 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
         raise BadInput(
             f"{out}: counts are estimated from disassociated releases; this one is {release.method}."
         )
-    found = estimates(read(release.share), queries, prior)
+    published = read(release.share)
+    require_codes(release, queries, published.number)
+    found = estimates(published, queries, prior)
     rows: list[dict[str, Any]] = [
         {"codes": list(query), "low": int(low), "expected": float(expected), "high": int(high)}
         for query, low, expected, high in zip(queries, found.low, found.expected, found.high, strict=True)

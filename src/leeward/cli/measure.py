@@ -35,8 +35,9 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
 
     from leeward.cli.options import as_released
     from leeward.release import Release
+    from leeward.runs.profile import source_facts
     from leeward.runs.protect import measure as figures_of
-    from leeward.runs.protect import read_source, source_facts, watched
+    from leeward.runs.protect import read_source, watched
     from leeward.runs.reports import sections_of, summary_of
 
     release = Release.open(out)

@@ -65,7 +65,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
             f"{figures['k']} patients)"
         ),
         *(
-            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}"
+            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
             for row in codes["frequent"][:CODES_SHOWN]
         ),
         "",

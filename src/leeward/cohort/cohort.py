@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
+    from leeward.cohort.names import CodeName
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Cohort:
         What to call the source in messages (a file name, never a path with patient data).
     domains
         Permissible values of the patients' columns, for the table lens (`readers.table`).
+    names
+        Names of codes that the source's own tables give (`names.names_of` has those of ICD too).
     """
 
     events: pl.DataFrame | None = None
@@ -49,6 +52,7 @@ class Cohort:
     name: str = "cohort"
     vocabulary: str | None = None
     domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    names: Mapping[str, CodeName] = field(default_factory=dict, compare=False, repr=False)
     _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def require_events(self) -> pl.DataFrame:

@@ -14,4 +14,10 @@ def restricted(cohort: Cohort, patients: pl.Series) -> Cohort:
     codes = events["code"].unique().cast(pl.String).sort()
     events = events.with_columns(pl.col("code").cast(pl.Enum(codes)))
     attributes = None if cohort.patients is None else cohort.patients.filter(pl.col("patient").is_in(chosen))
-    return Cohort(events=events, patients=attributes, name=cohort.name, vocabulary=cohort.vocabulary)
+    return Cohort(
+        events=events,
+        patients=attributes,
+        name=cohort.name,
+        vocabulary=cohort.vocabulary,
+        names=cohort.names,
+    )

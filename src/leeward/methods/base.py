@@ -28,6 +28,8 @@ class Parameters(Declared):
     """The parameters of a method. `name` is the method's, as in a spec and in METHODS."""
 
     name: ClassVar[str]
+    lists_codes: ClassVar[bool] = False
+    """Whether releases have the list of codes that `code_list` makes."""
 
     def public(self) -> dict[str, Any]:
         """The manifest's parameters: as given, nothing that was found in the data, no path and no seed."""
@@ -66,4 +68,8 @@ class Parameters(Declared):
         anonymized: Anonymized = method.protect(
             self, cohort, engine, randomness=randomness, population=population
         )
-        return anonymized
+        if not self.lists_codes:
+            return anonymized
+        from leeward.methods.code_list import with_code_list
+
+        return with_code_list(anonymized, cohort)

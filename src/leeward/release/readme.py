@@ -19,6 +19,13 @@ Spark and most statistics programs. Files are listed in `release.json` with thei
 SHA-256, so that you can tell whether they arrived whole (`sha256sum data/*`).
 """
 
+CODES = """\
+`data/codes.parquet` names the codes: `code`, `name` (ICD codes are called by their category; empty where no name is
+known), `vocabulary`, and `suppressed`. It lists the codes that the files show, alone or inside a generalized code, and
+every other code that at least {k} patients have (`suppressed` is true: it was taken out). A code that it does not list
+is absent, or fewer than {k} patients have it: its count is unknown, not 0.
+"""
+
 CSV = """\
 Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is
 one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is
@@ -42,6 +49,7 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         _files(files),
         READING,
         CSV if with_csv else "",
+        CODES.format(k=anonymized.guarantee.k) if _lists_codes(anonymized) else "",
         "## How to read and analyse it\n",
         anonymized.readme.strip() + "\n",
         "## Please\n",
@@ -51,6 +59,13 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         ),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _lists_codes(anonymized: Anonymized) -> bool:
+    """Whether there is a list of codes with names."""
+    return any(
+        table.path == "codes.parquet" and "vocabulary" in table.schema.names for table in anonymized.tables
+    )
 
 
 def _guarantee(guarantee: Guarantee) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from leeward.report import charts
+from leeward.report.names import called
 from leeward.report.sections import Chart, Table, number, percent
 
 CONSTRAINTS_SHOWN = 15
@@ -78,14 +79,19 @@ def group_errors(constraints: Sequence[Matched], within: float | None, caption: 
     )
 
 
-def worst_groups(constraints: Sequence[Matched]) -> Table:
+def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None = None) -> Table:
     """The code groups with the largest error."""
     worst = sorted(constraints, key=lambda each: -abs(each.mre))[:CONSTRAINTS_SHOWN]
     return Table(
         f"The {len(worst)} code groups with the largest error",
         ("code group", "patients, true", "estimated", "error"),
         tuple(
-            (each.name, number(each.true), number(float(each.estimate)), f"{100 * each.mre:+.1f} %")
+            (
+                called(each.name, names or {}),
+                number(each.true),
+                number(float(each.estimate)),
+                f"{100 * each.mre:+.1f} %",
+            )
             for each in worst
         ),
     )

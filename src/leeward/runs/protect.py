@@ -18,6 +18,8 @@ from leeward.fields import build, nearest
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load, to_yaml
 from leeward.runs.memory import engine_name, require_memory, require_memory_to_read
+from leeward.runs.profile import profile as profile
+from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.reports import sections_of as sections_of
 from leeward.runs.reports import summary_of, write_report
 from leeward.runs.sources import files_of
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
-
-NOTICED_ROWS = 20
-"""Row numbers kept of a notice."""
 
 Tell = Callable[[str], None]
 """Called with what the run does now, in a few words."""
@@ -298,7 +297,8 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
             raise BadInput("`population` also needs the source (--source).")
         return check(path)
     everyone = None if population is None else population.events
-    return check(path, Source(_events_of(source), source.patients, everyone))
+    names = {code: (each.name, each.patients) for code, each in source.names.items()}
+    return check(path, Source(_events_of(source), source.patients, everyone, names))
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:
@@ -329,44 +329,6 @@ def measure(
     settle_imports()  # some measures work in threads
     opened = release if isinstance(release, Release) else Release.open(release)
     return figures_of(opened, cohort, list(wanted), population)
-
-
-PROFILE_SEED = 1
-"""Of the sample where a cohort has too many code sets to count; the same cohort gives the same figures."""
-
-PROFILED_CODES = 50
-
-
-def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
-    """What is in a cohort, what its reader noticed, its codes' frequencies, and the risk of releasing it as
-    it is.
-
-    `risk` has a row for each number m of codes that an attacker knows: the patients with a set of m codes
-    that fewer than `k` patients, or nobody else, have.
-    """
-    import numpy as np
-
-    from leeward.analysis.risk import risk_before
-
-    sets = cohort.code_sets()
-    lengths, supports = sets.lengths(), sets.supports()
-    top = np.argsort(-supports, kind="stable")[:PROFILED_CODES]
-    return {
-        "k": k,
-        "source": source_facts(cohort),
-        "notices": reader_notices(cohort),
-        "codes": {
-            "mean": float(lengths.mean()),
-            "median": float(np.median(lengths)),
-            "most": int(lengths.max()),
-            "below_k": int((supports < k).sum()),
-            "frequent": [
-                {"code": sets.codes[c], "patients": int(supports[c]), "share": float(supports[c] / len(sets))}
-                for c in top
-            ],
-        },
-        "risk": risk_before(sets, k, seed=PROFILE_SEED),
-    }
 
 
 def verify_or_raise(
@@ -409,28 +371,6 @@ def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
         "notices": reader_notices(cohort) + of_method,
         "method": dict(anonymized.custody),
     }
-
-
-def source_facts(cohort: Cohort) -> dict[str, Any]:
-    """The cohort's name and size."""
-    if cohort.events is None and cohort.patients is not None:
-        return {"name": cohort.name, "patients": cohort.patients.height, "columns": cohort.patients.width}
-    sets = cohort.code_sets()
-    return {
-        "name": cohort.name,
-        "vocabulary": cohort.vocabulary,
-        "patients": len(sets),
-        "events": cohort.require_events().height,
-        "codes": len(sets.codes),
-    }
-
-
-def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
-    """What the reader noticed, each with its first row numbers."""
-    return [
-        {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:NOTICED_ROWS])}
-        for n in cohort.notices
-    ]
 
 
 def open_release(path: str | Path) -> Release:

@@ -52,11 +52,15 @@ class Source:
         `patient`, `code` (any string-like type).
     patients, population_events
         Where a method's guarantee speaks of them.
+    names
+        The source's own names of codes: the name, and how many patients have the code under it (None: the name is of
+        a public table).
     """
 
     events: pl.DataFrame
     patients: pl.DataFrame | None = None
     population_events: pl.DataFrame | None = None
+    names: Mapping[str, tuple[str, int | None]] | None = None
 
 
 @dataclass(frozen=True)

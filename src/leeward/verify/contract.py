@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +63,13 @@ class Table:
     def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
         """The columns in order, for these parameters."""
         return self.columns if self.made is None else self.made(parameters)
+
+
+CODES = Table(
+    r"codes\.parquet",
+    {"code": ("string",), "name": ("string",), "vocabulary": ("string",), "suppressed": ("bool",)},
+)
+"""The list of codes, which every release of codes has (see `verify.codes`)."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +233,7 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
         written = None
     spoken = read = False
     for words in contract.words(share):
+        words = replace(words, lists_codes=CODES in contract.tables)
         wanted: dict[str, Any] = {
             "name": words.name,
             "unit": "patient",

@@ -25,6 +25,8 @@ class Words:
     facts: Mapping[str, Any] = field(default_factory=dict)
     tail: str = ""
     """A pattern of what may follow `readme`: sentences with figures that only the source has."""
+    lists_codes: bool = False
+    """Whether the release has the list of codes of `verify.codes`."""
 
 
 SEEDED = """\
@@ -41,6 +43,13 @@ READING = """\
 Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB,
 Spark and most statistics programs. Files are listed in `release.json` with their number of rows and their
 SHA-256, so that you can tell whether they arrived whole (`sha256sum data/*`).
+"""
+
+CODES = """\
+`data/codes.parquet` names the codes: `code`, `name` (ICD codes are called by their category; empty where no name is
+known), `vocabulary`, and `suppressed`. It lists the codes that the files show, alone or inside a generalized code, and
+every other code that at least {k} patients have (`suppressed` is true: it was taken out). A code that it does not list
+is absent, or fewer than {k} patients have it: its count is unknown, not 0.
 """
 
 CSV = """\
@@ -71,6 +80,7 @@ def readme_of(share: Share, words: Words) -> str:
         f"| file | rows |\n|---|---:|\n{rows}\n",
         READING,
         CSV if copies else "",
+        CODES.format(k=manifest["guarantee"].get("k")) if words.lists_codes else "",
         "## How to read and analyse it\n",
         words.readme.strip() + "\n",
         "## Please\n",

@@ -16,7 +16,6 @@ from tests.oracles.published import POLICY, project, random_release, running_exa
 
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.estimates import (
-    Estimate,
     estimate,
     estimates,
     item_mean,
@@ -103,8 +102,9 @@ def test_estimates_equal_the_plain_version_and_hold_the_truth(
     assert matches == pytest.approx([plain.matching(forest, frozenset(q), k, plain_prior) for q in queries])
 
 
-def test_an_unknown_code_counts_nothing(running: Path) -> None:
-    assert estimate(running, ["296.00", "999.99"]) == Estimate(0, 0.0, 0)
+def test_an_unknown_code_is_an_error_not_a_count_of_nobody(running: Path) -> None:
+    with pytest.raises(BadInput, match=r"no code `999\.99` in this release"):
+        estimate(running, ["296.00", "999.99"])
 
 
 def test_a_set_in_one_chunk_is_exact_beyond_64_subrecords(tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.names import CodeName, names_of_events, vocabularies_of
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
-from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES
+from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES, as_written
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
@@ -33,6 +34,7 @@ from leeward.cohort.readers.people import Births, code_and_patients
 from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput
 from leeward.paths import is_folder
+from leeward.vocabulary.names import system_name
 
 ENDINGS = (".ndjson", ".jsonl")
 READ = ("Patient", "Encounter", "Condition", "DocumentReference")
@@ -148,6 +150,7 @@ def _conditions(
     collector = Collector(name, mapped, missing, lenient=True)
     wanted = VOCABULARY_NAMES.get((vocabulary or "").lower())
     wrong: list[int] = []
+    displays: list[tuple[str | None, ...]] = []
     for file in files["Condition"]:
         collector.begin(file.name)
         before, row = collector.last_row, 0
@@ -156,7 +159,9 @@ def _conditions(
             if _code_of(resource.get("verificationStatus")) in WRONG:
                 wrong.append(before + row)
                 continue
-            rows.append((before + row, _condition(resource, wanted)))
+            found = _condition(resource, wanted)
+            rows.append((before + row, found[:-1]))
+            displays.append((found[0], as_written(found[3] or ""), found[-1]))
             if len(rows) == BATCH_ROWS:
                 _add(collector, rows)
         _add(collector, rows)
@@ -164,10 +169,21 @@ def _conditions(
     cohort = collector.cohort(
         vocabulary, people.births.frame, lambda: _encounters(files.get("Encounter", []))
     )
+    cohort = replace(cohort, names=_names(displays, cohort))
     if not wrong:
         return cohort
     message = f"{len(wrong):,} conditions that were refuted or entered in error left out"
     return cohort.with_notices(Notice("refuted condition", message, len(wrong), tuple(wrong[:ROWS_KEPT])))
+
+
+def _names(displays: list[tuple[str | None, ...]], cohort: Cohort) -> dict[str, CodeName]:
+    """The names that the codings display, with the vocabulary of their code."""
+    rows = pl.DataFrame(displays, schema=dict.fromkeys(("patient", "code", "name"), pl.String), orient="row")
+    found = names_of_events(rows, rows["code"], rows["name"])
+    systems = vocabularies_of(cohort)
+    return {
+        code: replace(each, vocabulary=system_name(systems.get(code, ""))) for code, each in found.items()
+    }
 
 
 CONDITION = ("subject", "encounter", "onset", "code", "system")
@@ -188,6 +204,7 @@ def _condition(resource: Resource, wanted: str | None) -> tuple[str | None, ...]
         _whole_date(onset),
         _text(coding, "code"),
         _text(coding, "system"),
+        _text(coding, "display"),
     )
 
 

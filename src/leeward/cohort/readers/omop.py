@@ -17,6 +17,7 @@ from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames
+from leeward.cohort.readers.names import names_of_concepts
 from leeward.cohort.readers.people import (
     Births,
     code_and_patients,
@@ -108,7 +109,9 @@ def read_omop(
     known = ATTRIBUTES if attributes is None else attributes
     patients, told = patients_of(store, "person", "person_id", known, attributes is None, cohort, missing)
     notes, of_notes = notes_of(store, "note", "note_id", "person_id", "note_date", "note_text")
-    return replace(cohort, patients=patients, notes=notes).with_notices(
+    codes = cohort.code_sets().codes
+    names = {} if ending == "source_value" else names_of_concepts(store, codes, by_code=concepts)
+    return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
         *notices, *births.notices, *told, *of_notes
     )
 

@@ -13,9 +13,11 @@ from dataclasses import replace
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.names import CodeName
 from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames
+from leeward.cohort.readers.names import names_of_descriptions
 from leeward.cohort.readers.people import births_of, code_and_patients, events_of, patients_of, visits_of
 from leeward.cohort.readers.stores import Store, pick, require_table
 from leeward.errors import BadInput, did_you_mean
@@ -40,6 +42,7 @@ ROLES = {
     "date": ("start", "date", "start_date"),
     "system": ("system",),
 }
+DESCRIPTION = ("description",)
 PATIENT = ("id", "pat_id", "patient", "patient_id")
 BIRTH = ("birthdate", "birth_date", "dob")
 ATTRIBUTES = {
@@ -87,7 +90,12 @@ def read_synthea(
     patients, told = patients_of(
         store, "patients", patient, names, attributes is None, cohort, missing, ATTRIBUTES
     )
-    return replace(cohort, patients=patients).with_notices(*births.notices, *told)
+    called: dict[str, CodeName] = {}
+    for table in _tables(domains):
+        mapped = _columns_of(store, table, code)
+        described = pick(store, table, _prefixed(DESCRIPTION))
+        called |= names_of_descriptions(store, table, mapped.patient, mapped.code[0], described, "SNOMED CT")
+    return replace(cohort, patients=patients, names=called).with_notices(*births.notices, *told)
 
 
 def _tables(domains: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ class Censoring(Parameters):
     """
 
     name: ClassVar[str] = "censoring"
+    lists_codes: ClassVar[bool] = True
 
     k: Annotated[
         int,

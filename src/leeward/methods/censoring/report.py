@@ -19,6 +19,7 @@ from leeward.methods.censoring.measures.figures import (
 )
 from leeward.release import Release
 from leeward.report import charts
+from leeward.report.names import called, names_of_release
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
 BEFORE, AFTER = "original records", "released records"
@@ -228,6 +229,7 @@ def caps(release: Release) -> Section | None:
     if release.parameters.get("scope") != "global" or file is None or not file.is_file():
         return None
     frame = pl.read_parquet(file)
+    names = names_of_release(release)
     fell = frame.filter(pl.col("final_cap") < pl.col("cap"))
     gone = frame.filter(pl.col("final_cap") == 0).height
     shown = frame.sort("final_cap", "highest", "code", descending=[True, True, False]).head(CODES_SHOWN)
@@ -235,7 +237,7 @@ def caps(release: Release) -> Section | None:
         f"The {shown.height} codes with the highest final caps",
         ("code", "most mentions in a record", "cap at the start", "final cap"),
         tuple(
-            (row["code"], *(number(row[name]) for name in ("highest", "cap", "final_cap")))
+            (called(row["code"], names), *(number(row[name]) for name in ("highest", "cap", "final_cap")))
             for row in shown.to_dicts()
         ),
     )

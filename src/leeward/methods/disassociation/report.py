@@ -11,6 +11,7 @@ from leeward.methods.disassociation.measures.figures import Are, Candidates, Cov
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
+from leeward.report.names import called, names_of_release
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
 RECORD, SHARED, ITEM = "record chunk", "shared chunk", "item chunk"
@@ -29,8 +30,8 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         glance(release, verification, places, errors, measures["source"]["codes"]),
         risk(release, Risk.of(measures, "risk")),
         loss(errors),
-        placement(places),
-        policy(Mre.of(measures, "mre")),
+        placement(places, names_of_release(release)),
+        policy(Mre.of(measures, "mre"), names_of_release(release)),
         unusable(release, places),
         plain_words(release, places.covers if places else None, taken_out),
     ]
@@ -161,7 +162,7 @@ def loss(errors: Are | None) -> Section | None:
     )
 
 
-def placement(places: Placement | None) -> Section | None:
+def placement(places: Placement | None, names: Mapping[str, str]) -> Section | None:
     """Which codes are in which kind of chunk."""
     if places is None:
         return None
@@ -190,7 +191,7 @@ def placement(places: Placement | None) -> Section | None:
     )
     top = places.codes[:CODES_SHOWN]
     bars = [
-        {"code": row.code, "count": count, "kind": name}
+        {"code": called(row.code, names), "count": count, "kind": name}
         for row in top
         for name, count in ((RECORD, row.record), (SHARED, row.shared), (ITEM, row.item))
         if count
@@ -219,7 +220,7 @@ def placement(places: Placement | None) -> Section | None:
     )
 
 
-def policy(found: Mre | None) -> Section | None:
+def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
     """How well the code groups of the utility policy are kept."""
     if found is None or not found.constraints:
         return None
@@ -240,7 +241,8 @@ def policy(found: Mre | None) -> Section | None:
         "it is compared with the true one."
     )
     return Section(
-        "What it cost: the utility policy", (intro, chart, worst_groups(found.constraints), by_interval)
+        "What it cost: the utility policy",
+        (intro, chart, worst_groups(found.constraints, names), by_interval),
     )
 
 

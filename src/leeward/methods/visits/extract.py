@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from leeward.arrays import Int32s, Int64s, counted, offsets_of
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.code_list import PATH
 from leeward.methods.visits.guarantee import KNOWN, OPEN_PAYLOAD, readme_of
 from leeward.methods.visits.measures.figures import SharedBy
 from leeward.methods.visits.sets import Distinct, VisitSets
@@ -122,6 +124,7 @@ def extract(
     if "code_hierarchy.csv" in master.release.names():
         hierarchy = master.release.table("code_hierarchy.csv").collect()
         shared.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
+    shared.append(_code_list(master))
     identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
     return Anonymized(
         method="visits",
@@ -193,6 +196,13 @@ def _visits_table(visits: VisitLists) -> ReleaseTable:
             yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
     return ReleaseTable("visits.parquet", VISITS, batches)
+
+
+def _code_list(master: Master) -> ReleaseTable:
+    """The master's list of codes: what is suppressed in the population is suppressed in every cohort."""
+    if PATH not in master.release.names():
+        raise BadInput(f"the master has no {PATH}: an older Leeward made it; make it again.")
+    return ReleaseTable.of(PATH, pq.read_table(master.release.path(PATH)))
 
 
 def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:

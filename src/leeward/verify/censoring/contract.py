@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leeward.verify.contract import LISTS, Contract, Table, Words, one_of, texts, whole
+from leeward.verify.contract import CODES, LISTS, Contract, Table, Words, one_of, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
@@ -89,7 +89,10 @@ def caps(value: Any) -> bool:
 
 
 CONTRACT = Contract(
-    tables=(Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True),),
+    tables=(
+        CODES,
+        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True),
+    ),
     parameters={
         "k": whole(2),
         "scope": one_of(*RULES),

@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.verify import class_words
 from leeward.verify.contract import (
+    CODES,
     LISTS,
     POLICY,
     Contract,
@@ -126,6 +127,7 @@ def reconstructions(parameters: Mapping[str, Any]) -> int:
 
 CONTRACT = Contract(
     tables=(
+        CODES,
         Table(
             r"nodes\.parquet",
             NODES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leeward.verify.contract import Contract, Table, Words, one_of, text, texts, whole
+from leeward.verify.contract import CODES, Contract, Table, Words, one_of, text, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
@@ -75,6 +75,7 @@ def weights(value: Any) -> bool:
 
 CONTRACT = Contract(
     tables=(
+        CODES,
         Table(
             r"trajectories\.parquet",
             {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},

@@ -6,7 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, texts, whole
+from leeward.verify.contract import (
+    CODES,
+    LISTS,
+    POLICY,
+    Contract,
+    Table,
+    Words,
+    number,
+    one_of,
+    text,
+    texts,
+    whole,
+)
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
@@ -168,6 +180,7 @@ def generalizes(parameters: Mapping[str, Any]) -> int:
 
 CONTRACT = Contract(
     tables=(
+        CODES,
         Table(r"visits\.parquet", {"record": ("int64",), "visit": ("int64",), "codes": LISTS}),
         Table(r"records\.parquet", {"record": ("int64",)}, payload=True),
         Table(r"code_hierarchy\.csv", None, count=generalizes),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, read
+from leeward.methods.disassociation.measures.unknown_codes import require_codes
 from leeward.release import Release
 
 PRIORS = ("cubic", "graded", "uniform", "one")
@@ -183,9 +184,8 @@ def _read(path: str, stamp: tuple[int, ...]) -> Published:
     return read(path)
 
 
-def _cached(path: Release | str | Path) -> Published:
+def _cached(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
-    release = path if isinstance(path, Release) else Release.open(path)
     status = (release.share / "release.json").stat()
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
 
@@ -201,10 +201,18 @@ def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "
     prior : {"cubic", "graded", "uniform", "one"}
         On the count of a code that is published without one (in an item chunk).
 
+    Raises
+    ------
+    BadInput
+        The release does not have one of the codes; the message names the nearest.
+
     Examples
     --------
     >>> estimate("OUT/share", ["250.00", "401.9"])  # doctest: +SKIP
     Estimate(low=5120, expected=5300.2, high=6011)
     """
-    found = estimates(_cached(release), [list(codes)], prior)
+    opened = release if isinstance(release, Release) else Release.open(release)
+    published, wanted = _cached(opened), list(codes)
+    require_codes(opened, [wanted], published.number)
+    found = estimates(published, [wanted], prior)
     return Estimate(int(found.low[0]), float(found.expected[0]), int(found.high[0]))

@@ -1,0 +1,118 @@
+"""`codes.parquet`: which codes a release shows, what they are called, and which frequent ones were suppressed.
+
+So that a recipient can tell "nobody" from "suppressed". Listed are the codes that the files show (alone, inside a
+generalized label, or as a node above codes), and every other code that at least k patients have; a code that is not
+listed is absent from the source, or rarer than k.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from leeward.cohort.names import CodeName, names_of
+from leeward.release.content import Anonymized, ReleaseTable
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
+
+PATH = "codes.parquet"
+SCHEMA = pa.schema(
+    [("code", pa.string()), ("name", pa.string()), ("vocabulary", pa.string()), ("suppressed", pa.bool_())]
+)
+MEMBERS = "|"
+"""Between the members of a generalized label of visits."""
+
+MENTION = re.compile(r"#\d+$")
+"""What makes a code's first, second, … mention a label of its own."""
+
+
+def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
+    """The result with the list of its codes, which is made when it is written: the other tables may be streams."""
+    tables = anonymized.tables
+    k = int(anonymized.guarantee.k or 0)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        labels = shown_labels(tables)
+        bases: dict[str, str] = {}
+        if anonymized.method == "visits":
+            labels = {member for label in labels for member in label.split(MEMBERS)}
+        if anonymized.parameters.get("repeats"):
+            bases = {label: MENTION.sub("", label) for label in labels}
+        yield code_list(labels | set(bases.values()), nodes_above(tables), cohort, k, bases)
+
+    return replace(anonymized, tables=(*tables, ReleaseTable(PATH, SCHEMA, batches)))
+
+
+def code_list(
+    released: set[str], above: Mapping[str, str], cohort: Cohort, k: int, bases: Mapping[str, str]
+) -> pa.RecordBatch:
+    """One row a code, sorted; see the head of the module. `bases`: the code of each numbered mention."""
+    sets = cohort.code_sets()
+    supports = sets.supports()
+    frequent = {code for code, support in zip(sets.codes, supports, strict=True) if support >= k}
+    rows = sorted(released | frequent)
+    own = names_of(cohort, {bases.get(code, code) for code in rows})
+    names = {code: own[bases.get(code, code)] for code in rows}
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(rows, pa.string()),
+            pa.array([_shown_name(names[code], k) for code in rows], pa.string()),
+            pa.array([names[code].vocabulary for code in rows], pa.string()),
+            pa.array([not _is_shown(code, released, above) for code in rows], pa.bool_()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def _shown_name(name: CodeName, k: int) -> str:
+    return name.name if name.may_be_shown(k) else ""
+
+
+def _is_shown(code: str, released: set[str], above: Mapping[str, str]) -> bool:
+    """Whether a released label is the code or a node above it."""
+    node: str | None = code
+    while node is not None:
+        if node in released:
+            return True
+        node = above.get(node)
+    return False
+
+
+def shown_labels(tables: tuple[ReleaseTable, ...]) -> set[str]:
+    """The distinct codes and labels of the data files."""
+    found: set[str] = set()
+    for table in tables:
+        for column, flat in (("codes", _flat), ("code", _plain)):
+            if column in table.schema.names and table.path.endswith(".parquet"):
+                for batch in table.batches():
+                    found.update(pc.unique(flat(batch.column(column))).drop_null().to_pylist())
+    return found
+
+
+def nodes_above(tables: tuple[ReleaseTable, ...]) -> dict[str, str]:
+    """The parent of each node of the released hierarchy of codes; nothing without one."""
+    found: dict[str, str] = {}
+    for table in tables:
+        if table.path == "code_hierarchy.csv":
+            for batch in table.batches():
+                pairs = zip(batch.column("node").to_pylist(), batch.column("parent").to_pylist(), strict=True)
+                found |= {node: parent for node, parent in pairs if parent}
+    return found
+
+
+def _flat(column: pa.Array) -> pa.Array:
+    return _plain(column.flatten())
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """The values of a column of texts, of a dictionary those that rows have."""
+    if pa.types.is_dictionary(column.type):
+        used = pc.unique(column.indices).drop_null()
+        return column.dictionary.take(used)
+    return column

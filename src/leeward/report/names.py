@@ -1,0 +1,27 @@
+"""Names of codes in a report, from the list of codes that the release has (`codes.parquet`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from leeward.release import Release
+
+LIST = "codes.parquet"
+LONGEST = 44
+
+
+def names_of_release(release: Release) -> Mapping[str, str]:
+    """The name of each listed code that has one."""
+    if LIST not in release.names():
+        return {}
+    table = release.table(LIST)
+    if "name" not in table.collect_schema().names():
+        return {}
+    rows = table.select("code", "name").collect().iter_rows()
+    return {code: name for code, name in rows if name}
+
+
+def called(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
+    """The code with its name, as far as there is room: `428 Heart failure`."""
+    text = f"{code} {names[code]}" if names.get(code) else code
+    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,;(") + "…"

@@ -1,0 +1,183 @@
+"""`codes.parquet`: whether the list of codes says what the files show, and nothing of rarer codes.
+
+Its name and its rows are rebuilt here from the released files, from the built-in titles of ICD and, where the source is
+at hand, from the source.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.manifest import Share, open_share
+from leeward.verify.storage import UNREADABLE
+from leeward.vocabulary.names import icd_name
+
+NAME = "codes.parquet"
+COLUMNS = {"code": pa.string(), "name": pa.string(), "vocabulary": pa.string(), "suppressed": pa.bool_()}
+ICD = ("ICD-9-CM", "ICD-10-CM")
+MEMBERS = "|"
+MENTION = re.compile(r"#\d+$")
+
+
+def lists_codes(share: Share) -> bool:
+    """Whether the share has a list of codes of this form (constraints has one of its own)."""
+    file = share.data(NAME)
+    if not any(entry["path"] == f"data/{NAME}" for entry in share.manifest["files"]) or not file.is_file():
+        return False
+    try:
+        return {each.name: each.type for each in pq.read_schema(file)} == COLUMNS
+    except UNREADABLE:
+        return False
+
+
+def codes_checks(share: Share, source: Source | None) -> list[Check]:
+    """The checks of the list of codes; none where the release has none of this form."""
+    if not lists_codes(share):
+        return []
+    try:
+        listed = read_list(share)
+        checks = [codes_listed(share, listed), code_names(listed)]
+        if source is not None and not share.manifest["parameters"].get("extract"):
+            checks.append(frequent_codes(share, listed, source))
+            if source.names is not None:
+                checks.append(names_of_source(share, listed, source.names))
+    except UNREADABLE as problem:
+        return [Check("codes_listed", False, f"The list of codes cannot be read ({type(problem).__name__}).")]
+    return checks
+
+
+def read_list(share: Share) -> pl.DataFrame:
+    """The list of codes; by way of Arrow, which answers a damaged file with an exception."""
+    return pl.DataFrame(pl.from_arrow(pq.read_table(share.data(NAME))))
+
+
+def codes_listed(share: Share, listed: pl.DataFrame) -> Check:
+    """Sorted and distinct; every shown code is listed as such; suppressed codes are shown nowhere."""
+    codes = listed["code"]
+    wrong = int(codes.n_unique() != listed.height) + int(not codes.is_sorted())
+    shown = shown_codes(share)
+    above = nodes_above(share)
+    free = set(listed.filter(~pl.col("suppressed"))["code"])
+    hidden = set(listed.filter(pl.col("suppressed"))["code"])
+    extract = share.manifest["parameters"].get("extract")
+    wrong += len(shown - free)
+    wrong += 0 if extract else sum(not _below(code, shown, above) for code in free)
+    wrong += sum(_below(code, shown, above) for code in hidden)
+    if extract and not wrong:
+        wrong += _unlike_master(share, listed)
+    return of_count(
+        "codes_listed",
+        wrong,
+        f"The list has the {len(free):,} codes that the files show, and {len(hidden):,} suppressed ones.",
+        "codes are not listed as the files show them, or not in order.",
+    )
+
+
+def _unlike_master(share: Share, listed: pl.DataFrame) -> int:
+    """1 for a cohort whose list is not its master's."""
+    import json
+    from pathlib import Path
+
+    note = share.folder.parent / "custody" / "master.json"
+    if not note.is_file():
+        return 0  # the share alone: stated as unchecked
+    named = Path(str(json.loads(note.read_text(encoding="utf-8"))["path"]))
+    path = named if named.is_absolute() else note.parent.parent / named
+    if not (path / "share" / "release.json").is_file():
+        return 0  # the method's own check says that the master is not there
+    return int(not read_list(open_share(path)).equals(listed))
+
+
+def shown_codes(share: Share) -> set[str]:
+    """The codes and labels in the data files, the members of a visit's generalized label one by one."""
+    found: set[str] = set()
+    for entry in share.manifest["files"]:
+        file = share.folder / str(entry["path"])
+        if file.suffix != ".parquet" or file.name == NAME:
+            continue
+        stored = pq.ParquetFile(file)
+        column = next((name for name in ("codes", "code") if name in stored.schema_arrow.names), None)
+        if column is None:
+            continue
+        for batch in stored.iter_batches(columns=[column]):
+            values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
+            found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
+    if share.method == "visits":
+        return {member for label in found for member in label.split(MEMBERS)}
+    if share.manifest["parameters"].get("repeats"):
+        return found | {MENTION.sub("", label) for label in found}
+    return found
+
+
+def nodes_above(share: Share) -> Mapping[str, str]:
+    """The parent of each node of the released hierarchy of codes."""
+    file = share.data("code_hierarchy.csv")
+    if not file.is_file():
+        return {}
+    with file.open(newline="", encoding="utf-8") as stream:
+        return {row[0]: row[1] for row in csv.reader(stream) if len(row) > 1 and row[1]}
+
+
+def _below(code: str, shown: set[str], above: Mapping[str, str]) -> bool:
+    """Whether the code, or a node above it, is shown."""
+    node: str | None = code
+    for _ in range(len(above) + 1):
+        if node is None:
+            return False
+        if node in shown:
+            return True
+        node = above.get(node)
+    return False
+
+
+def code_names(listed: pl.DataFrame) -> Check:
+    """The names of ICD codes are those of the classification."""
+    of_icd = listed.filter(pl.col("vocabulary").is_in(ICD)).select("code", "name", "vocabulary")
+    rows = [(MENTION.sub("", code), name, vocabulary) for code, name, vocabulary in of_icd.iter_rows()]
+    wrong = sum(icd_name(code, vocabulary) != name for code, name, vocabulary in rows)
+    return of_count(
+        "code_names",
+        wrong,
+        f"The names of the {len(rows):,} ICD codes are those of the classification.",
+        "names of ICD codes are not those of the classification.",
+    )
+
+
+def names_of_source(share: Share, listed: pl.DataFrame, names: Mapping[str, tuple[str, int | None]]) -> Check:
+    """Other names are the source's; one that stands beside patients' rows, only where k patients have it."""
+    k = share.guarantee("k")
+    wrong = 0
+    for code, name in listed.filter(~pl.col("vocabulary").is_in(ICD)).select("code", "name").iter_rows():
+        theirs, patients = names.get(code) or names.get(MENTION.sub("", code), ("", None))
+        wrong += name not in ("", theirs) or (bool(name) and patients is not None and patients < k)
+    return of_count(
+        "names_of_source",
+        wrong,
+        "Every other name is the source's, from a vocabulary table or shared by at least k patients.",
+        "names are not the source's, or fewer than k patients have them.",
+    )
+
+
+def frequent_codes(share: Share, listed: pl.DataFrame, source: Source) -> Check:
+    """Codes that the files do not show are listed if and only if at least k patients have them."""
+    k = share.guarantee("k")
+    people = source.events.select(pl.col("patient"), pl.col("code").cast(pl.String)).unique()
+    counts = people.group_by("code").len()
+    frequent = set(counts.filter(pl.col("len") >= k)["code"])
+    rows = set(listed["code"])
+    shown = shown_codes(share)
+    wrong = len(frequent - rows) + len(rows - shown - frequent)
+    return of_count(
+        "frequent_codes",
+        wrong,
+        f"Listed are the shown codes, and every other code that at least {k} patients have.",
+        "codes are listed that fewer than k patients have, or codes that k patients have are not.",
+    )

@@ -1,0 +1,80 @@
+"""Names of codes for people: titles of ICD categories, sections and chapters, and of code systems.
+
+A code that goes on after its category is named by the category: `250.02` is "Diabetes mellitus".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from leeward.vocabulary.classification import Classification
+
+SYSTEMS = {
+    "http://snomed.info/sct": "SNOMED CT",
+    "http://loinc.org": "LOINC",
+    "http://www.nlm.nih.gov/research/umls/rxnorm": "RxNorm",
+    "http://www.whocc.no/atc": "ATC",
+    "http://hl7.org/fhir/sid/icd-10": "ICD-10",
+}
+"""What FHIR's code systems are called."""
+
+
+def system_name(system: str) -> str:
+    """The name of a code system that a source names by its address or identifier."""
+    return SYSTEMS.get(system, system)
+
+
+def icd_name(code: str, vocabulary: str) -> str | None:
+    """The title of an ICD code or of a node above codes; `vocabulary` is `ICD-9-CM` or `ICD-10-CM`.
+
+    Empty for a code whose category has no title here; None where the vocabulary is another one.
+    """
+    of = _classifications().get(vocabulary)
+    if of is None:
+        return None
+    plain = code.removesuffix(f" ({vocabulary})")
+    title = of.title(plain)
+    if title != plain:
+        return title
+    if not of.is_known(plain):
+        return ""
+    return _categories(vocabulary).get(of.category_of(plain), "")
+
+
+def icd_of(code: str, vocabulary: str | None) -> str | None:
+    """The classification (`ICD-9-CM` or `ICD-10-CM`) that a code or node is of, in a cohort of `vocabulary`.
+
+    `vocabulary` is icd9, icd10, icd or icd-undotted; None where the cohort has another one or the code is of neither.
+    """
+    from leeward.vocabulary.icd import ICD, ICD_UNDOTTED
+
+    found = _classifications()
+    if vocabulary in ("icd9", "icd10"):
+        of = found["ICD-9-CM" if vocabulary == "icd9" else "ICD-10-CM"]
+        return of.name if of.is_known(code) or of.title(code) != code else None
+    if vocabulary not in ("icd", "icd-undotted"):
+        return None
+    one = (ICD if vocabulary == "icd" else ICD_UNDOTTED).of(code)
+    if one is not None:
+        return one.name
+    for of in found.values():
+        if of.title(code.removesuffix(f" ({of.name})")) != code.removesuffix(f" ({of.name})"):
+            return of.name
+    return None
+
+
+@cache
+def _classifications() -> Mapping[str, Classification]:
+    from leeward.vocabulary.icd9cm import ICD9CM
+    from leeward.vocabulary.icd10cm import ICD10CM
+
+    return {ICD9CM.name: ICD9CM, ICD10CM.name: ICD10CM}
+
+
+@cache
+def _categories(vocabulary: str) -> Mapping[str, str]:
+    name = {"ICD-9-CM": "icd9cm", "ICD-10-CM": "icd10cm"}[vocabulary]
+    text = resources.files("leeward.vocabulary").joinpath("data", f"{name}_categories.tsv").read_text("utf-8")
+    return dict(line.split("\t") for line in text.splitlines()[1:])
