@@ -194,5 +194,16 @@ def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
     assert command is not None
     flags = {option.name for option in command.params}
     parameters = {field.name for field in dataclasses.fields(Disassociation) if field.init}
-    shared = {"path", *INPUT, "out", "engine", "threads", "seed", "formats", "measure", "as_json"}
+    shared = {
+        "path",
+        *INPUT,
+        "out",
+        "engine",
+        "threads",
+        "seed",
+        "formats",
+        "measure",
+        "as_json",
+        "allow_memory",
+    }
     assert flags == parameters | shared

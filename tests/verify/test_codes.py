@@ -10,8 +10,8 @@ import pytest
 from tests.forging import changed, restate, write_parquet
 
 import leeward as lw
+from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName
 from leeward.verify import verify
 
 K = 3

@@ -15,12 +15,12 @@ from leeward.cohort.notices import Notice
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
+    from leeward.cohort.code_name import CodeName
     from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.cohort.lenses.counts import CodeCounts
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
-    from leeward.cohort.names import CodeName
 
 
 @dataclass(frozen=True)

@@ -47,3 +47,65 @@ SHARED = frozenset(
         "unchecked",
     }
 )
+"""Modules that all verifiers share."""
+
+CHECKERS: dict[str, str] = _checkers()
+"""Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""
+
+
+def contract_of(method: str) -> Contract | None:
+    """What releases of the method may hold; None for a verifier that is one module and states none."""
+    module = CHECKERS[method].partition(":")[0].removesuffix(".check") + ".contract"
+    if not CHECKERS[method].partition(":")[0].endswith(".check") or find_spec(module) is None:
+        return None
+    found: Contract = import_module(module).CONTRACT
+    return found
+
+
+def verify(path: str | Path, source: Source | None = None) -> Verification:
+    """Check a release folder (`OUT` or `OUT/share`) against the guarantee that its manifest states.
+
+    Reads only the shared files; with `source` also compares them with the data they came from. A refuted
+    guarantee is a failed check, not an exception; BadInput when the folder is no release or its method has
+    no verifier.
+    """
+    share = open_share(path)
+    if share.method not in CHECKERS:
+        raise BadInput(
+            f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}."
+        )
+    checks = manifest_checks(share)
+    if all(check.passed for check in checks if check.name == "files_present"):
+        if (contract := contract_of(share.method)) is not None:
+            checks += contract_checks(share, contract)
+        checks += storage_checks(share)
+        checks += codes_checks(share, source)
+        checks += content_checks(share, source, formed=all(check.passed for check in checks))
+    warnings: tuple[str, ...] = ()
+    if share.manifest.get("seeded"):
+        warnings = (
+            (
+                "The release was made with a chosen seed: whoever learns the seed can undo its shuffles. "
+                "Share only releases made without a seed."
+            ),
+        )
+    return Verification(share.method, tuple(checks), warnings, source is not None, unchecked(share, source))
+
+
+def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:
+    """The method's own checks. A release whose form is refuted already may not even be readable: that is one more
+    failed check, not an exception.
+    """
+    module, function = CHECKERS[share.method].split(":")
+    try:
+        found: list[Check] = getattr(import_module(module), function)(share, source)
+    except BadInput as problem:
+        if formed:
+            raise
+        return [Check("content", False, f"The content could not be checked: {problem}")]
+    except Exception as problem:
+        if formed:
+            raise
+        detail = f"The content could not be checked, because the form is wrong ({type(problem).__name__})."
+        return [Check("content", False, detail)]
+    return found

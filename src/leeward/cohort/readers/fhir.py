@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName, names_of_events, vocabularies_of
+from leeward.cohort.names import names_of_events, vocabularies_of
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES, as_written

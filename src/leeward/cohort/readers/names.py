@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 import polars as pl
 
-from leeward.cohort.names import CodeName, names_of_events
+from leeward.cohort.code_name import CodeName
+from leeward.cohort.names import names_of_events
 from leeward.cohort.readers.codes import as_written
 from leeward.cohort.readers.stores import Store, frames, pick
 
