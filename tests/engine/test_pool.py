@@ -92,7 +92,8 @@ def test_a_system_without_affinity_counts_its_processors(monkeypatch: pytest.Mon
 def test_no_pool_outside_the_engine() -> None:
     found = []
     for path in SOURCE.rglob("*.py"):
-        if path == SOURCE / "engine" / "pool.py":
+        # The watch over the memory is a thread that works on nothing.
+        if path in {SOURCE / "engine" / "pool.py", SOURCE / "memory.py"}:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names: list[str] = []

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import narwhals as nw
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
@@ -47,8 +51,8 @@ class SparkSettings:
 
     master: str | None = None
     """Where Spark runs, for example `local[2]` or `spark://host:7077`; None: `local[cores]`."""
-    memory: str = "2g"
-    """Heap of the driver, as Java writes it (`512m`, `4g`)."""
+    memory: str | None = None
+    """Heap of the driver, as Java writes it (`512m`, `4g`); None: a quarter of the machine's memory, at least 2 GB."""
     partitions: int | None = None
     """Partitions after a shuffle; None: as many as cores."""
     config: Mapping[str, str] = field(default_factory=dict)
@@ -73,11 +77,16 @@ class SparkSettings:
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Work on a Spark session."""
+    """Work on a Spark session.
+
+    With Spark on this machine rows go to it and back as Parquet files in a private folder; with a cluster, which does
+    not see this machine's files, through the driver, whose heap must hold them.
+    """
 
     session: SparkSession
     threads: int
     name: str = "spark"
+    exchange: Path | None = None
 
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
@@ -98,7 +107,7 @@ class SparkEngine:
         defaults = {
             **QUIET_AND_SMALL,
             **(ON_THIS_MACHINE if master.startswith("local") else {}),
-            "spark.driver.memory": settings.memory,
+            "spark.driver.memory": settings.memory or _quarter_of_memory(),
             "spark.sql.shuffle.partitions": str(settings.partitions or cores),
             **{key: str(value) for key, value in settings.config.items()},
         }
@@ -111,7 +120,8 @@ class SparkEngine:
                 f"Spark did not start ({type(error).__name__}); check Java and the engine's settings."
             ) from error
         session.sparkContext.setLogLevel("ERROR")
-        return SparkEngine(session, cores)
+        here = session.sparkContext.master.startswith("local")
+        return SparkEngine(session, cores, exchange=_private_folder() if here else None)
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
         """A lazy frame over a Polars frame or a Parquet path."""
@@ -124,7 +134,7 @@ class SparkEngine:
     def collect(self, frame: Frame) -> pl.DataFrame:
         """The rows of a lazy frame, in no particular order."""
         native: DataFrame = frame.to_native()
-        collected = pl.from_arrow(native.toArrow())
+        collected = pl.from_arrow(self._taken(native))
         if not isinstance(collected, pl.DataFrame):
             raise TypeError("Spark returned no table")
         return plain_frame(collected.lazy()).collect()
@@ -150,18 +160,36 @@ class SparkEngine:
             _with_place(kernel, schema, placed, by, sorting), from_arrow_schema(placed)
         )
         # Sorted here: the result comes here anyway, and Spark would run the plan twice to sort it.
-        result = plain_table(grouped.toArrow())
+        result = plain_table(self._taken(grouped))
         if result.column(KEY).null_count:
             raise ValueError(f"the grouping column '{by}' has nulls")
         result = result.sort_by([(KEY, "ascending"), (PLACE, "ascending")])
         return result.drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
 
     def close(self) -> None:
-        """Stop the session."""
+        """Stop the session and remove what was exchanged with it."""
         self.session.stop()
+        if self.exchange is not None:
+            shutil.rmtree(self.exchange, ignore_errors=True)
 
     def _spark_frame(self, frame: pl.DataFrame) -> DataFrame:
-        return self.session.createDataFrame(plain_table(frame.to_arrow()))
+        table = plain_table(frame.to_arrow())
+        if self.exchange is None:
+            return self.session.createDataFrame(table)
+        file = self.exchange / f"{uuid4().hex}.parquet"
+        pq.write_table(table, file, compression="zstd")  # read when the plan runs; removed with the folder
+        return self.session.read.parquet(file.as_uri())
+
+    def _taken(self, native: DataFrame) -> pa.Table:
+        """The rows of a Spark frame, on this machine."""
+        if self.exchange is None:
+            return native.toArrow()
+        folder = self.exchange / uuid4().hex
+        native.write.parquet(folder.as_uri())
+        try:
+            return pq.read_table(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _with_place(
@@ -181,6 +209,22 @@ def _with_place(
         return pa.table([pa.repeat(key, result.num_rows), place, *result.columns], schema=placed)
 
     return run
+
+
+def _private_folder() -> Path:
+    """A folder that only its owner can read, removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="leeward-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _quarter_of_memory() -> str:
+    """A quarter of the machine's memory, as Java writes it; the kernels work outside of Java and need the rest."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):  # a system that does not say
+        whole = 0
+    return f"{max(2048, whole // 4 // 2**20)}m"
 
 
 def _require_java() -> None:
