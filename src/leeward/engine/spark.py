@@ -120,7 +120,7 @@ class SparkEngine:
                 f"Spark did not start ({type(error).__name__}); check Java and the engine's settings."
             ) from error
         session.sparkContext.setLogLevel("ERROR")
-        here = session.sparkContext.master.startswith("local")
+        here = (session.sparkContext.master or "").startswith("local")
         return SparkEngine(session, cores, exchange=_private_folder() if here else None)
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
