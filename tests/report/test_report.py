@@ -51,7 +51,15 @@ MEASURES: dict[str, Any] = {
         "patients": 40,
         "by_m": [
             {**RISK_ROW, "m": 1, "patients": 40, "below_k": 4, "unique": 1},
-            {**RISK_ROW, "m": 2, "patients": 32, "below_k": 16, "unique": 8},
+            {
+                **RISK_ROW,
+                "m": 2,
+                "patients": 32,
+                "below_k": 16,
+                "unique": 8,
+                "below_k_share": 0.4,
+                "unique_share": 0.2,
+            },
             {**RISK_ROW, "m": 3, "patients": 20, "below_k": 18, "unique": 15, "patients_exact": False},
         ],
         "whole_set": {"unique": 0, "unique_share": 0.0, "below_k": 0, "below_k_share": 0.0},
@@ -177,7 +185,7 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "22.2 %",  # 20 of 90 code occurrences in item chunks
         "2.1 %",  # the ARE at a glance
         "2.13 %",  # and in its table
-        "50.0 %",  # 16 of 32 patients at risk with two codes
+        "40.0 %",  # 16 of all 40 patients at risk with up to two codes
         "3 of 40 patients",
         "The smallest number of candidate records was 6 ;",
         "estimated from a sample",

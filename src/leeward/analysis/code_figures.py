@@ -96,10 +96,6 @@ class RiskRow(Figures):
     below_k_share: float
     patients_exact: bool
 
-    def at_risk(self, patients: int) -> float:
-        """Share of the patients with so many codes; an extrapolated figure may exceed them all."""
-        return min(1.0, patients / max(1, self.patients))
-
 
 @dataclass(frozen=True)
 class WholeSets(Figures):

@@ -27,6 +27,9 @@ WIDEST = 16
 
 LARGEST_M = 5
 
+NEVER = 2**62
+"""Support of the rarest set of m codes of a patient with fewer codes."""
+
 
 def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M) -> dict[str, Any]:
     """How many records share m codes, m = 1 … `largest_m`, and how many patients that makes recognisable.
@@ -36,15 +39,19 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
     dict
         `by_m`: for each m, of the distinct sets of m codes that some record holds: `sets` (counted),
         `sets_in_one_record_share`, `sets_below_k_share`, `sets_by_support`, and `exact` (False:
-        `sampled_share` of the sets was taken, evenly). Of the patients with at least m codes (`patients`):
-        `unique` and `below_k` hold a set of m codes that no other, or fewer than k patients hold, with
-        `unique_share` and `below_k_share` of all patients. `patients_exact` False: extrapolated from
-        `patients_sampled` of them. `whole_set`: patients by their whole code set.
+        `sampled_share` of the sets was taken, evenly); `patients`: those with at least m codes. `unique` and
+        `below_k`: the patients of whom somebody who knows up to m codes may know a set that no other, or fewer than
+        k patients have, with `unique_share` and `below_k_share` of all patients; they never fall as m grows.
+        `patients_exact` False: extrapolated from `patients_sampled` of them. `whole_set`: patients by their whole
+        code set.
     """
     n = len(sets)
     lengths = sets.lengths()
     rows: list[dict[str, Any]] = []
     sampled: AnyArray | None = None
+    rarest_so_far = np.full(n, NEVER)
+    exact = True
+    unique = below = 0
     for m in range(1, largest_m + 1):
         enough = lengths >= m
         if not enough.any():
@@ -54,26 +61,28 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
             if m <= 2 and len(sets.codes) ** 2 <= TABLE_CELLS
             else _subsets(sets, m, k, seed)
         )
-        patients = int(enough.sum())
         if rarest is None:
+            exact = False
             if sampled is None:
-                sampled = _sampled_patients(sets, largest_m, seed)
+                sampled = np.minimum.accumulate(_sampled_patients(sets, largest_m, seed), axis=1)
             held = sampled[:, m - 1]
             scale = n / len(held)
-            unique = min(patients, round(int((held == 1).sum()) * scale))
-            below = min(patients, round(int((held < k).sum()) * scale))
             row["patients_sampled"] = len(held)
         else:
-            unique, below = int((rarest == 1).sum()), int((rarest < k).sum())
+            np.minimum(rarest_so_far, rarest, out=rarest_so_far)
+            held, scale = rarest_so_far, 1.0
+        # Who knows up to m codes knows up to m - 1: a sample must not say less than a smaller m does.
+        unique = max(unique, min(n, round(int((held == 1).sum()) * scale)))
+        below = max(below, min(n, round(int((held < k).sum()) * scale)))
         rows.append(
             {
                 **row,
-                "patients": patients,
+                "patients": int(enough.sum()),
                 "unique": unique,
                 "unique_share": unique / n,
                 "below_k": below,
                 "below_k_share": below / n,
-                "patients_exact": rarest is not None,
+                "patients_exact": exact,
             }
         )
     return {"k": k, "patients": n, "by_m": rows, "whole_set": whole_sets(sets, k)}

@@ -69,7 +69,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
             for row in codes["frequent"][:CODES_SHOWN]
         ),
         "",
-        f"Risk if released as it is: patients with some m codes that fewer than {figures['k']} patients share",
+        f"Risk if released as it is: patients found among fewer than {figures['k']} by up to m of their codes",
         *(
             f"  m = {row['m']} {'     ' if row['patients_exact'] else 'about'} {row['below_k']:>10,}  "
             f"{row['below_k_share']:6.1%}   unique: {row['unique']:,} ({row['unique_share']:.1%})"

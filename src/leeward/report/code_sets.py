@@ -30,34 +30,43 @@ class Matched(Protocol):
 
 
 class RiskRow(Protocol):
-    """Patients whom m of their codes single out."""
+    """Patients whom up to m of their codes single out."""
 
     @property
     def m(self) -> int: ...
     @property
-    def patients(self) -> int: ...
-    @property
     def below_k(self) -> int: ...
     @property
     def unique(self) -> int: ...
-    def at_risk(self, patients: int) -> float:
-        """Share of the patients with so many codes."""
+    @property
+    def below_k_share(self) -> float:
+        """Of all patients."""
+        ...
+
+    @property
+    def unique_share(self) -> float:
+        """Of all patients."""
         ...
 
 
 def risk_table(caption: str, rows: Sequence[RiskRow], k: int) -> Table:
-    """Patients at risk in the source, by the number of codes known."""
+    """Patients at risk in the source, by the number of codes known: everywhere of all patients."""
     return Table(
         caption,
-        ("codes known", "patients with so many codes", f"fewer than {k} alike", "share", "unique", "share"),
+        (
+            "codes known, up to",
+            f"patients at risk: fewer than {k} alike",
+            "share of all",
+            "unique",
+            "share of all",
+        ),
         tuple(
             (
                 str(row.m),
-                number(row.patients),
                 number(row.below_k),
-                percent(row.at_risk(row.below_k)),
+                percent(row.below_k_share),
                 number(row.unique),
-                percent(row.at_risk(row.unique)),
+                percent(row.unique_share),
             )
             for row in rows
         ),

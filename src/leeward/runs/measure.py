@@ -46,10 +46,44 @@ def measure(
         if wanted or row is None:
             raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
         return {}
-    asked = [_normal(each) for each in wanted] or [dict(each) for each in module.DEFAULTS]
+    asked = asked_of(release, wanted)
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
     figures: dict[str, Any] = module.measure(release, cohort, asked, **further)
     return figures
+
+
+def measure_what_runs(
+    release: Release, cohort: Cohort, wanted: Sequence[Any] = (), population: Cohort | None = None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The figures, and a notice of each measure that cannot run on this cohort.
+
+    A release that is verified is not given up for a figure. Only a measure that was asked for by name and does not
+    exist, or does not have the option, is an error.
+    """
+    from leeward.analysis.itemsets import TooManyItemsets
+
+    cannot: tuple[type[Exception], ...] = (MemoryError, ArithmeticError, TooManyItemsets)
+    failures: tuple[type[Exception], ...] = cannot if wanted else (*cannot, BadInput)
+    try:
+        return measure(release, cohort, wanted, population), []
+    except failures:
+        kept: list[Any] = []
+        notices: list[dict[str, Any]] = []
+        for each in asked_of(release, wanted):
+            try:
+                measure(release, cohort, [each], population)
+                kept.append(each)
+            except failures as problem:
+                message = f"not measured: {', '.join(each)} ({problem or type(problem).__name__})"
+                notices.append({"kind": "measure", "message": message, "count": 1, "rows": []})
+        return (measure(release, cohort, kept, population) if kept else {}), notices
+
+
+def asked_of(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str, Any]]]:
+    """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
+    row = METHODS.get(release.method)
+    module = None if row is None else row.measures_module()
+    return [_normal(each) for each in wanted] or [dict(each) for each in getattr(module, "DEFAULTS", ())]
 
 
 def _normal(each: Any) -> dict[str, dict[str, Any]]:

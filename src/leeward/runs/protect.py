@@ -6,9 +6,7 @@ The command line and the library both call it; nothing of a release is visible b
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +18,9 @@ from leeward.release.spec import SourceSpec, Spec, load, to_yaml
 from leeward.runs.memory import engine_name, require_memory, require_memory_to_read
 from leeward.runs.profile import profile as profile
 from leeward.runs.profile import reader_notices, source_facts
+from leeward.runs.progress import STAGES
+from leeward.runs.progress import Tell as Tell
+from leeward.runs.progress import watched as watched
 from leeward.runs.reports import sections_of as sections_of
 from leeward.runs.reports import summary_of, write_report
 from leeward.runs.sources import files_of
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
-
-Tell = Callable[[str], None]
-"""Called with what the run does now, in a few words."""
 
 
 class Method(Protocol):
@@ -153,7 +151,7 @@ def protect(
         for each in (cohort, population):
             if each is not None:
                 require_memory(method.name, each, engine_name(engine))
-    with at_most(threads), watched(tell) as say, draft(out) as pending:
+    with at_most(threads), watched(tell, STAGES) as say, draft(out) as pending:
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
@@ -202,7 +200,7 @@ def run(
         for each in (spec.source, spec.population):
             if each is not None:
                 require_memory_to_read(each)
-    with watched(tell) as say:
+    with watched(tell, STAGES) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
@@ -360,7 +358,13 @@ def measured(
     known = about(cohort, anonymized)
     # Measures may rest on the method's facts, and look for them where a custodian finds them.
     pending.put_json("custody/measures.json", known)
-    return {**known, **measure(pending.folder, cohort, wanted, population)}
+    from leeward.engine import settle_imports
+    from leeward.runs.measure import measure_what_runs
+
+    settle_imports()  # some measures work in threads
+    figures, failed = measure_what_runs(open_release(pending.folder), cohort, wanted, population)
+    known["notices"] = [*known["notices"], *failed]
+    return {**known, **figures}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
@@ -422,17 +426,3 @@ def parameters_of(method: Method) -> dict[str, Any]:
         if each.init and value is not None and value != ():
             shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
     return shown
-
-
-@contextmanager
-def watched(tell: Tell | None) -> Iterator[Tell]:
-    """`tell`; without it a line on a terminal, or nothing where there is no terminal."""
-    if tell is not None:
-        yield tell
-    elif not sys.stderr.isatty():
-        yield lambda stage: None
-    else:
-        from rich.console import Console
-
-        with Console(stderr=True).status("Starting") as status:
-            yield lambda stage: status.update(stage)

@@ -93,7 +93,9 @@ def test_a_few_records_that_share_many_codes_do_not_stop_the_default_measures(tm
     found = measure(release, cohort, ["are"])["are"]["workloads"][0]
     assert found["largest_set"] == 4
     assert found["itemsets"] == 40 + 780 + 9880 + 91390 + 3
-    assert found["label"] == "sets of up to 4 codes that at least 1.25 % of the patients have"
+    assert found["label"] == (
+        "sets of up to 4 codes that at least 1.25 % of the patients have (a sample of 1,000 of 102,093)"
+    )
 
 
 def test_frequent_queries_keep_to_the_most_that_are_wanted() -> None:

@@ -80,12 +80,12 @@ def risk(release: Release, found: Risk | None) -> Section | None:
     before, after = "Original data", "This release, by its guarantee"
     bars: list[dict[str, Any]] = []
     for row in rows:
-        known = counted("code", row.m)
-        bars.append({"known": known, "share": row.at_risk(row.below_k), "data": before})
+        known = f"up to {counted('code', row.m)}"
+        bars.append({"known": known, "share": row.below_k_share, "data": before})
         if row.m <= m:
             bars.append({"known": known, "share": 0.0, "data": after})
     worst = next(row for row in reversed(rows) if row.m <= m)
-    share = percent(worst.at_risk(worst.below_k))
+    share = percent(worst.below_k_share)
     chart = Chart(
         f"Patients at risk: fewer than {k} share some combination of their codes",
         f"Bars by number of codes known. In the original data {share} of the patients are at risk with "
@@ -99,9 +99,9 @@ def risk(release: Release, found: Risk | None) -> Section | None:
             y_title="patients at risk",
             colors={before: charts.VERMILION, after: charts.BLUE},
         ),
-        "A patient is at risk when some combination of that many of the patient's codes occurs in fewer "
-        f"than {k} patients. Shares are of the patients with at least so many codes. Beyond {m} codes the "
-        "guarantee says nothing, so no bar is drawn there for the release.",
+        "A patient is at risk when some combination of up to that many of the patient's codes occurs in fewer "
+        f"than {k} patients. Shares are of all patients. Beyond {m} codes the guarantee says nothing: no bar there "
+        "means no promise, not no risk.",
     )
     bounds = (
         ""
