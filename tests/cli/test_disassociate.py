@@ -186,3 +186,62 @@ def test_a_code_that_the_release_does_not_have_is_an_error_with_the_nearest(
     assert "no code `diabetes`" in leeward("estimate", tmp_path / "out/share", "diabetes").err
     with pytest.raises(lw.BadInput, match=r"no code `401` in this release; nearest: `401\.0`"):
         lw.estimate(tmp_path / "out", ["401"])
+
+
+PEOPLE = "pid,icd,age,sex,ward\n" + "".join(
+    f"canary-{n:04d},{code},{30 + n % 40},{'FM'[n % 2]},{'north' if n % 3 else 'south'}\n"
+    for n in range(80)
+    for code in ("401.9", f"25{n % 5}.00")
+)
+
+
+def test_demographics_from_the_command_line(tmp_path: Path, leeward: Run) -> None:
+    (tmp_path / "events.csv").write_text(PEOPLE)
+    source = ("--patient", "pid", "--code", "icd")
+    flags = (
+        "--demographics",
+        "age,sex",
+        "--keep",
+        "age:20,sex:exact",
+        "--small",
+        "suppress",
+        "--payload",
+        "ward",
+    )
+    out = tmp_path / "out"
+    done = leeward("disassociate", tmp_path / "events.csv", *source, "--k", 4, "--m", 2, *flags, "-o", out)
+    assert done.status == 0, done.err
+    classes = pl.read_parquet(out / "share/data/classes.parquet")
+    assert set(classes["age"]) == {"20-39", "40-59", "60-79"} and classes["records"].sum() == 80
+    assert leeward("verify", out).status == 0
+    beside = leeward("verify", out / "share", "--source", tmp_path / "events.csv", *source, "--all")
+    assert (
+        beside.status == 0 and "passed  class_source" in beside.out and "passed  payload_source" in beside.out
+    )
+    counted = leeward(
+        "estimate", out / "share", "401.9", "--where", "age=20-39", "--where", "sex=F", "--json"
+    ).json()
+    assert counted["where"] == {"age": "20-39", "sex": "F"}
+    assert counted["estimates"][0]["low"] == counted["estimates"][0]["high"] == 10
+    assert leeward("estimate", out / "share", "401.9", "--where", "age").status == 2
+    assert b"canary" not in b"".join(p.read_bytes() for p in (out / "share").rglob("*") if p.is_file())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--keep", "age"), "--keep: entry 1 is not written NAME:VALUE"),
+        (("--keep", "age:10,age:20"), "--keep: a name occurs twice"),
+        (("--demographics", "aeg"), "no column 'aeg'"),
+        (("--demographics", "age", "--keep", "age:3"), "keep 1, 5, 10, 20 or 40 years"),
+    ],
+)
+def test_demographics_that_the_command_refuses(
+    flags: tuple[str, ...], message: str, tmp_path: Path, leeward: Run
+) -> None:
+    (tmp_path / "events.csv").write_text(PEOPLE)
+    source = ("--patient", "pid", "--code", "icd")
+    done = leeward(
+        "disassociate", tmp_path / "events.csv", *source, "--k", 4, "--m", 2, *flags, "-o", tmp_path / "out"
+    )
+    assert done.status == 2 and message in done.err and not (tmp_path / "out").exists()

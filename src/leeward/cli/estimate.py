@@ -19,8 +19,15 @@ from leeward.cli.options import json_option, print_json, print_lines
     show_default=True,
     help="How often a code of an item chunk is assumed to occur.",
 )
+@click.option(
+    "--where",
+    "wanted",
+    metavar="COLUMN=LABEL",
+    multiple=True,
+    help="Only patients with these demographics, such as age=70-79. Repeatable.",
+)
 @json_option
-def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None:
+def estimate(out: str, sets: tuple[str, ...], prior: str, wanted: tuple[str, ...], as_json: bool) -> None:
     """Estimate how many patients have all of CODES (joined by commas) in the disassociated RELEASE.
 
     Low and high hold for the original data whatever the prior; the expected count depends on it.
@@ -29,9 +36,10 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
     Examples:
       leeward estimate release/share 296.00,692.71
       leeward estimate release/share 296.00 296.00,692.71 --json
+      leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
     from leeward.errors import BadInput
-    from leeward.methods.disassociation.measures.estimates import estimates
+    from leeward.methods.disassociation.measures.estimates import estimates, estimates_where
     from leeward.methods.disassociation.measures.published import read
     from leeward.methods.disassociation.measures.unknown_codes import require_codes
     from leeward.release import Release
@@ -46,13 +54,18 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
         )
     published = read(release.share)
     require_codes(release, queries, published.number)
-    found = estimates(published, queries, prior)
+    where = _where(wanted)
+    found = (
+        estimates_where(release, published, queries, where, prior)
+        if where
+        else estimates(published, queries, prior)
+    )
     rows: list[dict[str, Any]] = [
         {"codes": list(query), "low": int(low), "expected": float(expected), "high": int(high)}
         for query, low, expected, high in zip(queries, found.low, found.expected, found.high, strict=True)
     ]
     if as_json:
-        print_json({"prior": prior, "estimates": rows})
+        print_json({"prior": prior, **({"where": where} if where else {}), "estimates": rows})
     else:
         print_lines(
             *(
@@ -60,3 +73,15 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, as_json: bool) -> None
                 for r in rows
             )
         )
+
+
+def _where(wanted: tuple[str, ...]) -> dict[str, str]:
+    """`COLUMN=LABEL` as a mapping. BadInput for another form, or a column twice."""
+    from leeward.errors import BadInput
+
+    pairs = [(name.strip(), label.strip()) for name, _, label in (each.partition("=") for each in wanted)]
+    if not all(name and label for name, label in pairs):
+        raise BadInput("--where: write COLUMN=LABEL, for example --where age=70-79.")
+    if len(dict(pairs)) < len(pairs):
+        raise BadInput("--where: a column is given twice; give each one label.")
+    return dict(pairs)

@@ -180,7 +180,7 @@ def columns_of(
     patients: pl.DataFrame | None,
     wanted: pl.Series,
     names: Sequence[str],
-    hierarchies: Mapping[str, str],
+    hierarchies: Mapping[str, str | Hierarchy],
     keep: Mapping[str, Level],
     source: str,
 ) -> Columns:
@@ -253,12 +253,15 @@ def kind_of(name: str, values: pl.Series) -> str:
     return "exact"
 
 
-def _column(values: pl.Series, hierarchy: str | None, level: Level | None, source: str) -> Column:
+def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level | None, source: str) -> Column:
     name = values.name
     text = texts_of(values)
     counts = text.value_counts().sort(name)
     distinct = counts[name].to_list()
-    kind = hierarchy if hierarchy in KINDS else "file" if hierarchy else kind_of(name, counts[name])
+    if hierarchy is None:
+        kind = kind_of(name, counts[name])
+    else:
+        kind = hierarchy if isinstance(hierarchy, str) and hierarchy in KINDS else "file"
     lone = int((counts["count"] == 1).sum())
     bare = kind == "exact" or level == "exact"
     if bare and level != "all" and lone > MOST_UNIQUE * len(text) and len(text) > 1:
@@ -273,7 +276,7 @@ def _column(values: pl.Series, hierarchy: str | None, level: Level | None, sourc
     elif kind == "exact":
         tree, label = exact_tree(name, distinct)
     else:
-        tree, label = file_tree(name, str(hierarchy), distinct)
+        tree, label = file_tree(name, hierarchy or "", distinct)
     number = {each: tree.index[label[each]] for each in distinct}
     node = text.replace_strict(number, return_dtype=pl.Int32).to_numpy()
     return Column(name, kind, tree, node, int((text == MISSING).sum()))

@@ -114,19 +114,20 @@ def exact_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, s
     return _tree(name, dict.fromkeys(values, ROOT)), {text: text for text in values}
 
 
-def file_tree(name: str, path: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
-    """A CSV with the columns node,parent. Raises BadInput where it lacks a value (their number only)."""
-    if not Path(path).is_file():
+def file_tree(name: str, path: str | Hierarchy, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
+    """A CSV with the columns node,parent, or what was read from one. Raises BadInput where it lacks a value (their
+    number only)."""
+    if isinstance(path, str) and not Path(path).is_file():
         raise BadInput(
             f"`hierarchies.{name}` is neither intervals, prefix, exact nor a file; name one of these, or a CSV with "
             "the columns node,parent."
         )
-    tree = Hierarchy.from_csv(path)
+    tree = Hierarchy.from_csv(path) if isinstance(path, str) else path
     lacking = [text for text in values if text not in tree]
     unknown = sum(text != MISSING for text in lacking)
     if unknown:
         raise BadInput(
-            f"{Path(path).name} lacks {unknown:,} of the {len(values):,} distinct values of column `{name}`; add them "
+            f"{tree.name} lacks {unknown:,} of the {len(values):,} distinct values of column `{name}`; add them "
             "to the hierarchy, or correct the values."
         )
     if lacking:

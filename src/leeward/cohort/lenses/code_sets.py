@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,13 @@ class CodeSets:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def take(self, records: AnyArray) -> CodeSets:
+        """The code sets of some of the records, in their order; codes keep their numbers."""
+        lengths = np.diff(self.offsets)[records]
+        offsets = offsets_of(lengths)
+        places = np.repeat(self.offsets[:-1][records] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return CodeSets(offsets, self.values[places], self.codes, self.patients.gather(records))
 
     def lengths(self) -> Int64s:
         """Number of distinct codes of each record, int64[n]."""

@@ -64,7 +64,7 @@ def disassociate_classes(
 
     def run(number: int, helpers: Workers) -> Callable[[], object]:
         def task() -> None:
-            part = take_records(sets, members[number])
+            part = sets.take(members[number])
             found[number] = disassociate(part, rules, helpers, (partitions or {}).get(number))
 
         return task
@@ -81,14 +81,6 @@ def disassociate_classes(
 def members_of(class_of: Int32s) -> list[AnyArray]:
     """The records of each class, ascending."""
     return np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
-
-
-def take_records(sets: CodeSets, records: AnyArray) -> CodeSets:
-    """The code sets of some of the records; codes keep their numbers."""
-    lengths = np.diff(sets.offsets)[records]
-    offsets = offsets_of(lengths)
-    places = np.repeat(sets.offsets[:-1][records] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return CodeSets(offsets, sets.values[places], sets.codes, sets.patients.gather(records))
 
 
 def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) -> Classed:

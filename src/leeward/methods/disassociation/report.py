@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.analysis.code_figures import Interval
+from leeward.analysis.demographics.figures import WholePatient
 from leeward.arrays import counted
+from leeward.methods import demographics_report
 from leeward.methods.disassociation.measures.figures import Are, Candidates, Covers, Mre, Placement, Risk
 from leeward.release import Release
 from leeward.report import charts
@@ -30,6 +32,9 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         glance(release, verification, places, errors, measures["source"]["codes"]),
         risk(release, Risk.of(measures, "risk")),
         loss(errors),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"), release.guarantee["k"], release.guarantee["m"]
+        ),
         placement(places, names_of_release(release)),
         policy(Mre.of(measures, "mre"), names_of_release(release)),
         unusable(release, places),

@@ -15,7 +15,7 @@ from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
-from leeward.methods.disassociation.classed import disassociate_classes, members_of, take_records
+from leeward.methods.disassociation.classed import disassociate_classes, members_of
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.publish import (
@@ -60,7 +60,7 @@ def release_in_classes(
     """
     classes = whole.find_classes(parameters, cohort, sets.patients, randomness)
     if classes.left_out:
-        sets = take_records(sets, np.flatnonzero(classes.of_record >= 0))
+        sets = sets.take(np.flatnonzero(classes.of_record >= 0))
     class_of = classes.of_record[classes.of_record >= 0]
     facts: dict[str, Any] = whole.facts_of(classes)
     partitions: dict[int, Partition] = {}
@@ -114,7 +114,7 @@ def _diversified(
     keep = np.ones(len(sets.values), np.bool_)
     partitions, merged = {}, 0
     for number, records in enumerate(members_of(class_of)):
-        part = take_records(sets, records)
+        part = sets.take(records)
         diverse = diversify(
             part.offsets, part.values, partition_records(part, rules, workers), rules.sensitive, ell
         )

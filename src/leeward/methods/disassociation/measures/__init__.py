@@ -41,6 +41,7 @@ from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, P
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.published import Published, read
 from leeward.methods.disassociation.measures.risk import risk_after
+from leeward.methods.disassociation.measures.whole_patient import released_records, whole_patient
 from leeward.methods.disassociation.repeats import renamed_code_sets
 from leeward.release import Release
 
@@ -61,12 +62,14 @@ DEFAULTS: tuple[dict[str, Any], ...] = (
     {"mre": {}},
     {"placement": {}},
     {"risk": {}},
+    {"demographics": {}},
 )
 OPTIONS: dict[str, frozenset[str]] = {
     "are": frozenset({"workload", "min_support", "max_size", "prior", "queries"}),
     "mre": frozenset({"prior"}),
     "placement": frozenset(),
     "risk": frozenset({"largest_m"}),
+    "demographics": frozenset(),
 }
 
 
@@ -78,7 +81,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         check_options("disassociation", OPTIONS, name, options)
-    published, sets = read(release), released_sets(release, cohort)
+    published, sets = read(release), released_records(release, cohort, released_sets(release, cohort))
     answers: Answers = {}
     found: dict[str, Figures] = {}
     with beside() as thread:  # the kernels release the interpreter lock
@@ -94,6 +97,8 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
                 found["mre"] = mre(published, sets, policy_of(release), **options)
             elif name == "placement":
                 found["placement"] = place(published, sets, custody_facts(release))
+            elif name == "demographics" and release.parameters.get("demographics"):
+                found["demographics"] = whole_patient(release, published, cohort, sets)
         for each in risks:
             found["risk"] = each.result()
     return {name: figures.to_json() for name, figures in found.items()}

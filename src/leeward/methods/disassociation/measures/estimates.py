@@ -8,7 +8,7 @@ given by the prior on 1 … min(k - 1, N).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
-from leeward.methods.disassociation.measures.published import ITEM, Array, Published, read
+from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
 from leeward.methods.disassociation.measures.unknown_codes import require_codes
 from leeward.release import Release
 
@@ -179,6 +180,53 @@ def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Ar
     return np.concatenate([nothing, *pieces]), np.concatenate([nothing, *owners])
 
 
+def estimates_where(
+    release: Release | str | Path,
+    published: Published,
+    queries: Iterable[Sequence[str]],
+    where: Mapping[str, str],
+    prior: str = "cubic",
+) -> Estimates:
+    """`estimates` among the patients whose demographics are at or below the labels `where`
+    (docs/methods/whole-patient.md#estimating-counts).
+
+    Raises BadInput for a release without demographics, and for a column or label that it does not have.
+    """
+    opened = release if isinstance(release, Release) else Release.open(release)
+    classes = ReleasedClasses.read(opened)
+    concerned = classes.concerned(where)
+    number = published.number
+    listed = [sorted(set(query)) for query in queries]
+    known = np.array([all(code in number for code in query) for query in listed], np.bool_)
+    numbered = [
+        np.array([number[code] for code in query], np.int32)
+        for query, k in zip(listed, known, strict=True)
+        if k
+    ]
+    return spread(estimates_in(published, concerned, classes.number, numbered, prior), known)
+
+
+def estimates_in(
+    published: Published,
+    concerned: Concerned,
+    numbers: Array,
+    queries: Sequence[Array],
+    prior: str = "cubic",
+) -> Estimates:
+    """Estimates of queries (arrays of indices into `published.codes`) among some of the classes, whose `numbers` are
+    those of the release. A class's expectation counts by its share, its least number only where that is 1, its greatest
+    wherever a record can be meant."""
+    low, high = np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64)
+    expected = np.zeros(len(queries))
+    for share in np.unique(concerned.share[concerned.possible]):
+        meant = concerned.possible & (concerned.share == share)
+        found = estimates_of_numbers(part(published, numbers[meant]), queries, prior)
+        low += found.low if share == 1 else 0
+        expected += share * found.expected
+        high += found.high
+    return Estimates(low, expected, high, prior)
+
+
 @lru_cache(maxsize=2)
 def _read(path: str, stamp: tuple[int, ...]) -> Published:
     return read(path)
@@ -190,7 +238,13 @@ def _cached(release: Release) -> Published:
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
 
 
-def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "cubic") -> Estimate:
+def estimate(
+    release: Release | str | Path,
+    codes: Iterable[str],
+    prior: str = "cubic",
+    *,
+    where: Mapping[str, str] | None = None,
+) -> Estimate:
     """How many records of a disassociated release hold all of `codes`: bounds and expected number.
 
     Parameters
@@ -200,6 +254,8 @@ def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "
     codes : iterable of str
     prior : {"cubic", "graded", "uniform", "one"}
         On the count of a code that is published without one (in an item chunk).
+    where : mapping of str to str, optional
+        Labels of demographic columns that the records must be at or below, such as `{"age": "70-79"}`.
 
     Raises
     ------
@@ -214,5 +270,8 @@ def estimate(release: Release | str | Path, codes: Iterable[str], prior: str = "
     opened = release if isinstance(release, Release) else Release.open(release)
     published, wanted = _cached(opened), list(codes)
     require_codes(opened, [wanted], published.number)
-    found = estimates(published, [wanted], prior)
+    if where:
+        found = estimates_where(opened, published, [wanted], where, prior)
+    else:
+        found = estimates(published, [wanted], prior)
     return Estimate(int(found.low[0]), float(found.expected[0]), int(found.high[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class Published:
     entry_chunk: Array
     entry_place: Array
     bits: Array
+    of_class: Array | None = None
+    """int64[nodes], where the release has demographics."""
 
     @property
     def number(self) -> dict[str, int]:
@@ -110,12 +112,28 @@ def read(release: Release | str | Path) -> Published:
     in_order = np.argsort(number)
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
+    of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     return Published(
         codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered, _roots(renumbered),
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
+        of_class,
     )  # fmt: skip
+
+
+def part(published: Published, classes: Array) -> Published:
+    """The part of a release that belongs to some classes of demographics: every count of a code is among them."""
+    assert published.of_class is not None
+    keep = np.isin(published.of_class, classes)[published.entry_node]
+    counts = np.concatenate([[0], np.cumsum(keep)])[published.at]
+    return replace(
+        published,
+        at=counts.astype(np.int64),
+        entry_node=published.entry_node[keep],
+        entry_chunk=published.entry_chunk[keep],
+        entry_place=published.entry_place[keep],
+    )
 
 
 def _roots(parent: Array) -> Array:

@@ -1,0 +1,145 @@
+"""The classes of a release as a recipient reads them, and which of them a question concerns
+(docs/methods/whole-patient.md#estimating-counts)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.demographics.trees import MISSING, interval_of
+from leeward.arrays import Bools, Float64s, Int64s
+from leeward.errors import BadInput, did_you_mean
+from leeward.release import Release
+
+LABELS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """What a question concerns: of each class the share of its records that is expected to have the demographics asked
+    for (float64, 1 where all have), and whether any can (bool)."""
+
+    share: Float64s
+    possible: Bools
+
+
+@dataclass(frozen=True)
+class ReleasedClasses:
+    """The classes of a release.
+
+    number, records : int64[classes]
+    labels : each class's labels, one a column of `names`
+    parents : each column's released hierarchy, a label's parent; "" above the root
+    """
+
+    names: tuple[str, ...]
+    number: Int64s
+    records: Int64s
+    labels: tuple[tuple[str, ...], ...]
+    parents: tuple[Mapping[str, str], ...]
+
+    @staticmethod
+    def read(release: Release) -> ReleasedClasses:
+        """The classes of a release. BadInput for a release without demographics."""
+        names = tuple(str(name) for name in release.parameters.get("demographics") or ())
+        if not names:
+            raise BadInput(f"{release.share}: the release has no demographics.")
+        table = pl.read_parquet(release.path("classes.parquet"))
+        trees = [
+            pl.read_csv(
+                release.path(f"hierarchies/{name}.csv"), infer_schema=False, empty_string_is_null=False
+            )
+            for name in names
+        ]
+        return ReleasedClasses(
+            names,
+            table["class"].to_numpy(),
+            table["records"].to_numpy(),
+            tuple(table.select(names).iter_rows()),
+            tuple(dict(tree.select("node", "parent").iter_rows()) for tree in trees),
+        )
+
+    def fitting(self, values: Sequence[str]) -> Bools:
+        """bool[classes]: those that a patient with these exact values may be in."""
+        found = np.ones(len(self.labels), np.bool_)
+        for i, value in enumerate(values):
+            known = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
+            found &= np.array([known[each[i]] is None or known[each[i]] > 0 for each in self.labels])  # type: ignore[operator]
+        return found
+
+    def concerned(self, where: Mapping[str, str]) -> Concerned:
+        """The part of each class that the labels `where` concern.
+
+        Raises BadInput for a column or a label that the release does not have.
+        """
+        for name, wanted in where.items():
+            if name not in self.names:
+                raise BadInput(
+                    f"the release has no column `{name}`.{did_you_mean(name, self.names)} Its columns: "
+                    f"{', '.join(self.names)}."
+                )
+            self._require_label(name, wanted)
+        return self.concerned_known(where)
+
+    def concerned_known(self, where: Mapping[str, str]) -> Concerned:
+        """`concerned` for labels that need not be in the release, as the custodian asks."""
+        share, possible = np.ones(len(self.labels)), np.ones(len(self.labels), np.bool_)
+        for name, wanted in where.items():
+            i = self.names.index(name)
+            by_label = {label: self._share(i, label, wanted) for label in {each[i] for each in self.labels}}
+            shares = [by_label[each[i]] for each in self.labels]
+            inside = sum(int(n) for n, part in zip(self.records, shares, strict=True) if part == 1)
+            outside = sum(int(n) for n, part in zip(self.records, shares, strict=True) if part == 0)
+            unknown = inside / (inside + outside) if inside + outside else 0.5
+            share *= [unknown if part is None else part for part in shares]
+            possible &= np.array([part is None or part > 0 for part in shares])
+        return Concerned(share, possible)
+
+    def _require_label(self, name: str, wanted: str) -> None:
+        """BadInput for a label that no class can have."""
+        known = self.parents[self.names.index(name)]
+        bounds = interval_of(wanted)
+        if wanted in known or bounds is not None or "*" in wanted:
+            return
+        prefixes = any(
+            label.endswith("*") and len(label) == len(wanted) and len(wanted) > 1 for label in known
+        )
+        if prefixes:
+            return
+        listed = ", ".join(list(known)[:LABELS_SHOWN]) + (", …" if len(known) > LABELS_SHOWN else "")
+        raise BadInput(
+            f"no class of the release has the label `{wanted}` of `{name}`.{did_you_mean(wanted, known)} "
+            f"Labels: {listed}."
+        )
+
+    def _share(self, i: int, label: str, wanted: str) -> float | None:
+        """The share of a label's patients that the wanted one has: 1 below it, 0 beside it; None where `wanted` is
+        below `label` and nothing says how much of it."""
+        parent = self.parents[i]
+        if label == wanted or wanted in self._above(parent, label) or parent.get(wanted) == "":
+            return 1.0
+        if parent.get(label) == "":
+            return None
+        if MISSING in (label, wanted):
+            return 0.0
+        have, want = interval_of(label), interval_of(wanted)
+        if have is not None and want is not None:
+            common = min(have[1], want[1]) - max(have[0], want[0]) + 1
+            return max(0, common) / (have[1] - have[0] + 1)
+        if label in self._above(parent, wanted):
+            return None
+        ours, theirs = label.rstrip("*"), wanted.rstrip("*")
+        if len(label) == len(wanted) and (label != ours or wanted != theirs):
+            return 1.0 if ours.startswith(theirs) else None if theirs.startswith(ours) else 0.0
+        return 0.0
+
+    @staticmethod
+    def _above(parent: Mapping[str, str], label: str) -> list[str]:
+        found: list[str] = []
+        while parent.get(label) and parent[label] not in found:
+            label = parent[label]
+            found.append(label)
+        return found

@@ -1,0 +1,77 @@
+"""The report's section on demographics: what they keep together with codes, and what the joint attacker finds."""
+
+from __future__ import annotations
+
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.arrays import counted
+from leeward.report.sections import Section, Table, number, percent
+
+
+def section(found: WholePatient | None, k: int, m: int) -> Section | None:
+    """Demographics and codes in one release; None without demographics."""
+    if found is None:
+        return None
+    return Section(
+        "Demographics and codes together",
+        (
+            (
+                f"Patients are released in **{found.classes:,} classes** of at least {found.smallest_class:,} who "
+                "share their released demographics. Questions such as 'patients of this age and sex with these codes' "
+                "are answered inside the classes."
+            ),
+            errors_table(found),
+            (
+                "'Apart' is what a recipient could say at best if codes and demographics came in two releases: the "
+                "true number of patients with the codes, times the true share of the demographics."
+            ),
+            columns_table(found),
+            risk_table(found, k, m),
+            (
+                f"In the release: exact demographics alone leave at least **{found.after.by_demographics:,}** "
+                f"candidates. Of {found.after.sets:,} pieces of knowledge of real patients (exact demographics and up "
+                f"to {counted('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest "
+                f"number is **{found.after.smallest:,}**."
+            ),
+        ),
+    )
+
+
+def errors_table(found: WholePatient) -> Table:
+    """ARE by size of the code set and least true count."""
+    ways = [each.way for each in found.asked[0].errors] if found.asked else []
+    rows = tuple(
+        (
+            f"{counted('code', each.codes)}, true count of {each.at_least} or more",
+            number(each.questions),
+            *(percent(error.are, 1) for error in each.errors),
+        )
+        for each in found.asked
+    )
+    return Table(
+        "Average relative error of counts of demographics with codes", ("questions", "number", *ways), rows
+    )
+
+
+def columns_table(found: WholePatient) -> Table:
+    """What each column lost."""
+    rows = tuple((each.column, each.asked, percent(each.loss, 1)) for each in found.columns)
+    return Table("Demographic columns", ("column", "asked for at", "loss (LM)"), rows)
+
+
+def risk_table(found: WholePatient, k: int, m: int) -> Table:
+    """Patients at risk in the source, by what is known, and in the release."""
+    rows = [
+        (
+            "exact demographics" + (f" and {counted('code', each.codes)}" if each.codes else ""),
+            number(each.unique),
+            number(each.below_k),
+            percent(each.below_k / max(1, each.patients), 1),
+            "none" if each.codes <= m else "not protected",
+        )
+        for each in found.risk.before
+    ]
+    return Table(
+        f"Patients whom an attacker singles out in the original data, of {found.risk.patients:,}",
+        ("known of a patient", "alone", f"among fewer than {k}", "share", f"fewer than {k} in the release"),
+        tuple(rows),
+    )
