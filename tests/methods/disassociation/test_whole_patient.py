@@ -149,7 +149,8 @@ def test_the_release_verifies_and_says_what_it_is(tmp_path: Path) -> None:
     result = lw.protect(people(), Disassociation(**PARAMETERS, payload=("result",)), tmp_path / "out", seed=3)
     guarantee = result.release.guarantee
     assert result.verification.passed and result.verification.with_source
-    assert guarantee["facts"] == {"demographics": ["age", "sex"], "payload": ["result"]}
+    assert guarantee["facts"]["demographics"] == ["age", "sex"]
+    assert guarantee["facts"]["released_as_is"] == ["result"]
     assert guarantee["attacker"].startswith("knows the exact age and sex of a patient and up to 2")
     assert "(result)" in " ".join(guarantee["not_protected"])
     assert result.release.parameters["keep"] == {"age": 20, "sex": "exact"}

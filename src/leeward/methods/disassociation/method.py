@@ -64,18 +64,37 @@ def protect(
         tables, sets, classes, facts = release_in_classes(
             parameters, cohort, sets, rules, engine, workers, randomness
         )
-        return Anonymized(
-            method=parameters.name,
-            parameters=parameters.public(),
-            guarantee=guarantee_of(parameters),
-            records=len(sets),
-            tables=tables,
-            readme=readme_of(parameters),
-            custody_tables=_policy_table(policy, sets) + whole.custody_tables_of(classes),
-            custody={**facts, "partitions": 1},
-            notices=whole.notices_of(classes, parameters.small),
-            seeded=randomness.seeded,
+        custody_tables, notices = (
+            whole.custody_tables_of(classes),
+            whole.notices_of(classes, parameters.small),
         )
+    else:
+        tables, sets, facts = release_codes(parameters, cohort, sets, rules, engine, workers, randomness)
+        custody_tables, notices = (), ()
+    return Anonymized(
+        method=parameters.name,
+        parameters=parameters.public(),
+        guarantee=guarantee_of(parameters),
+        records=len(sets),
+        tables=tables,
+        readme=readme_of(parameters),
+        custody_tables=_policy_table(policy, sets) + custody_tables,
+        custody=facts,
+        notices=_longest(parameters.m, rules.m) + notices,
+        seeded=randomness.seeded,
+    )
+
+
+def release_codes(
+    parameters: Disassociation,
+    cohort: Cohort,
+    sets: CodeSets,
+    rules: Rules,
+    engine: Engine | None,
+    workers: Workers,
+    randomness: Randomness,
+) -> tuple[tuple[ReleaseTable, ...], CodeSets, dict[str, Any]]:
+    """The data files without demographics, the code sets that are released, and the facts for the custodian."""
     sets, diversity_facts, partition = _diversify(parameters, sets, rules, workers, cohort.name)
     partitions = _partitions(parameters, len(sets), engine)
     if partitions > 1:
@@ -88,18 +107,7 @@ def protect(
             for n in range(1, parameters.reconstructions + 1)
         )
         facts = facts_of(result)
-    return Anonymized(
-        method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=guarantee_of(parameters),
-        records=len(sets),
-        tables=tables,
-        readme=readme_of(parameters),
-        custody_tables=_policy_table(policy, sets),
-        custody={**facts, **diversity_facts, "partitions": partitions},
-        notices=_longest(parameters.m, rules.m),
-        seeded=randomness.seeded,
-    )
+    return tables, sets, {**facts, **diversity_facts, "partitions": partitions}
 
 
 def _longest(m: int, longest: int) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def release_in_classes(
         reconstruction(result, n, parameters.k, parameters.prior, randomness)
         for n in range(1, parameters.reconstructions + 1)
     )
-    return tables, sets, classes, {**facts_of(result), **facts}
+    return tables, sets, classes, {**facts_of(result), **facts, "partitions": 1}
 
 
 def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:
