@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leeward.runs.annotate import annotate as annotate
     from leeward.runs.annotate import decrypt as decrypt
     from leeward.runs.compare import compare as compare
+    from leeward.runs.dossier import dossier as dossier
     from leeward.runs.explore import explore as explore
     from leeward.runs.extract import extract as extract
     from leeward.runs.index import index as index
@@ -62,6 +63,7 @@ _WHERE = {
     "budget": "leeward.queries.answer.api:budget",
     "decrypt": "leeward.runs.annotate:decrypt",
     "compare": "leeward.runs.compare:compare",
+    "dossier": "leeward.runs.dossier:dossier",
     "estimate": "leeward.methods.disassociation.measures.estimates:estimate",
     "explore": "leeward.runs.explore:explore",
     "extract": "leeward.runs.extract:extract",

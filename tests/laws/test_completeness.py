@@ -118,6 +118,7 @@ CALLS = {
     "cohort": "extract",
     "compare": "compare",
     "demo": "protect",
+    "dossier": "dossier",
     "estimate": "estimate",
     "explore": "explore",
     "index": "index",

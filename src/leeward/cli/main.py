@@ -62,6 +62,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
     "vocabulary": ("leeward.cli.vocabulary:vocabulary", "Keep a phecode map or a hierarchy for later use."),
     "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
+    "dossier": ("leeward.cli.dossier:dossier", "Technical evidence on a release for the expert who decides."),
     "measure": ("leeward.cli.measure:measure", "Measure what a release lost, against its source."),
     "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
     "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),

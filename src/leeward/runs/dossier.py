@@ -1,0 +1,348 @@
+"""The story of a dossier: verify the release today, gather the evidence, write JSON and HTML, sign; check it later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from leeward.advise.dossier.content import PARTS, TITLE, Evidence, annex, check_entries, parts_of
+from leeward.advise.dossier.context import Context, load_context
+from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
+from leeward.errors import BadInput, VerificationFailed
+from leeward.release.aside import new_aside, owner_only
+from leeward.release.folder import check_out
+from leeward.release.manifest import to_json_text
+from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
+from leeward.version import __version__
+
+if TYPE_CHECKING:
+    from leeward.advise.plan import Plan
+    from leeward.advise.thresholds import Threshold
+    from leeward.cohort.cohort import Cohort
+    from leeward.release import Release
+    from leeward.verify import Verification
+
+JSON, HTML, EVIDENCE = "dossier.json", "dossier.html", "evidence.json"
+ALTERNATIVES_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """A dossier that was written. `folder` holds dossier.json, dossier.html and evidence.json."""
+
+    folder: Path
+    content: Mapping[str, Any]
+
+    @property
+    def open_items(self) -> list[str]:
+        """What nobody has measured or declared."""
+        return [
+            e["label"] for part in self.content["parts"][1:] for e in part["entries"] if e["block"] == "open"
+        ]
+
+    def __repr__(self) -> str:
+        return f"Dossier({self.folder}: {len(self.open_items)} open items)"
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a check of a dossier found. `faults`: each in a sentence; none: it matches. `signed`: None without a key."""
+
+    faults: tuple[str, ...]
+    figures: int
+    signed: bool | None
+
+    @property
+    def matches(self) -> bool:
+        """Whether release, evidence, figures and signature are those of the dossier."""
+        return not self.faults and self.signed is not False
+
+
+def dossier(
+    release: str | Path,
+    out: str | Path,
+    *,
+    plan: Plan | str | Path | None = None,
+    context: Context | str | Path | None = None,
+    explored: str | Path | None = None,
+    audience: Literal["expert", "recipient"] = "expert",
+    cohort: Cohort | None = None,
+    population: Cohort | None = None,
+    key: str | Path | None = None,
+    tell: Tell | None = None,
+) -> Dossier:
+    """Write the technical evidence on a release for the expert who decides. It never says that a rule is fulfilled.
+
+    Parameters
+    ----------
+    release : path
+        The release folder, with its custody.
+    out : path
+        A folder that does not exist yet.
+    plan : Plan or path, optional
+        The recipient's plan: its lines are measured against its source, and its threshold is stated.
+    context : Context or path, optional
+        What people declare; what is left out is open.
+    explored : path, optional
+        A folder of `explore` or `compare`, for the alternatives.
+    audience : `expert` or `recipient`
+        For a recipient no figure of the original data is in it.
+    cohort, population : Cohort, optional
+        Default: the plan's.
+    key : path, optional
+        A private Ed25519 key in PEM: signs dossier.json.
+
+    Raises
+    ------
+    BadInput
+        A folder without custody, a plan or context that does not fit, `out` exists.
+    VerificationFailed
+        The release does not verify today; nothing is written.
+    """
+    from leeward.runs.recommend import plan_of
+
+    folder = Path(out)
+    check_out(folder)
+    asked = None if plan is None else plan_of(plan)
+    said = (
+        context if isinstance(context, Context) else Context() if context is None else load_context(context)
+    )
+    opened = open_release(release)
+    if opened.custody is None:
+        raise BadInput(
+            f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."
+        )
+    with watched(tell) as say:
+        if cohort is None and asked is not None and asked.source is not None:
+            say("Reading the source")
+            cohort = read_source(asked.source)
+        if population is None and asked is not None and asked.population is not None:
+            population = read_source(asked.population)
+        say("Verifying the release")
+        outcome = verify(release, cohort, population if cohort is not None else None)
+        if not outcome.passed:
+            raise VerificationFailed(f"{refusal(outcome)} No dossier was written.")
+        say("Gathering the evidence")
+        found = evidence_of(opened, outcome, asked, cohort, population, explored)
+        questions = _questions(asked, cohort, population)
+    files = files_of(opened, found)
+    parts = parts_of(Evidence(files, audience == "recipient"), said, questions)
+    content = _content(opened, files, parts, said, audience)
+    _write(folder, opened, content, found if audience == "expert" else {}, key)
+    return Dossier(folder, content)
+
+
+def evidence_of(
+    release: Release,
+    outcome: Verification,
+    plan: Plan | None,
+    cohort: Cohort | None,
+    population: Cohort | None,
+    explored: str | Path | None,
+) -> dict[str, Any]:
+    """`evidence.json`: what was computed today. Figures and the plan's own words only."""
+    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.utility.measure import prepare, utility_of
+    from leeward.runs.explore import thresholds_of
+
+    limit = None if plan is None else plan.limit
+    found: dict[str, Any] = {
+        "leeward": __version__,
+        "verification": {
+            "passed": outcome.passed,
+            "checks": len(outcome.checks),
+            "with_source": cohort is not None,
+        },
+        "threshold": None if limit is None else _threshold(limit, release),
+    }
+    if cohort is not None:
+        maximum = None if limit is None else limit.maximum
+        risk = measured_risk(release, cohort, population, thresholds_of(maximum))
+        found["risk"] = None if risk is None else risk.to_json()
+        if plan is not None:
+            kept = utility_of(prepare(plan.lines, cohort), release)
+            found["lines"] = [{**each.to_json(), "floor": each.floor} for each in kept]
+    if explored is not None:
+        found["alternatives"] = _alternatives(Path(explored))
+    return found
+
+
+def _threshold(limit: Threshold, release: Release) -> dict[str, Any]:
+    """The plan's threshold, and whether the guarantee's maximum is within it (null where the guarantee has none)."""
+    maximum = (release.guarantee.get("risk") or {}).get("maximum")
+    within = None if maximum is None or limit.maximum is None else bool(maximum <= limit.maximum)
+    return {"maximum": limit.maximum, "name": limit.name, "source": limit.cited, "within": within}
+
+
+def files_of(release: Release, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The evidence files, parsed."""
+    files: dict[str, Any] = {"release.json": dict(release.manifest), "evidence.json": dict(evidence)}
+    for name in ("measures.json", "verification.json"):
+        path = None if release.custody is None else release.custody / name
+        files[name] = {} if path is None else _json(path)
+    return files
+
+
+def _json(path: Path) -> Any:
+    """The content of a JSON file; of one that is not there or damaged nothing, so that no figure resolves."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def check(
+    folder: str | Path,
+    release: str | Path,
+    *,
+    key: str | Path | None = None,
+    private: str | Path | None = None,
+) -> Match:
+    """Whether a dossier is of this release as it is today, to the byte, and every figure resolves.
+
+    Parameters
+    ----------
+    key : path, optional
+        A public Ed25519 key in PEM: the signature beside the dossier must be its owner's.
+    private : path, optional
+        A private key: signs the dossier when all the rest matches.
+
+    Raises
+    ------
+    BadInput
+        No dossier, or no release.
+    """
+    place = Path(folder)
+    if not (place / JSON).is_file():
+        raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
+    raw = (place / JSON).read_bytes()
+    try:
+        content = json.loads(raw)
+    except ValueError:
+        raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
+    opened = open_release(release)
+    evidence = _json(place / EVIDENCE)
+    faults = [
+        f"{name} does not match."
+        for name, digest in digests_of(opened, place).items()
+        if name in content["digests"] and content["digests"][name] != digest
+    ]
+    faults += [
+        f"{name} is not there." for name in content["digests"] if name not in digests_of(opened, place)
+    ]
+    outcome = verify(release)
+    if not outcome.passed:
+        faults.append(f"The release does not verify today: {refusal(outcome)}")
+    wrong = check_entries(content, files_of(opened, evidence))
+    faults += [f"The figure does not match: {label}." for label in wrong]
+    figures = sum("pointer" in e for part in content["parts"] for e in part["entries"])
+    signed = None
+    if private is not None and not faults:
+        (place / SIGNATURE).write_text(sign(raw, private), encoding="utf-8")
+    if key is not None:
+        written = place / SIGNATURE
+        signed = written.is_file() and is_signed(raw, written.read_text(encoding="utf-8").strip(), key)
+    return Match(tuple(faults), figures, signed)
+
+
+def digests_of(release: Release, folder: Path) -> dict[str, str]:
+    """SHA-256 of every file that a dossier rests on: the share, the custodian's figures, the evidence beside it."""
+    files = {
+        f"share/{p.relative_to(release.share).as_posix()}": p for p in release.share.rglob("*") if p.is_file()
+    }
+    if release.custody is not None:
+        files |= {
+            f"custody/{name}": release.custody / name for name in ("measures.json", "verification.json")
+        }
+    files[EVIDENCE] = folder / EVIDENCE
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in sorted(files.items())
+        if path.is_file()
+    }
+
+
+def _content(
+    release: Release, files: Mapping[str, Any], parts: Any, context: Context, audience: str
+) -> dict[str, Any]:
+    return {
+        "title": TITLE,
+        "leeward": __version__,
+        "made": datetime.now(UTC).date().isoformat(),
+        "audience": audience,
+        "release": {"method": release.method, "records": release.records},
+        "declared_by": context.declared_by,
+        "declared_on": context.declared_on,
+        "digests": {},
+        "parts": [
+            {"number": number, "title": PARTS[number], "entries": [entry.to_json() for entry in part]}
+            for number, part in enumerate(parts)
+        ],
+        "annex": annex(parts),
+    }
+
+
+def _write(
+    folder: Path,
+    release: Release,
+    content: dict[str, Any],
+    evidence: Mapping[str, Any],
+    key: str | Path | None,
+) -> None:
+    """All of it at once: written aside, renamed."""
+    from leeward.advise.dossier.page import render
+
+    with owner_only():
+        aside = new_aside(folder.absolute())
+        (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
+        digests = digests_of(release, aside)
+        if content["audience"] == "recipient":
+            digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
+            (aside / EVIDENCE).unlink()
+        content["digests"] = digests
+        text = to_json_text(content)
+        (aside / JSON).write_text(text, encoding="utf-8")
+        (aside / HTML).write_text(render(content), encoding="utf-8")
+        if key is not None:
+            (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
+        aside.rename(folder)
+
+
+def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | None) -> tuple[str, ...]:
+    """The questions that the advice for this plan leaves to people."""
+    if plan is None or cohort is None:
+        return ()
+    from leeward.advise.recommendation import questions_of
+    from leeward.advise.situation import Facts, Situation
+
+    kind: Literal["events", "table"] = "table" if cohort.events is None else "events"
+    return tuple(questions_of(Situation(plan, Facts(kind, 0, 0, 0))))
+
+
+def _alternatives(folder: Path) -> list[dict[str, Any]]:
+    """What an exploration found for each line, by spec."""
+    import polars as pl
+
+    from leeward.advise.page import described
+
+    file = folder / "explore.parquet"
+    if not file.is_file():
+        raise BadInput(f"{folder}: no explore.parquet; name the folder of leeward explore or compare.")
+    rows = pl.read_parquet(file).to_dicts()
+    places = [name.removeprefix("line_") for name in rows[0] if name.startswith("line_")] if rows else []
+    return [
+        {
+            "spec": described(row["spec"]),
+            "line": f"line {place}",
+            "value": row[f"line_{place}"],
+            "risk": row["risk_maximum"],
+        }
+        for row in rows[:ALTERNATIVES_SHOWN]
+        for place in places
+        if row["status"] == "verified" and row[f"line_{place}"] is not None
+    ]
