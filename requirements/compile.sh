@@ -24,6 +24,8 @@ compile() { # compile OUTPUT TITLE ARGUMENT...
 compile dev.txt "Every extra, the tools that check the project, and its build backend (make test)." \
     pyproject.toml --extra all --group dev "$@"
 compile all.txt "Leeward with every extra." pyproject.toml --extra all --constraint requirements/dev.txt
+compile portal.txt "Leeward with the portal (make demo-portal)." \
+    pyproject.toml --extra portal --constraint requirements/dev.txt
 compile run.txt "Leeward without extras (make demo)." pyproject.toml --constraint requirements/dev.txt
 compile build.txt "The build backend alone, to install the checkout itself." \
     requirements/build.in --constraint requirements/dev.txt

@@ -39,7 +39,7 @@ def machine_paths(text: str) -> list[str]:
 
 def locks() -> list[Path]:
     found = sorted((TREE / "requirements").glob("*.txt"))
-    assert [path.name for path in found] == ["all.txt", "build.txt", "dev.txt", "run.txt"]
+    assert [path.name for path in found] == ["all.txt", "build.txt", "dev.txt", "portal.txt", "run.txt"]
     return found
 
 
@@ -92,7 +92,7 @@ def test_lock_files_agree_on_versions() -> None:
 
 
 def direct_dependencies() -> dict[str, list[str]]:
-    """Names by the lock file that must hold them: run.txt, all.txt, dev.txt, build.txt."""
+    """Names by the lock file that must hold them: run.txt, all.txt, portal.txt, dev.txt, build.txt."""
     project = tomllib.loads((TREE / "pyproject.toml").read_text(encoding="utf-8"))
     core = project["project"]["dependencies"]
     extras = [each for group in project["project"]["optional-dependencies"].values() for each in group]
@@ -100,6 +100,7 @@ def direct_dependencies() -> dict[str, list[str]]:
     named = {
         "run.txt": core,
         "all.txt": core + extras,
+        "portal.txt": core + project["project"]["optional-dependencies"]["portal"],
         "dev.txt": core + extras + tools,
         "build.txt": project["build-system"]["requires"],
     }

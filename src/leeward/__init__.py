@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leeward.methods.k_anonymity import KAnonymity as KAnonymity
     from leeward.methods.trajectories import Trajectories as Trajectories
     from leeward.methods.visits import Visits as Visits
+    from leeward.portal.client import connect as connect
     from leeward.queries.answer.api import audit as audit
     from leeward.queries.answer.api import budget as budget
     from leeward.queries.answer.api import query as query
@@ -61,6 +62,7 @@ _WHERE = {
     "annotate": "leeward.runs.annotate:annotate",
     "audit": "leeward.queries.answer.api:audit",
     "budget": "leeward.queries.answer.api:budget",
+    "connect": "leeward.portal.client:connect",
     "decrypt": "leeward.runs.annotate:decrypt",
     "compare": "leeward.runs.compare:compare",
     "dossier": "leeward.runs.dossier:dossier",

@@ -73,6 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
     "budget": ("leeward.cli.budget:budget", "Budget of an index: what was spent, and by whom."),
     "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, accounts and answers."),
+    "serve": ("leeward.cli.serve:serve", "Serve the portal, in which researchers ask and custodians decide."),
     "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
     "notes": (
         "leeward.cli.notes:notes",

@@ -9,6 +9,7 @@ charged before; a process that dies on the way may waste budget, no more.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -289,9 +290,17 @@ def answer_all(
 
 
 def answer_plans(
-    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
+    session: IndexSession,
+    plans: Sequence[Plan],
+    user: str,
+    project: str | None = None,
+    pace: float = 0.0,
 ) -> list[Answer]:
-    """As `answered`, for questions that were planned already, so that their price could be shown before."""
+    """As `answer_all`, for questions that were planned already, so that their price could be shown before.
+
+    `pace`: counting takes a whole number of so many seconds, so that how long it took does not tell how much there was
+    to count.
+    """
     data_set = session.index.meta.id
     stored = {plan.key: books.found(session.ledger, data_set, plan.key) for plan in plans}
     costs = dict.fromkeys(stored, 0)
@@ -305,7 +314,7 @@ def answer_plans(
         missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
         payloads = {
             plan.key: text_of({"values": values})
-            for plan, values in zip(missing, noisy_values(session.index, missing), strict=True)
+            for plan, values in zip(missing, _paced(session.index, missing, pace), strict=True)
         }
         stored |= books.store(session.ledger, data_set, payloads)
     left = books.left(session.ledger, data_set, user, project).user
@@ -371,6 +380,15 @@ def charge(
     if payload is None:
         payload = books.store(session.ledger, data_set, {key: text_of(compute())})[key]
     found: dict[str, Any] = json.loads(payload)
+    return found
+
+
+def _paced(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
+    """`noisy_values`, which return at a multiple of `pace` seconds after they were asked for."""
+    began = time.perf_counter()
+    found = noisy_values(index, plans)
+    if pace > 0 and plans:
+        time.sleep(-(time.perf_counter() - began) % pace)
     return found
 
 

@@ -11,9 +11,11 @@ from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, noi
 from leeward.queries.answer.synthetic_index import make_synthetic_index
 
 
-def dry_run_answers(session: IndexSession, plans: Sequence[Plan], user: str) -> list[Answer]:
+def dry_run_answers(
+    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
+) -> list[Answer]:
     """As `answer_plans`, over the twin and without the books. `cost` is what the question would take."""
-    left = books.left(session.ledger, session.index.meta.id, user).user
+    left = books.left(session.ledger, session.index.meta.id, user, project).user
     with tempfile.TemporaryDirectory() as folder:
         index = make_synthetic_index(session.index, [plan.query for plan in plans], Path(folder) / "twin")
         values = noisy_values(index, plans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -150,11 +151,20 @@ def _opened(data_set: DataSet) -> dict[str, Any]:
     return body if data_set.reason is None else {**body, "reason": data_set.reason}
 
 
-def allot(ledger: Ledger, data_set: str, name: str, epsilon: int, *, project: bool = False) -> None:
+def allot(
+    ledger: Ledger,
+    data_set: str,
+    name: str,
+    epsilon: int,
+    *,
+    project: bool = False,
+    within_cap: bool = False,
+) -> None:
     """Let a user, or a project, spend at most `epsilon` (micro-ε, as one answer) on a data set's family, below the cap
     of all.
 
-    It may be changed, never below what was spent.
+    It may be changed, never below what was spent. `within_cap`: BadInput where the allotments of all projects would add
+    up to more than the cap, so that what a project was given is there when it asks.
     """
     named(name)
     who = {"project": name} if project else {"for": name}
@@ -166,6 +176,8 @@ def allot(ledger: Ledger, data_set: str, name: str, epsilon: int, *, project: bo
         spent = change.known.paid[account]
         if most < spent:
             raise BadInput("An allotment cannot be less than what was spent already.")
+        if within_cap:
+            _check_within_cap(change.known.accounts, family, account, most)
         changed = connection.execute(
             tables.accounts.update().where(tables.accounts.c.account == account).values(most=most)
         ).rowcount
@@ -174,6 +186,18 @@ def allot(ledger: Ledger, data_set: str, name: str, epsilon: int, *, project: bo
                 tables.accounts.insert().values(account=account, family=family, most=most, spent=spent)
             )
         change.append([{"event": "allotted", **who, "epsilon": epsilon, "most": most}])
+
+
+def _check_within_cap(accounts: Mapping[str, list[int]], family: str, account: str, most: int) -> None:
+    """BadInput where what projects are allotted, with `account` at `most`, exceeds the cap of all."""
+    cap = accounts[f"data:{family}"][0]
+    start = account_of(family, None, "")
+    others = sum(each[0] for name, each in accounts.items() if name.startswith(start) and name != account)
+    if others + most > cap:
+        raise BadInput(
+            "the allotments of all projects would exceed the cap of all answers. Allot less, or state that the budget "
+            "goes to whoever asks first."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,6 +88,11 @@ def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     return ledger
 
 
+def open_database(url: str) -> Ledger:
+    """Another database of this program (the portal's), with the same engine, waits and refusals as a ledger."""
+    return _by_url(url, may_create=True, beside=None)
+
+
 @contextmanager
 def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection]:
     """A connection that only reads; LedgerUnreachable when the database fails.

@@ -29,6 +29,10 @@ UNITS: Final = ("patient", "note")
 STEPS: Final[dict[str, int]] = {"geometric": 1, "laplace": 2**20}
 """Steps of the noise in a whole number; divisions by a power of two are exact."""
 CONFIDENCE: Final = 0.95
+EPSILONS: Final[tuple[int, ...]] = tuple(
+    digits * 10**power for power in range(1, 8) for digits in range(10, 100)
+)
+"""Micro-ε with two significant digits, from 0.0001 to 990, ascending."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,25 @@ def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     while width > 0 and _outside(noise, width - 1) <= outside:
         width -= 1
     return width
+
+
+def epsilon_within(kind: Kind, sensitivity: int, width: float, confidence: float = CONFIDENCE) -> int:
+    """The least ε of two significant digits (micro-ε) whose half-width is at most `width`.
+
+    BadInput where no ε up to LARGEST_EPSILON is enough.
+    """
+    if not width >= 0:
+        raise BadInput("the wanted precision must be a number from 0.")
+    low, high = 0, len(EPSILONS)
+    while low < high:
+        middle = (low + high) // 2
+        if half_width(Noise(kind, EPSILONS[middle], sensitivity), confidence) <= width:
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(EPSILONS):
+        raise BadInput(f"no answer is as precise as within ± {width:g}; ask for less precision.")
+    return EPSILONS[low]
 
 
 def _outside(noise: Noise, width: int) -> float:

@@ -1,0 +1,72 @@
+"""`leeward serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from leeward.cli.options import print_lines
+
+
+@click.command()
+@click.option("--folder", metavar="FOLDER", type=click.Path(file_okay=False), default="portal", show_default=True,
+              help="The portal's own folder, with portal.toml; made where it is missing.")  # fmt: skip
+@click.option("--demo", is_flag=True, help="Five people and made-up data, in a folder that is new.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option(
+    "--public-url", metavar="URL", help="What people write in their browser [default: this address]."
+)
+@click.option("--database", metavar="URL", envvar="LEEWARD_PORTAL_DATABASE",
+              help="Database of accounts and projects [default: SQLite in FOLDER].")  # fmt: skip
+@click.option("--add-account", metavar="LOGIN=ROLE[,ROLE]",
+              help="Make a local account with roles of the house (custodian, approver, auditor, admin), asking for its "
+              "password, and end.")  # fmt: skip
+@click.option("--backup", metavar="OUT", type=click.Path(),
+              help="Copy the portal's database and the ledgers to the new folder OUT, and end.")  # fmt: skip
+def serve(folder: str, demo: bool, host: str, port: int, public_url: str | None, database: str | None,
+          add_account: str | None, backup: str | None) -> None:  # fmt: skip
+    """Serve the portal: researchers ask, custodians decide, every answer is paid from a budget.
+
+    docs/portal.md says how it is set up behind a hospital's proxy, with its sign-in, and how it is backed up.
+
+    \b
+    Examples:
+      leeward serve --demo
+      leeward serve --folder /srv/leeward --add-account ida=admin
+      leeward serve --folder /srv/leeward --public-url https://portal.hospital.example
+
+    Exit status: 0 ended; 2 a setting is wrong.
+    """
+    import logging
+
+    from leeward.runs import portal
+
+    where = Path(folder)
+    given: dict[str, Any] = {"public_url": public_url, "database": database}
+    if backup is not None:
+        print_lines(*(f"copied {name}" for name in portal.back_up(where, Path(backup), **given)))
+        return
+    if add_account is not None:
+        login, _, roles = add_account.partition("=")
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+        portal.make_local_account(where, login, login, password, [r for r in roles.split(",") if r], **given)
+        return
+    given["public_url"] = public_url or (
+        None if (where / "portal.toml").is_file() else f"http://{host}:{port}"
+    )
+    more: dict[str, Any] = {}
+    if demo:
+        made = portal.make_demo(where, say=lambda text: print_lines(text), **given)
+        more["local_accounts"] = True
+        print_lines(
+            "",
+            *(f"  {login:<5} {made.passwords[login]}   {name}" for login, name, _ in portal.DEMO_PEOPLE),
+            "",
+            "The passwords are shown this once. All data are made up.",
+        )
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("leeward.portal").setLevel(logging.WARNING if demo else logging.INFO)
+    portal.serve(where, host, port, lambda text: print_lines(text), **given, **more)

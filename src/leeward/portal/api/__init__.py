@@ -1,0 +1,1 @@
+"""The interface for programs, by version."""

@@ -1,0 +1,229 @@
+"""The application: what it is made of, its routes, and what becomes of an error."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from leeward.errors import BadInput, LeewardError
+
+try:
+    from fastapi import APIRouter, FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+except ImportError as error:
+    raise BadInput(
+        f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
+    ) from None
+
+from leeward.portal import asking, oidc, proposals, releases
+from leeward.portal.asking import Asking
+from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, guard, portal_of
+from leeward.portal.indexes import Indexes, Unknown
+from leeward.portal.logs import write_log
+from leeward.portal.metrics import Metrics
+from leeward.portal.middleware import Gate, Refusal
+from leeward.portal.passwords import TooManyTries
+from leeward.portal.permissions import PUBLIC, Viewer
+from leeward.portal.rendering import render
+from leeward.portal.settings import Settings
+from leeward.portal.store import Database, open_store
+from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
+
+STATIC: Final = Path(__file__).parent / "static"
+FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
+
+
+@dataclass(frozen=True)
+class Portal:
+    """What the routes work with."""
+
+    settings: Settings
+    database: Database
+    indexes: Indexes
+    asking: Asking
+    metrics: Metrics
+    provider: oidc.Client | None
+
+    def url(self, path: str) -> str:
+        """An address below the prefix."""
+        return f"{self.settings.prefix}{path}"
+
+
+STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
+    SignInFirst: (401, "Sign in first"),
+    Forbidden: (403, "Not yours to do"),
+    Forged: (403, "Form refused"),
+    Malformed: (400, "Cannot be read"),
+    Unknown: (404, "Nothing here"),
+    asking.Expired: (402, "The allotment has ended"),
+    BudgetSpent: (402, "Not enough budget"),
+    asking.TooMany: (429, "Too many questions"),
+    proposals.SamePerson: (403, "Another person decides"),
+    proposals.Decided: (409, "Decided already"),
+    asking.Conflict: (409, "Key used before"),
+    releases.Refused: (409, "Not handed out"),
+    oidc.SignInRefused: (403, "Sign-in refused"),
+    LedgerUnreachable: (503, "Not available now"),
+    BadInput: (422, "Something to correct"),
+    LeewardError: (500, "Something went wrong"),
+}
+"""Kind of an error -> status and title; the first that fits."""
+
+OPAQUE: Final = {
+    404: "There is nothing at this address, or nothing for you.",
+    500: "This is a fault of the portal. Tell its administrator the number below.",
+    503: "A database that is needed does not answer, so nothing was answered and nothing is lost: what was paid is not "
+    "paid again. Try again later, or tell the administrator the number below.",
+}
+"""What is said instead of an error's own words, which may name folders or databases."""
+
+
+def make_app(settings: Settings) -> Gate:
+    """The portal as an ASGI application."""
+    from leeward.portal.api import v1
+    from leeward.portal.pages import ALL
+
+    database = open_store(settings.folder, settings.database)
+    indexes = Indexes(database, settings)
+    provider = settings.provider
+    client = None
+    if provider is not None:
+        client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
+    metrics = Metrics()
+    app = FastAPI(
+        title="Leeward portal", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
+    for router in (*ALL, v1.router, _plumbing()):
+        app.include_router(router)
+    app.add_exception_handler(LeewardError, _said)
+    app.add_exception_handler(HTTPException, _said)
+    app.add_exception_handler(RequestValidationError, _said)
+    app.add_exception_handler(TooManyTries, _said)
+    app.add_exception_handler(Refusal, _said)
+    app.add_exception_handler(Exception, _said)
+    gate = Gate(app, settings, metrics)
+    return gate
+
+
+def _plumbing() -> APIRouter:
+    router = APIRouter()
+
+    @guard(router, "GET", "/health/live", PUBLIC)
+    def live() -> Response:
+        return PlainTextResponse("alive")
+
+    @guard(router, "GET", "/health/ready", PUBLIC)
+    def ready(request: Request) -> Response:
+        import sqlalchemy as sa
+
+        from leeward.portal.store import reading
+
+        with reading(portal_of(request).database) as connection:
+            connection.execute(sa.text("SELECT 1"))
+        return PlainTextResponse("ready")
+
+    @guard(router, "GET", "/metrics", "see administration")
+    def figures(request: Request) -> Response:
+        return Response(portal_of(request).metrics.to_text(), media_type="text/plain; version=0.0.4")
+
+    @guard(router, "GET", "/static/{name}", PUBLIC)
+    def static(name: str) -> Response:
+        found = static_files().get(name)
+        if found is None:
+            raise Unknown("there is nothing at this address.")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(found, media_type=kind, headers={"cache-control": "public, max-age=3600"})
+
+    return router
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Name -> content of the files that every page may load."""
+    return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page for whoever asks."""
+    portal = portal_of(request)
+    viewer: Viewer | None = getattr(request.state, "viewer", None)
+    common = {
+        "viewer": viewer,
+        "url": portal.url,
+        "csrf": "" if viewer is None else viewer.csrf,
+        "path": request.url.path,
+        "request_id": request.state.request_id,
+    }
+    return HTMLResponse(render(template, **common, **values), status)
+
+
+def redirect(request: Request, path: str) -> RedirectResponse:
+    """To a page below the prefix, after a form was done."""
+    return RedirectResponse(portal_of(request).url(path), 303)
+
+
+def message_of(error: Exception) -> str:
+    """An error's words for somebody at a form: `epsilon` instead of `--epsilon`."""
+    text = FLAG.sub(lambda flag: flag[1].replace("-", " "), str(error))
+    text = text.replace(
+        "or yes to pay for it all the same", "or say below that it is to be paid all the same"
+    )
+    return text[:1].upper() + text[1:]
+
+
+def status_of(error: Exception) -> tuple[int, str]:
+    """Status and title of an error."""
+    if isinstance(error, HTTPException):
+        return (
+            (error.status_code, "Nothing here")
+            if error.status_code in {404, 405}
+            else (error.status_code, "Refused")
+        )
+    if isinstance(error, RequestValidationError):
+        return 422, "Something to correct"
+    if isinstance(error, TooManyTries):
+        return 429, "Too many tries"
+    if isinstance(error, Refusal):
+        return error.status, "Refused"
+    return next(
+        (found for kind, found in STATUSES.items() if isinstance(error, kind)), (500, "Something went wrong")
+    )
+
+
+async def _said(request: Request, error: Exception) -> Response:
+    """An error as a page, or as problem+json (RFC 9457) for programs; never a stack, never a value of the data."""
+    status, title = status_of(error)
+    request.state.fault = type(error).__name__
+    text = OPAQUE.get(status)
+    if text is None:
+        text = message_of(error)
+    if isinstance(error, RequestValidationError):
+        text = "a part of the address or a field is missing or of another kind."
+    if isinstance(error, TooManyTries):
+        text = "Too many tries. Wait a quarter of an hour."
+    number = request.state.request_id
+    write_log("refused", request=number, status=status, fault=type(error).__name__, message=str(error))
+    if request.url.path.startswith(API):
+        content: dict[str, Any] = {
+            "type": "about:blank",
+            "title": title,
+            "status": status,
+            "detail": text,
+            "request": number,
+        }
+        if isinstance(error, asking.NotEnough):
+            content["left"] = error.left
+        headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+        return JSONResponse(content, status, headers, media_type="application/problem+json")
+    if isinstance(error, SignInFirst):
+        if request.method == "GET" and "hx-request" not in request.headers:
+            return redirect(request, "/sign-in")
+        text = "Your session has ended. Sign in again; what you wrote is not sent."
+    return page(request, "error.html", status, title=title, text=text)

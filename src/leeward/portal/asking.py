@@ -1,0 +1,334 @@
+"""Price, rehearsal and paid answers of a project: the ledger charges and answers, this keeps which project asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput, LeewardError
+from leeward.portal import counters
+from leeward.portal.indexes import Indexes, Unknown
+from leeward.portal.permissions import Viewer
+from leeward.portal.store import fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row
+from leeward.queries import ledger as books
+from leeward.queries.answer.charged_query import (
+    Answer,
+    IndexSession,
+    Plan,
+    Question,
+    answer_plans,
+    check_noise,
+    plan_query,
+    price_of,
+)
+from leeward.queries.answer.dry_run import dry_run_answers
+from leeward.queries.language.query import parse, quoted
+from leeward.queries.privacy import mechanism
+from leeward.queries.privacy.accounting import MICRO, micro, shown
+
+MOST_IN_BATCH: Final = 100
+PACE: Final = 0.01
+"""Counting takes a multiple of so many seconds."""
+FIELDS: Final = frozenset({"terms", "conditions", "by", "most", "count", "unit", "epsilon", "within"})
+
+
+class TooMany(BadInput):
+    """More questions in a minute than a person may ask."""
+
+
+class Conflict(LeewardError):
+    """An idempotency key that was used for another body."""
+
+
+class NotEnough(books.BudgetSpent):
+    """The project's budget does not pay; `left` is what it has, in ε. What others spent is not told."""
+
+    def __init__(self, left: float) -> None:
+        super().__init__(
+            f"the project has {left:g} left for one answer. Nothing was charged. Ask with less precision, or ask "
+            "something that was asked before, which costs nothing; budgets do not refill."
+        )
+        self.left = left
+
+
+class Expired(books.BudgetSpent):
+    """The project's allotment has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A question as a person writes it: the fields of a form or of the interface for programs.
+
+    `epsilon` or `within` (a half-width of the 95 % interval) says how exact; `within` is turned into the least ε.
+    """
+
+    terms: str
+    conditions: Mapping[str, str]
+    by: str | None = None
+    most: int | None = None
+    count: str | None = None
+    unit: str = "patient"
+    epsilon: str | None = None
+    within: float | None = None
+    large_noise: bool = False
+    """Pay also for noise that is larger than what it may measure."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What asks the same again; the precision as ε."""
+        found = {
+            "terms": self.terms, "conditions": dict(self.conditions), "by": self.by, "most": self.most,
+            "count": self.count, "unit": self.unit, "epsilon": self.epsilon,
+        }  # fmt: skip
+        return {name: value for name, value in found.items() if value not in (None, {}, "")}
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A question with its price: everything that may be known before it is paid."""
+
+    request: Request
+    plan: Plan
+    price: int
+    """Micro-ε that it takes now: 0 where it was asked before."""
+    left: int
+    """Micro-ε that the project has left for one answer, before."""
+
+    words: str
+    """The question with terms as a person calls them."""
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval."""
+        return mechanism.half_width(self.plan.noise)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "question": self.plan.query.canonical(),
+            "words": self.words,
+            "epsilon": shown(self.plan.noise.epsilon),
+            "price": shown(self.price),
+            "left": shown(self.left),
+            "left_after": shown(max(0, self.left - self.price)),
+            "enough": self.price <= self.left,
+            "half_width": self.half_width,
+            "confidence": mechanism.CONFIDENCE,
+            "bins": len(self.plan.bins),
+        }
+
+
+def request_of(found: Any) -> Request:
+    """A request from decoded JSON; BadInput for another field or kind."""
+    if not isinstance(found, dict) or not set(found) <= FIELDS | {"large_noise"}:
+        raise BadInput(f"a question is an object with the fields {', '.join(sorted(FIELDS))}.")
+    terms, conditions = found.get("terms"), found.get("conditions", {})
+    if not isinstance(terms, str) or len(terms) > 2000:
+        raise BadInput("`terms` is a text such as 'sore throat & fever'.")
+    if not isinstance(conditions, dict) or not all(
+        isinstance(name, str) and isinstance(value, str) for name, value in conditions.items()
+    ):
+        raise BadInput("`conditions` maps names of quasi-identifiers to texts.")
+    for name in ("by", "count", "unit"):
+        if not isinstance(found.get(name, ""), str | None):
+            raise BadInput(f"`{name}` is a text.")
+    most, epsilon, within = found.get("most"), found.get("epsilon"), found.get("within")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int)):
+        raise BadInput("`most` is a whole number.")
+    for name, value in (("epsilon", epsilon), ("within", within)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+            raise BadInput(f"`{name}` is a number.")
+    try:
+        width = None if within in (None, "") else float(str(within))
+    except ValueError:
+        raise BadInput("`within` is a number of patients, for example 20.") from None
+    return Request(
+        terms=terms,
+        conditions=conditions,
+        by=found.get("by") or None,
+        most=most,
+        count=found.get("count") or None,
+        unit=found.get("unit") or "patient",
+        epsilon=None if epsilon in (None, "") else str(epsilon),
+        within=width,
+        large_noise=found.get("large_noise") is True,
+    )
+
+
+class Asking:
+    """What a project's members do with an index."""
+
+    def __init__(self, indexes: Indexes) -> None:
+        self.indexes = indexes
+        self.database = indexes.database
+
+    def allotment(self, project: str, index: str) -> Row:
+        """What a project was allotted of an index; Unknown where nothing."""
+        allotments = tables.allotments
+        asked = sa.select(allotments).where(allotments.c.project == project, allotments.c.index == index)
+        with reading(self.database) as connection:
+            row = fetch_one(connection, asked)
+        if row is None:
+            raise Unknown("there is nothing at this address.")
+        return row
+
+    def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
+        """A question checked against what is public, with ε from the wanted precision where that was given."""
+        if request.epsilon is None and request.within is None:
+            raise BadInput("say how exact the answer shall be: `within` so many patients, or an `epsilon`.")
+        epsilon = MICRO if request.epsilon is None else micro(request.epsilon)
+        plan = plan_query(session, _question(request, epsilon))
+        if request.epsilon is None and request.within is not None:
+            epsilon = mechanism.epsilon_within(plan.noise.kind, plan.noise.sensitivity, request.within)
+            plan = plan_query(session, _question(request, epsilon))
+        fields = {**request.to_json(), "epsilon": f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")}
+        return request_of({**fields, "large_noise": request.large_noise}), plan
+
+    def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
+        """Prices; nothing is charged."""
+        self.allotment(project, index)
+        session = self.indexes.session(index)
+        found = []
+        for request in requests:
+            exact, plan = self.plan(session, request)
+            price, left = price_of(session, [plan], viewer.person, project)
+            found.append(Priced(exact, plan, price, left, words_of(session, plan)))
+        return found
+
+    def rehearse(self, viewer: Viewer, project: str, index: str, request: Request) -> tuple[Priced, Answer]:
+        """The answer of made-up patients; nothing is charged."""
+        priced = self.price(viewer, project, index, [request])[0]
+        answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
+        return priced, answer
+
+    def pay(
+        self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]
+    ) -> list[tuple[str, Answer]]:
+        """Answers with their identifiers: all are charged or none.
+
+        BudgetSpent, Expired, TooMany, BadInput, LedgerUnreachable: nothing was answered.
+        """
+        if not 1 <= len(requests) <= MOST_IN_BATCH:
+            raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
+        if self.allotment(project, index)["ends"] < now():
+            raise Expired(
+                "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
+            )
+        most = self.indexes.settings.questions_a_minute
+        if not counters.hit(self.database, f"questions {viewer.person}", 60, most, len(requests)):
+            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
+        session = self.indexes.session(index)
+        planned = [self.plan(session, request) for request in requests]
+        new = [plan for request, plan in planned if not request.large_noise]
+        if price_of(session, new, viewer.person, project)[0]:
+            check_noise(session, new)
+        try:
+            answers = answer_plans(session, [plan for _, plan in planned], viewer.person, project, pace=PACE)
+        except books.BudgetSpent:
+            left = books.left(session.ledger, session.index.meta.id, viewer.person, project).user
+            raise NotEnough(shown(left)) from None
+        return self._keep(viewer, project, index, [request for request, _ in planned], answers)
+
+    def _keep(
+        self, viewer: Viewer, project: str, index: str, requests: Sequence[Request], answers: Sequence[Answer]
+    ) -> list[tuple[str, Answer]]:
+        """Which project asked: one row a question, however often it is asked."""
+        kept = tables.answers
+        found = []
+        with writing(self.database, durable=False) as connection:
+            for request, answer in zip(requests, answers, strict=True):
+                key = answer.plan.key
+                mine = (kept.c.project == project) & (kept.c.index == index) & (kept.c.key == key)
+                known = connection.execute(sa.select(kept.c.id).where(mine)).scalar()
+                if known is None:
+                    known = new_id()
+                    row = {
+                        "id": known, "project": project, "index": index, "key": key,
+                        "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
+                        "question": words_of(self.indexes.session(index), answer.plan), "person": viewer.person,
+                        "time": now(), "cost": answer.cost,
+                    }  # fmt: skip
+                    try:
+                        with connection.begin_nested():
+                            connection.execute(kept.insert().values(**row))
+                    except sa.exc.IntegrityError:  # another session was first
+                        known = connection.execute(sa.select(kept.c.id).where(mine)).scalar()
+                found.append((str(known), answer))
+        return found
+
+    def answer(self, viewer: Viewer, answer: str) -> tuple[Row, Answer]:
+        """A stored answer of a project whose answers this person may see; Unknown otherwise."""
+        kept = tables.answers
+        asked = sa.select(kept).where(kept.c.id == answer)
+        projects = viewer.projects("see answers")
+        if projects is not None:
+            asked = asked.where(kept.c.project.in_(projects))
+        with reading(self.database) as connection:
+            row = fetch_one(connection, asked)
+        if row is None:
+            raise Unknown("there is nothing at this address.")
+        session = self.indexes.session(row["index"])
+        plan = self.plan(session, request_of(json.loads(row["request"])))[1]
+        payload = books.found(session.ledger, session.index.meta.id, row["key"])
+        if payload is None or plan.key != row["key"]:
+            raise Unknown("there is nothing at this address.")
+        left = books.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
+        values = json.loads(payload)["values"]
+        return row, Answer.shown(plan, values, cost=0, remaining=left, terms=session.terms)
+
+    def answers_of(self, project: str, wanted: str = "", most: int = 200) -> list[Row]:
+        """A project's answers, newest first; with `wanted` in the question."""
+        kept = tables.answers
+        asked = sa.select(kept).where(kept.c.project == project).order_by(kept.c.time.desc()).limit(most)
+        if wanted:
+            asked = asked.where(kept.c.question.icontains(wanted[:200], autoescape=True))
+        with reading(self.database) as connection:
+            return fetch_all(connection, asked)
+
+
+def words_of(session: IndexSession, plan: Plan) -> str:
+    """A planned question with its terms as a person calls them, and its conditions."""
+    terms = " & ".join(quoted(session.index.terms.shown(name)) for name in plan.query.terms)
+    conditions = [f"{each.qid}={each.text()}" for each in plan.query.predicates]
+    return "; ".join([terms, *conditions])
+
+
+def _question(request: Request, epsilon: int) -> Question:
+    return Question(
+        query=parse(request.terms, {name: text for name, text in request.conditions.items() if text.strip()}),
+        epsilon=epsilon,
+        unit=request.unit,  # type: ignore[arg-type]
+        counted=request.count,  # type: ignore[arg-type]
+        by=request.by,
+        most=request.most,
+    )
+
+
+def command_of(row: Row, index: Path, person: str) -> str:
+    """The command that gives the same answer on the custodian's computer, at no cost."""
+    found = json.loads(row["request"])
+    words = ["leeward", "query", str(index), found["terms"]]
+    for name, value in sorted(found.get("conditions", {}).items()):
+        words += ["--where", f"{name}={value}"]
+    for flag in ("by", "most", "unit", "epsilon"):
+        if found.get(flag) is not None:
+            words += [f"--{flag}", str(found[flag])]
+    if found.get("count"):
+        words += ["--count", f"{found['count']}s"]
+    words += ["--project", row["project"], "--user", person]
+    return shlex.join(words)
+
+
+def python_of(row: Row, url: str) -> str:
+    """The call that gives the same answer through this portal, at no cost."""
+    found = json.loads(row["request"])
+    arguments = [repr(row["index"]), repr(found["terms"])]
+    fields = ("conditions", "by", "most", "count", "unit", "epsilon")
+    arguments += [f"{name}={found[name]!r}" for name in fields if found.get(name) is not None]
+    return f"leeward.connect({url!r}, token=TOKEN).ask({', '.join(arguments)})"

@@ -1,0 +1,79 @@
+"""A backup of a portal whose databases are SQLite: consistent copies while it runs. PostgreSQL is its own (pg_dump)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput
+from leeward.portal.settings import Settings
+from leeward.portal.store import fetch_all, now, open_store, reading, tables
+from leeward.portal.store.opening import FILE
+from leeward.queries.ledger import EMBEDDED
+from leeward.release.aside import finish, new_aside, owner_only
+
+STAMP: Final = "last-backup.json"
+
+
+def make_backup(settings: Settings, out: Path) -> list[str]:
+    """Copy the portal's database and every index's ledger to the new folder `out`; returns what was copied.
+
+    Each ledger is copied after the portal's database, so that nothing that the portal shows is missing in a ledger.
+    Indexes and releases are not copied: they do not change.
+    """
+    if settings.database is not None:
+        raise BadInput(
+            "the portal's database is a server; back it up with its own tool, for example pg_dump."
+        )
+    if out.exists():
+        raise BadInput(f"{out}: exists already; name another folder.")
+    database = open_store(settings.folder)
+    out = out.absolute()
+    with owner_only():
+        aside = new_aside(out)
+        try:
+            copy_database(settings.folder / FILE, aside / FILE)
+            copied = [FILE]
+            with reading(database) as connection:
+                rows = fetch_all(connection, sa.select(tables.indexes))
+            for row in rows:
+                ledger = Path(row["folder"]) / EMBEDDED
+                if row["ledger"] is None and ledger.is_file():
+                    (aside / "ledgers" / row["id"]).mkdir(parents=True)
+                    copy_database(ledger, aside / "ledgers" / row["id"] / EMBEDDED)
+                    copied.append(f"ledgers/{row['id']}/{EMBEDDED}")
+            for name in ("portal.toml",):
+                if (settings.folder / name).is_file():
+                    shutil.copy2(settings.folder / name, aside / name)
+                    copied.append(name)
+            finish(aside, out)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        stamp = settings.folder / STAMP
+        stamp.write_text(json.dumps({"time": now(), "files": len(copied)}), encoding="utf-8")
+    return copied
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """A copy of one moment of a SQLite database, whoever writes to it meanwhile."""
+    before, after = sqlite3.connect(f"file:{source}?mode=ro", uri=True), sqlite3.connect(target)
+    try:
+        before.backup(after)
+    finally:
+        before.close()
+        after.close()
+
+
+def last_backup(folder: Path) -> str | None:
+    """When the last backup was made, None where there is none."""
+    try:
+        found: str = json.loads((folder / STAMP).read_text(encoding="utf-8"))["time"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found

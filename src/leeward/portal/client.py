@@ -1,0 +1,164 @@
+"""`leeward.connect(url)`: ask a portal from Python. Needs nothing but Python itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from leeward.errors import BadInput, GuaranteeUnreachable
+
+WAIT = 120.0
+
+
+class PortalRefused(BadInput):
+    """The portal refused; `status` is HTTP's, `problem` what it said."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(f"{problem.get('title', 'refused')}: {problem.get('detail', '')}")
+        self.status, self.problem = status, problem
+
+
+class NotEnoughBudget(GuaranteeUnreachable):
+    """What is left does not pay for the question; nothing was charged."""
+
+
+@dataclass(frozen=True, repr=False)
+class Portal:
+    """A portal, asked with a token for one project."""
+
+    url: str
+    token: str
+    project: str
+
+    def __repr__(self) -> str:
+        return f"<Portal {self.url}, project {self.project}>"
+
+    def indexes(self) -> list[dict[str, Any]]:
+        """Indexes that the project may ask, with what is left."""
+        found: list[dict[str, Any]] = self._get(f"/projects/{self.project}")["indexes"]
+        return found
+
+    def terms(self, index: str, beginning: str) -> list[dict[str, Any]]:
+        """Terms of an index's public vocabulary."""
+        found: list[dict[str, Any]] = self._get(
+            f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': beginning})}"
+        )
+        return found
+
+    def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
+        """What a question costs and how exact its answer is; nothing is charged."""
+        return self._post("/questions:price", self._question(index, terms, question))
+
+    def rehearse(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
+        """The answer of made-up patients; nothing is charged."""
+        return self._post("/questions:rehearse", self._question(index, terms, question))
+
+    def ask(self, index: str, terms: str, *, key: str | None = None, **question: Any) -> dict[str, Any]:
+        """Ask and pay. `question`: `epsilon` or `within`, and `conditions`, `by`, `most`, `count`, `unit`.
+
+        A reply that was lost is asked for again with the same key, so that it is charged once. NotEnoughBudget where
+        the budget does not pay; PortalRefused for everything else.
+        """
+        return self._post(
+            "/questions", self._question(index, terms, question), key or secrets.token_urlsafe(16)
+        )
+
+    def ask_all(
+        self, index: str, questions: Sequence[Mapping[str, Any]], *, key: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Several questions, all charged or none."""
+        body = {"project": self.project, "index": index, "questions": list(questions)}
+        found: list[dict[str, Any]] = self._post("/batches", body, key or secrets.token_urlsafe(16))[
+            "answers"
+        ]
+        return found
+
+    def answers(self) -> list[dict[str, Any]]:
+        """The project's answers, newest first."""
+        found: list[dict[str, Any]] = self._get(f"/projects/{self.project}/answers")
+        return found
+
+    def answer(self, answer: str) -> dict[str, Any]:
+        """A stored answer."""
+        found: dict[str, Any] = self._get(f"/answers/{quote(answer)}")
+        return found
+
+    def releases(self) -> list[dict[str, Any]]:
+        """Releases that may be downloaded."""
+        found: list[dict[str, Any]] = self._get("/releases")
+        return found
+
+    def download(self, release: str, path: str, to: str | Path) -> Path:
+        """A file of a release, written to `to`."""
+        target = Path(to)
+        with self._open("GET", f"/releases/{quote(release)}/files/{quote(path)}", None, {}) as reply:
+            target.write_bytes(reply.read())
+        return target
+
+    def _question(self, index: str, terms: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        return {"project": self.project, "index": index, "terms": terms, **question}
+
+    def _get(self, path: str) -> Any:
+        with self._open("GET", path, None, {}) as reply:
+            return json.load(reply)
+
+    def _post(self, path: str, body: Mapping[str, Any], key: str | None = None) -> dict[str, Any]:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        for again in (True, False):
+            try:
+                with self._open("POST", path, body, headers) as reply:
+                    found: dict[str, Any] = json.load(reply)
+                    return found
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if not again or key is None:
+                    raise BadInput(f"{self.url}: the portal does not answer.") from None
+        raise AssertionError
+
+    def _open(
+        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        more = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
+        asked = urllib.request.Request(f"{self.url}/api/v1{path}", data, more, method=method)
+        try:
+            return urllib.request.urlopen(asked, timeout=WAIT)
+        except urllib.error.HTTPError as error:
+            with error:
+                problem = _problem(error)
+            if error.code == 402:
+                raise NotEnoughBudget(str(problem.get("detail", ""))) from None
+            raise PortalRefused(error.code, problem) from None
+
+
+def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
+    try:
+        found = json.loads(error.read())
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"title": f"HTTP {error.code}"}
+
+
+def connect(url: str, *, token: str | None = None) -> Portal:
+    """A portal at `url`, asked with a token (else LEEWARD_TOKEN) that a member of a project made there.
+
+    `leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`
+
+    BadInput without a token, or for an address that others could listen to.
+    """
+    secret = token or os.environ.get("LEEWARD_TOKEN", "")
+    if not secret:
+        raise BadInput("a portal is asked with a token; give `token`, or set LEEWARD_TOKEN.")
+    parts = urlsplit(url)
+    if parts.scheme != "https" and (parts.hostname or "") not in {"127.0.0.1", "localhost", "::1"}:
+        raise BadInput("the address of a portal begins with https: a token would be readable on the way.")
+    found = Portal(url.rstrip("/"), secret, "")
+    (project,) = found._get("/me")["projects"]
+    return Portal(found.url, secret, project)

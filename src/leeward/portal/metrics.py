@@ -1,0 +1,28 @@
+"""Figures for a monitoring system: how many requests, how long; labels are patterns of addresses, never values."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+
+class Metrics:
+    """The figures of one running portal."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "leeward_portal_requests", "Requests", ("route", "method", "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "leeward_portal_seconds", "Seconds to a reply, slot included", ("route",), registry=self.registry
+        )
+
+    def count(self, route: str, method: str, status: int, seconds: float) -> None:
+        """One request."""
+        known = method if method in {"GET", "POST", "DELETE", "HEAD"} else "other"
+        self._requests.labels(route, known, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def to_text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self.registry)

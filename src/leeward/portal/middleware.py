@@ -1,0 +1,194 @@
+"""What happens to every request before and after its route: host, prefix, size, time slot, headers, log, figures."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from leeward.portal.logs import write_log
+from leeward.portal.metrics import Metrics
+from leeward.portal.settings import Settings
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY: Final = 64 * 1024
+BODY_SECONDS: Final = 10.0
+CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+AT_ONCE: Final = ("/static/",)
+"""What does not wait for a slot: files that are the same for everybody."""
+
+
+class Refusal(Exception):
+    """A request that is answered before it reaches a route."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+class Gate:
+    """The outermost application."""
+
+    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        number = secrets.token_hex(8)
+        scope.setdefault("state", {})
+        scope["state"]["request_id"] = number
+        seen = {"status": 500}
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                message["headers"] = self._headers(message.get("headers", []), number)
+                await self._wait(scope, began)
+            await send(message)
+
+        try:
+            self._admit(scope)
+            await self.app(scope, self._bounded(scope, receive), answer)
+        except Refusal as refusal:
+            await _say(answer, refusal.status, refusal.text)
+        except (
+            Exception
+        ) as error:  # was answered with 500; its words stay out of the log, as they may hold values
+            write_log("fault", request=number, fault=type(error).__name__)
+        finally:
+            self._tell(scope, number, seen["status"], time.perf_counter() - began)
+
+    def _admit(self, scope: Scope) -> None:
+        """Host, prefix, length and address of a request, before anything is read from it."""
+        headers = scope["headers"]
+        check_host(headers, self.settings)
+        check_length(headers)
+        prefix = self.settings.prefix
+        if prefix and (scope["path"] == prefix or scope["path"].startswith(prefix + "/")):
+            scope["path"] = scope["path"][len(prefix) :] or "/"
+        scope["raw_path"] = scope["path"].encode()
+        scope["root_path"] = ""
+        scope["state"]["address"] = client_address(scope, self.settings.trusted_proxies)
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        until = time.monotonic() + BODY_SECONDS
+        size = 0
+        done = False
+
+        async def bounded() -> Message:
+            nonlocal size, done
+            if done:
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
+            except TimeoutError:
+                raise Refusal(408, "The request took too long to arrive.") from None
+            size += len(message.get("body", b""))
+            check_size(size)
+            done = message["type"] != "http.request" or not message.get("more_body")
+            return message
+
+        return bounded
+
+    async def _wait(self, scope: Scope, began: float) -> None:
+        """Until the end of the slot, so that the time of a reply does not tell what was done for it."""
+        slot = self.settings.slot
+        if slot > 0 and not scope["path"].startswith(AT_ONCE):
+            await asyncio.sleep(-(time.perf_counter() - began) % slot)
+
+    def _headers(self, found: list[tuple[bytes, bytes]], number: str) -> list[tuple[bytes, bytes]]:
+        there = {name.lower() for name, _ in found}
+        ours = {**HEADERS, "x-request-id": number}
+        if self.settings.secure:
+            ours["strict-transport-security"] = "max-age=31536000"
+        more = [(name.encode(), value.encode()) for name, value in ours.items() if name.encode() not in there]
+        return [*found, *more]
+
+    def _tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
+        route = scope.get("route")
+        path = getattr(route, "path", "none")
+        viewer = scope["state"].get("viewer")
+        self.metrics.count(str(path), scope["method"], status, seconds)
+        write_log(
+            "request",
+            request=number,
+            route=path,
+            method=scope["method"],
+            status=status,
+            milliseconds=round(1000 * seconds),
+            person=None if viewer is None else viewer.person,
+            fault=scope["state"].get("fault"),
+        )
+
+
+def check_host(headers: list[tuple[bytes, bytes]], settings: Settings) -> None:
+    """Refusal of a request that names another host than the portal's own, none, or two."""
+    hosts = [value for name, value in headers if name == b"host"]
+    if len(hosts) != 1 or hosts[0].decode("latin-1").lower() not in {settings.host, *settings.hosts}:
+        raise Refusal(400, "This is not the address of this portal.")
+
+
+def check_length(headers: list[tuple[bytes, bytes]]) -> None:
+    """Refusal of a body that says it is too large."""
+    for name, value in headers:
+        if name == b"content-length":
+            if not value.isdigit():
+                raise Refusal(400, "The length of the request is no number.")
+            check_size(int(value))
+
+
+def check_size(size: int) -> None:
+    """Refusal of a body that is too large."""
+    if size > LARGEST_BODY:
+        raise Refusal(413, f"A request has at most {LARGEST_BODY // 1024} KiB.")
+
+
+def client_address(scope: Scope, trusted: tuple[str, ...]) -> str:
+    """The address of whoever asks: the nearest one that is no proxy of ours. A header is believed only from those."""
+    client = scope.get("client")
+    nearest = client[0] if client else ""
+    if nearest not in trusted:
+        return str(nearest)
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    for text in reversed(forwarded.decode("latin-1").split(",")):
+        try:
+            address = str(ipaddress.ip_address(text.strip()))
+        except ValueError:
+            break
+        if address not in trusted:
+            return address
+    return str(nearest)
+
+
+async def _say(send: Send, status: int, text: str) -> None:
+    body = text.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send(
+        {"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]}
+    )
+    await send({"type": "http.response.body", "body": body})

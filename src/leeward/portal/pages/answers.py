@@ -1,0 +1,177 @@
+"""An answer, the answers of a project, and batches."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from leeward.errors import BadInput
+from leeward.portal import asking, projects
+from leeward.portal.app import page
+from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.people import names_of
+from leeward.portal.rendering import chart_of, csv_of, rows_of, sentence_of
+from leeward.portal.store import reading
+from leeward.queries.privacy.accounting import shown
+
+router = APIRouter()
+
+
+@guard(router, "GET", "/answers/{answer}", "see answers")
+def show(request: Request, answer: str) -> Response:
+    """An answer: interval, a sentence to quote, chart and table, and how to get the same elsewhere.
+
+    An auditor sees what was asked and the digest of the answer.
+    """
+    portal, viewer = portal_of(request), viewer_of(request)
+    row, found = portal.asking.answer(viewer, answer)
+    index = portal.indexes.row(row["index"])
+    session = portal.indexes.session(row["index"])
+    with reading(portal.database) as connection:
+        names = names_of(connection, [row["person"]])
+    if digests_only(viewer, row["project"]):
+        return page(request, "digest.html", row=row, index=index, by=names.get(row["person"], ""))
+    plan = found.plan
+    chart = None
+    if plan.by is not None:
+        chart = chart_of(plan.bins, found.values, found.half_width, f"{row['question']}, by {plan.by}")
+    return page(
+        request,
+        "answer.html",
+        row=row,
+        answer=found,
+        index=index,
+        rows=rows_of(found),
+        chart=chart,
+        cost=shown(row["cost"]),
+        left=shown(found.remaining),
+        by=names.get(row["person"], ""),
+        sentence=sentence_of(found, row["question"], index["name"], session.index.meta.synthetic),
+        command=asking.command_of(row, Path(Path(index["folder"]).name), row["person"]),
+        python=asking.python_of(row, f"{portal.settings.origin}{portal.settings.prefix}"),
+        synthetic=session.index.meta.synthetic,
+    )
+
+
+@guard(router, "GET", "/answers/{answer}/table.csv", "see answers")
+def table(request: Request, answer: str) -> Response:
+    """An answer's table."""
+    row, found = _values(request, answer)
+    header = ("question", found.plan.by or "bin", "value", "low", "high")
+    cells = [
+        [row["question"], each["bin"], each["value"], each["low"], each["high"]] for each in rows_of(found)
+    ]
+    return Response(
+        csv_of(header, cells), media_type="text/csv",
+        headers={"content-disposition": f'attachment; filename="answer-{answer[:8]}.csv"'},
+    )  # fmt: skip
+
+
+@guard(router, "GET", "/answers/{answer}/answer.json", "see answers")
+def content(request: Request, answer: str) -> Response:
+    """An answer as programs get it."""
+    return JSONResponse({"id": answer, **_values(request, answer)[1].to_json()})
+
+
+def _values(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
+    from leeward.portal.indexes import Unknown
+
+    viewer = viewer_of(request)
+    row, found = portal_of(request).asking.answer(viewer, answer)
+    if digests_only(viewer, row["project"]):
+        raise Unknown("there is nothing at this address.")
+    return row, found
+
+
+def digests_only(viewer: Any, project: str) -> bool:
+    """Whether this person sees that a question was answered, and not the answer."""
+    return project not in viewer.memberships and not viewer.house & {"custodian", "approver"}
+
+
+@guard(router, "GET", "/projects/{project}/answers", "see answers")
+def listing(request: Request, project: str, find: str = "") -> Response:
+    """Who asked what, when and at what price."""
+    portal, viewer = portal_of(request), viewer_of(request)
+    row = projects.project_of(portal.database, viewer, project, "see answers")
+    rows = portal.asking.answers_of(project, find)
+    with reading(portal.database) as connection:
+        names = names_of(connection, {each["person"] for each in rows})
+    listed = [{**each, "by": names.get(each["person"], ""), "paid": shown(each["cost"])} for each in rows]
+    total = shown(sum(each["cost"] for each in rows))
+    return page(request, "answers.html", project=row, rows=listed, find=find, total=total)
+
+
+@guard(router, "GET", "/projects/{project}/batch", "price")
+def batch(request: Request, project: str) -> Response:
+    """Several questions for one total, all or none."""
+    return _batch(request, project, {}, None)
+
+
+@guard(router, "POST", "/projects/{project}/batch", "price")
+def price_batch(request: Request, project: str) -> Response:
+    """The total of a batch; charges nothing."""
+    form = request.state.form
+    questions = questions_of(form.get("lines", ""), form.get("epsilon", ""))
+    portal, viewer = portal_of(request), viewer_of(request)
+    projects.project_of(portal.database, viewer, project, "price")
+    return _batch(
+        request, project, form, portal.asking.price(viewer, project, form.get("index", ""), questions)
+    )
+
+
+@guard(router, "POST", "/projects/{project}/batch/pay", "spend")
+def pay_batch(request: Request, project: str) -> Response:
+    """Ask and pay a batch: all are charged or none."""
+    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
+    row = projects.project_of(portal.database, viewer, project, "spend")
+    questions = questions_of(form.get("lines", ""), form.get("epsilon", ""))
+    found = portal.asking.pay(viewer, project, form.get("index", ""), questions)
+    session = portal.indexes.session(form["index"])
+    done = [
+        {"id": name, "question": asking.words_of(session, answer.plan), "rows": rows_of(answer),
+         "paid": shown(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
+        for name, answer in found
+    ]  # fmt: skip
+    return page(request, "batch_done.html", project=row, done=done)
+
+
+def _batch(request: Request, project: str, form: dict[str, str], priced: Any) -> Response:
+    portal, viewer = portal_of(request), viewer_of(request)
+    row = projects.project_of(portal.database, viewer, project, "price")
+    values = {"lines": "", "epsilon": "0.1", **form}
+    distinct = {} if priced is None else {each.plan.key: each.price for each in priced}
+    return page(
+        request, "batch.html", project=row, balances=portal.indexes.balances(project), values=values, priced=priced,
+        total=shown(sum(distinct.values())), may_spend=viewer.may_in("spend", project),
+    )  # fmt: skip
+
+
+def questions_of(lines: str, epsilon: str) -> list[asking.Request]:
+    """Questions, one a line, as in a file of `leeward query --batch`: 'fever & cough' --when 2009 --by age."""
+    found = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            raise BadInput(f"line {number}: a quotation mark is without its partner.") from None
+        if not words:
+            continue
+        fields: dict[str, Any] = {"terms": words[0], "conditions": {}, "epsilon": epsilon}
+        if len(words) % 2 == 0 or any(not word.startswith("--") for word in words[1::2]):
+            raise BadInput(f"line {number}: write the terms in quotation marks, then --NAME VALUE pairs.")
+        for name, value in zip(words[1::2], words[2::2], strict=True):
+            name = name.removeprefix("--")
+            if name in {"by", "epsilon", "within", "count"}:
+                fields[name] = value
+            elif name == "most":
+                fields[name] = int(value) if value.isdecimal() else value
+            else:
+                fields["conditions"][name.replace("-", "_")] = value
+        found.append(asking.request_of(fields))
+    if not found:
+        raise BadInput("there is no question in this batch.")
+    return found

@@ -1,0 +1,178 @@
+"""For custodians: indexes with their budgets, and releases to publish."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
+
+from leeward.errors import LeewardError
+from leeward.portal import proposals, releases
+from leeward.portal.app import Portal, page, redirect
+from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.indexes import public_facts
+from leeward.portal.people import everybody
+from leeward.portal.store import fetch_all, reading, tables
+from leeward.queries import ledger as books
+from leeward.queries.privacy.accounting import shown
+from leeward.release import Release
+
+router = APIRouter()
+REPORT_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; "
+    "frame-ancestors 'self'",
+    "x-frame-options": "SAMEORIGIN",
+}
+"""A report is the work of other programs: it runs no script, loads nothing, and has no origin."""
+
+
+@guard(router, "GET", "/custody/indexes", "see custody")
+def indexes(request: Request) -> Response:
+    """Indexes: what is public, the cap, who could spend what; and what is not protected."""
+    portal = portal_of(request)
+    with reading(portal.database) as connection:
+        projects = fetch_all(connection, sa.select(tables.projects).order_by(tables.projects.c.name))
+        ends = {
+            (row.project, row.index): row.ends for row in connection.execute(sa.select(tables.allotments))
+        }
+    names = {row["id"]: row["name"] for row in projects}
+    listed = []
+    for row in portal.indexes.rows():
+        try:
+            session = portal.indexes.session(row["id"])
+            left = books.left(session.ledger, row["data_set"], None)
+            allotted = [
+                {
+                    "who": names.get(each.user, each.user) if each.project else each.user,
+                    "kind": "project" if each.project else "name on the command line",
+                    "most": shown(each.most),
+                    "left": shown(each.left),
+                    "ends": ends.get((each.user, row["id"])) if each.project else None,
+                }
+                for each in books.allotments(session.ledger, row["data_set"])
+            ]
+        except LeewardError as error:
+            listed.append({**row, "fault": type(error).__name__})
+            continue
+        listed.append(
+            {
+                **row,
+                "fault": None,
+                "facts": public_facts(session),
+                "total": shown(session.terms.total),
+                "spent": left.spent_epsilon,
+                "left": shown(left.anybody),
+                "allotted": allotted,
+                "parent": session.index.meta.parent,
+                "path": Path(row["folder"]).name,
+            }
+        )
+    return page(
+        request, "indexes.html", indexes=listed, projects=projects,
+        folders=_folders(portal.settings.index_folder, "index.json", {Path(row["folder"]).name for row in listed}),
+    )  # fmt: skip
+
+
+def _folders(where: Path, mark: str, known: set[str]) -> list[str]:
+    """Folders that may be proposed: those that hold `mark` and are not known yet."""
+    if not where.is_dir():
+        return []
+    return sorted(
+        path.name for path in where.iterdir()
+        if path.is_dir() and not path.is_symlink() and (path / mark).is_file() and path.name not in known
+    )  # fmt: skip
+
+
+@guard(router, "POST", "/custody/indexes", "propose index")
+def propose_index(request: Request) -> Response:
+    """Propose to answer from an index."""
+    form = request.state.form
+    proposals.propose_index(
+        portal_of(request).indexes, viewer_of(request), form.get("folder", ""), form.get("name", ""),
+        form.get("ledger", "").strip(), form.get("reason", ""),
+    )  # fmt: skip
+    return redirect(request, "/decisions")
+
+
+@guard(router, "POST", "/custody/allotments", "propose allotment")
+def propose_allotment(request: Request) -> Response:
+    """Propose what a project may spend."""
+    form = request.state.form
+    proposals.propose_allotment(
+        portal_of(request).indexes, viewer_of(request), form.get("project", ""), form.get("index", ""),
+        form.get("epsilon", ""), form.get("ends", ""), form.get("first_come") == "yes", form.get("reason", ""),
+    )  # fmt: skip
+    return redirect(request, "/decisions")
+
+
+@guard(router, "GET", "/custody/releases", "see custody")
+def all_releases(request: Request) -> Response:
+    """Releases that were published, and folders that may be proposed."""
+    portal = portal_of(request)
+    rows = releases.visible(portal.database, viewer_of(request))
+    known = {Path(row["folder"]).name for row in rows}
+    with reading(portal.database) as connection:
+        accounts = everybody(connection)
+    return page(
+        request, "custody_releases.html", releases=rows, accounts=accounts,
+        folders=_folders(portal.settings.release_folder, "share/release.json", known),
+    )  # fmt: skip
+
+
+@guard(router, "POST", "/custody/releases", "propose release")
+def propose_release(request: Request) -> Response:
+    """Propose to publish a release; refused where it does not verify today."""
+    form = request.state.form
+    proposals.propose_release(
+        portal_of(request).indexes, viewer_of(request), form.get("folder", ""), form.get("name", ""),
+        request.state.lists.get("recipients", []), form.get("ends", ""), form.get("reason", ""),
+    )  # fmt: skip
+    return redirect(request, "/decisions")
+
+
+@guard(router, "GET", "/custody/releases/{release}", "see custody")
+def one_release(request: Request, release: str) -> Response:
+    """A release: manifest, guarantee, verification, recipients, downloads, and its report in a frame."""
+    return _release(request, release, None)
+
+
+@guard(router, "POST", "/custody/releases/{release}/verify", "see custody")
+def verify(request: Request, release: str) -> Response:
+    """Verify it now, from its files alone."""
+    portal = portal_of(request)
+    row = releases.release_of(portal.database, viewer_of(request), release)
+    return _release(request, release, releases.verify_again(portal.database, row))
+
+
+def _release(request: Request, release: str, verification: Any) -> Response:
+    portal: Portal = portal_of(request)
+    row = releases.release_of(portal.database, viewer_of(request), release)
+    manifest = Release.open(row["folder"]).manifest
+    with reading(portal.database) as connection:
+        names = {each["id"]: each["name"] for each in everybody(connection)}
+    seen = [
+        {**each, "name": names.get(each["person"], "")}
+        for each in releases.downloads_of(portal.database, release)
+    ]
+    return page(
+        request,
+        "release.html",
+        release=row,
+        manifest=manifest,
+        text=json.dumps({key: manifest[key] for key in ("method", "parameters", "records")}, indent=2),
+        verification=verification,
+        recipients=releases.recipients_of(portal.database, release),
+        downloads=seen,
+        files=json.loads(row["files"]),
+    )
+
+
+@guard(router, "GET", "/custody/releases/{release}/report", "see custody")
+def report(request: Request, release: str) -> Response:
+    """The report, for a sandboxed frame: no script, nothing from elsewhere, no origin."""
+    row = releases.release_of(portal_of(request).database, viewer_of(request), release)
+    return HTMLResponse(releases.report_of(row), headers=REPORT_HEADERS)

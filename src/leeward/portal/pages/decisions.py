@@ -1,0 +1,34 @@
+"""Decisions: what was proposed, by whom, and what another person decided."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from leeward.portal import proposals
+from leeward.portal.app import page, redirect
+from leeward.portal.guards import guard, portal_of, viewer_of
+
+router = APIRouter()
+
+
+@guard(router, "GET", "/decisions", "see decisions")
+def listing(request: Request) -> Response:
+    """Proposals with two names and reasons."""
+    portal, viewer = portal_of(request), viewer_of(request)
+    rows = proposals.proposals_of(portal.database, viewer)
+    return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
+
+
+@guard(router, "POST", "/decisions/{proposal}", "confirm")
+def decide(request: Request, proposal: str) -> Response:
+    """Confirm or decline what another proposed."""
+    form = request.state.form
+    proposals.decide(
+        portal_of(request).indexes,
+        viewer_of(request),
+        proposal,
+        form.get("verdict", ""),
+        form.get("reason", ""),
+    )
+    return redirect(request, "/decisions")

@@ -1,0 +1,90 @@
+"""Local accounts: argon2id, five tries in a quarter of an hour, the same reply and time for unknown names."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput
+from leeward.portal import counters, journal
+from leeward.portal.people import LOCAL, admit
+from leeward.portal.store import Database, fetch_one, reading, tables, writing
+from leeward.portal.store.rows import Row
+
+TRIES = 5
+QUARTER = 15 * 60
+SHORTEST = 12
+LONGEST = 256
+
+
+class TooManyTries(Exception):
+    """No password is looked at for the rest of the quarter of an hour."""
+
+
+@functools.cache
+def _hasher() -> object:
+    from argon2 import PasswordHasher, Type
+
+    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
+
+
+@functools.cache
+def _nobodys() -> str:
+    """A hash to check a password against where there is no account, so that it takes as long."""
+    return str(_hasher().hash("nobody has this password"))  # type: ignore[attr-defined]
+
+
+def matches(hashed: str, password: str) -> bool:
+    """Whether a password is the one that was hashed."""
+    from argon2.exceptions import VerificationError
+
+    try:
+        return bool(_hasher().verify(hashed, password))  # type: ignore[attr-defined]
+    except VerificationError:
+        return False
+
+
+def make_account(database: Database, login: str, name: str, password: str, by: str) -> str:
+    """A local account; returns the person's identifier. BadInput where the login name is taken or the password weak."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise BadInput(f"a password has {SHORTEST} to {LONGEST} characters.")
+    hashed = str(_hasher().hash(password))  # type: ignore[attr-defined]
+    with writing(database) as connection:
+        if admit(connection, LOCAL, login, name, None, make=False) is not None:
+            raise BadInput("there is an account with this login name already.")
+        row = admit(connection, LOCAL, login, name, None)
+        if row is None:
+            raise BadInput("there is a closed account with this login name.")
+        connection.execute(tables.passwords.insert().values(person=row["id"], hash=hashed))
+        journal.record(connection, "password set", person=row["id"], by=by)
+    return str(row["id"])
+
+
+def sign_in(database: Database, login: str, password: str, address: str) -> Row | None:
+    """The person with this login name and password, None where they do not fit.
+
+    TooManyTries after five failures of a name, or of an address, in fifteen minutes.
+    """
+    buckets = [f"login {hashlib.sha256(login.encode()).hexdigest()}", f"address {address}"]
+    # Counted before the password is looked at, so that guesses at the same time count too; both, whatever the first is.
+    within = [counters.hit(database, bucket, QUARTER, TRIES) for bucket in buckets]
+    if not all(within):
+        raise TooManyTries
+    people, passwords = tables.people, tables.passwords
+    with reading(database) as connection:
+        asked = (
+            sa.select(people, passwords.c.hash)
+            .join(passwords, passwords.c.person == people.c.id)
+            .where(people.c.issuer == LOCAL, people.c.subject == login)
+        )
+        row = fetch_one(connection, asked)
+    right = matches(_nobodys() if row is None else row["hash"], password[: LONGEST + 1])
+    if row is not None and right and row["active"]:
+        for bucket in buckets:
+            counters.forgive(database, bucket, QUARTER)
+        return row
+    with writing(database) as connection:
+        journal.record(connection, "sign-in failed", how="password")
+    return None

@@ -1,0 +1,118 @@
+"""Who may do what: one table, asked by every route and written to docs/portal-roles.md.
+
+A role is a person's in a project (researcher, lead) or in the house; never both for one permission's grant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+PROJECT_ROLES: Final = ("researcher", "lead")
+HOUSE_ROLES: Final = ("custodian", "approver", "auditor", "admin")
+ROLES: Final = (*PROJECT_ROLES, *HOUSE_ROLES)
+
+PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "see projects": (
+        "see projects one belongs to",
+        {
+            "researcher": "own",
+            "lead": "own",
+            "custodian": "all",
+            "approver": "all",
+            "auditor": "all",
+            "admin": "names",
+        },
+    ),
+    "price": (
+        "price, rehearse",
+        {"researcher": "own", "lead": "own", "custodian": "all"},
+    ),
+    "spend": ("spend the project's budget", {"researcher": "own", "lead": "own"}),
+    "see answers": (
+        "see the project's answers",
+        {"researcher": "own", "lead": "own", "custodian": "all", "approver": "all", "auditor": "digests"},
+    ),
+    "invite": (
+        "invite members",
+        {"lead": "own", "custodian": "all"},
+    ),
+    "propose index": ("register an index, with its cap and floor (once)", {"custodian": "propose"}),
+    "propose allotment": (
+        "allot to a project (at most the cap, until a date)",
+        {"custodian": "propose"},
+    ),
+    "ask allotment": ("ask for a larger allotment", {"researcher": "own", "lead": "own", "custodian": "all"}),
+    "propose release": ("publish a release to recipients", {"custodian": "propose"}),
+    "see decisions": (
+        "see proposals and decisions",
+        {"lead": "own", "custodian": "all", "approver": "all", "auditor": "all"},
+    ),
+    "confirm": ("confirm or decline what another proposed", {"approver": "confirm"}),
+    "download": (
+        "download a release's share/",
+        {"researcher": "if named", "lead": "if named", "custodian": "all", "approver": "all"},
+    ),
+    "see custody": ("see custody/ reports and indexes", {"custodian": "all", "approver": "all"}),
+    "read log": (
+        "read the log, run the audit",
+        {"lead": "own", "custodian": "all", "approver": "all", "auditor": "all"},
+    ),
+    "see administration": (
+        "see accounts, roles, health, age of the backup",
+        {"auditor": "read", "admin": "all"},
+    ),
+    "administer": ("change accounts, roles and tokens of others", {"admin": "all"}),
+    "own account": ("see one's own session, make and end one's own tokens", dict.fromkeys(ROLES, "own")),
+    "make project": ("make a project, name its lead", {"custodian": "all"}),
+    "raise a cap, delete an answer, edit the log": ("raise a cap, delete an answer, edit the log", {}),
+}
+"""Permission -> what it is, in words, and role -> how far it goes; a role that is not named does not have it."""
+
+PUBLIC: Final = "public"
+"""What needs nobody to be signed in: signing in itself, health, styles, help."""
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who asks: from a session or a token, never from anything else in the request."""
+
+    person: str
+    name: str
+    house: frozenset[str]
+    memberships: Mapping[str, str] = field(default_factory=dict)
+    """Project -> role in it."""
+    session: str | None = None
+    csrf: str = ""
+    token_scope: str | None = None
+    """Of a token: `read`, or `ask`, which may also spend. It has the rights of one membership, none of the house."""
+
+    def roles(self) -> frozenset[str]:
+        """Every role, wherever it is held."""
+        return self.house | frozenset(self.memberships.values())
+
+    def may(self, permission: str) -> bool:
+        """Whether some role of this person has the permission somewhere."""
+        if permission == PUBLIC or permission == "own account":
+            return True
+        if self.token_scope == "read" and permission == "spend":
+            return False
+        return bool(self.roles() & set(PERMISSIONS[permission][1]))
+
+    def reaches_all(self, permission: str) -> bool:
+        """Whether a role of the house has the permission, for every project."""
+        return bool(self.house & set(PERMISSIONS[permission][1]))
+
+    def may_in(self, permission: str, project: str) -> bool:
+        """Whether the permission is held in a project."""
+        if not self.may(permission):
+            return False
+        return self.reaches_all(permission) or self.memberships.get(project) in PERMISSIONS[permission][1]
+
+    def projects(self, permission: str) -> tuple[str, ...] | None:
+        """The projects in which the permission is held; None: in all."""
+        if self.reaches_all(permission):
+            return None
+        granted = PERMISSIONS[permission][1]
+        return tuple(project for project, role in self.memberships.items() if role in granted)

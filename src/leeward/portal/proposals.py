@@ -1,0 +1,254 @@
+"""Decisions by two people: a custodian proposes, an approver who is somebody else confirms, then it is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput
+from leeward.portal import journal, releases
+from leeward.portal.indexes import Indexes, Unknown, inside, open_for_portal
+from leeward.portal.people import name_of, names_of
+from leeward.portal.permissions import Viewer
+from leeward.portal.projects import text_of
+from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row
+from leeward.queries import ledger as books
+from leeward.queries.privacy.accounting import micro
+
+KINDS: Final[Mapping[str, str]] = {
+    "index": "answer questions from an index",
+    "allotment": "allot to a project",
+    "release": "publish a release to recipients",
+}
+
+
+class SamePerson(BadInput):
+    """Whoever proposed does not confirm."""
+
+
+class Decided(BadInput):
+    """It was decided already."""
+
+
+def propose_index(indexes: Indexes, viewer: Viewer, folder: str, name: str, ledger: str, reason: str) -> str:
+    """Propose to answer questions from an index, with the cap and floor that its ledger has."""
+    path = inside(indexes.settings.index_folder, folder)
+    session = open_for_portal(path, ledger or None)
+    meta, terms = session.index.meta, session.terms
+    check_new_data(indexes.database, meta.id)
+    body = {
+        "folder": str(path), "name": name_of(name, "index's name"), "ledger": ledger or None, "data_set": meta.id,
+        "parent": meta.parent, "epsilon_total": terms.total, "threshold": terms.threshold, "unit": terms.unit,
+    }  # fmt: skip
+    return _propose(indexes.database, viewer, "index", None, body, reason)
+
+
+def check_new_data(database: Database, data_set: str) -> None:
+    """BadInput for data that are answered already: another ledger would be a fresh budget for them."""
+    names = tables.indexes.c
+    with reading(database) as connection:
+        known = connection.execute(sa.select(names.name).where(names.data_set == data_set)).scalar()
+    if known is not None:
+        raise BadInput(f"these data are answered already, as {known!r}, from the budget that they have.")
+
+
+def propose_allotment(
+    indexes: Indexes,
+    viewer: Viewer,
+    project: str,
+    index: str,
+    epsilon: str,
+    ends: str,
+    first_come: bool,
+    reason: str,
+) -> str:
+    """Propose what a project may spend of an index, until a date. `first_come`: allotments may add up to more than
+    the cap, which then goes to whoever asks first."""
+    row = indexes.row(index)
+    with reading(indexes.database) as connection:
+        if fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project)) is None:
+            raise Unknown("there is nothing at this address.")
+    amount = micro(epsilon)
+    if amount > indexes.session(index).terms.total:
+        raise BadInput("an allotment is at most the cap of all answers.")
+    body = {"index": row["id"], "epsilon": amount, "ends": _date(ends), "first_come": first_come}
+    return _propose(indexes.database, viewer, "allotment", project, body, reason)
+
+
+def propose_release(
+    indexes: Indexes, viewer: Viewer, folder: str, name: str, recipients: list[str], ends: str, reason: str
+) -> str:
+    """Propose to publish a release to recipients until a date. BadInput where it does not verify today."""
+    if not recipients:
+        raise BadInput("a release is published to somebody; name recipients.")
+    path = inside(indexes.settings.release_folder, folder)
+    found = releases.inspect(path)
+    with reading(indexes.database) as connection:
+        people = names_of(connection, recipients)
+    if set(people) != set(recipients):
+        raise BadInput("there is no account of one of the recipients.")
+    body = {
+        "folder": str(path), "name": name_of(name, "release's name"), "digest": found.digest,
+        "recipients": sorted(recipients), "ends": _date(ends),
+    }  # fmt: skip
+    return _propose(indexes.database, viewer, "release", None, body, reason)
+
+
+def _propose(
+    database: Database, viewer: Viewer, kind: str, project: str | None, body: dict[str, Any], reason: str
+) -> str:
+    row = {
+        "id": new_id(), "kind": kind, "project": project, "body": json.dumps(body, sort_keys=True),
+        "proposer": viewer.person, "reason": text_of(reason, "the reason"), "created": now(), "state": "open",
+    }  # fmt: skip
+    with writing(database) as connection:
+        connection.execute(tables.proposals.insert().values(**row))
+        journal.record(connection, "proposed", proposal=row["id"], kind=kind, by=viewer.person)
+    return str(row["id"])
+
+
+def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason: str) -> None:
+    """Confirm or decline, with a reason. What is confirmed is done in the same transaction, or nothing is.
+
+    SamePerson for the proposer; Decided where it is not open any more; BadInput where it cannot be done now.
+    """
+    if verdict not in {"confirmed", "declined"}:
+        raise BadInput("a proposal is confirmed or declined.")
+    reason = text_of(reason, "the reason")
+    proposals = tables.proposals
+    with reading(indexes.database) as connection:
+        row = fetch_one(connection, sa.select(proposals).where(proposals.c.id == proposal))
+    if row is None:
+        raise Unknown("there is nothing at this address.")
+    check_other_person(viewer, row)
+    body = json.loads(row["body"])
+    if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked
+        body["found"] = releases.inspect(Path(body["folder"]))
+    with writing(indexes.database) as connection:
+        changed = connection.execute(
+            proposals.update()
+            .where(proposals.c.id == proposal, proposals.c.state == "open")
+            .values(state=verdict, decider=viewer.person, answer=reason, decided=now())
+        ).rowcount
+        if not changed:
+            raise Decided("this was decided already.")
+        journal.record(connection, verdict, proposal=proposal, kind=row["kind"], by=viewer.person)
+        if verdict == "confirmed":
+            DO[row["kind"]](connection, indexes, row, body)
+
+
+def check_other_person(viewer: Viewer, proposal: Row) -> None:
+    """SamePerson where whoever decides is whoever proposed."""
+    if viewer.person == proposal["proposer"]:
+        raise SamePerson("whoever proposed does not decide; another approver has to.")
+
+
+def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+    session = open_for_portal(Path(body["folder"]), body["ledger"])
+    meta, terms = session.index.meta, session.terms
+    if (meta.id, terms.total, terms.threshold) != (
+        body["data_set"],
+        body["epsilon_total"],
+        body["threshold"],
+    ):
+        raise BadInput("the index is another one than the one that was proposed.")
+    row = {
+        "id": new_id(), "data_set": meta.id, "name": body["name"], "folder": body["folder"], "ledger": body["ledger"],
+        "opened": now(),
+    }  # fmt: skip
+    try:
+        with connection.begin_nested():
+            connection.execute(tables.indexes.insert().values(**row))
+    except sa.exc.IntegrityError:
+        raise BadInput("these data are answered already, from the budget that they have.") from None
+    journal.record(connection, "index opened", index=row["id"], data_set=meta.id)
+
+
+def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+    session = indexes.session(body["index"])
+    data_set, project = session.index.meta.id, proposal["project"]
+    books.allot(
+        session.ledger, data_set, project, body["epsilon"], project=True, within_cap=not body["first_come"]
+    )
+    allotments = tables.allotments
+    mine = (allotments.c.project == project) & (allotments.c.index == body["index"])
+    connection.execute(allotments.delete().where(mine))
+    row = {"project": project, "index": body["index"], "epsilon": body["epsilon"], "ends": body["ends"]}
+    connection.execute(allotments.insert().values(**row))
+    journal.record(connection, "allotted", **row)
+
+
+def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+    found: releases.Found = body["found"]
+    if found.digest != body["digest"]:
+        raise BadInput("the release was changed after it was proposed.")
+    release = new_id()
+    connection.execute(
+        tables.releases.insert().values(
+            id=release, name=body["name"], folder=body["folder"], digest=found.digest, files=json.dumps(found.files),
+            published=now(), verified=now(), passed=True,
+        )
+    )  # fmt: skip
+    for person in body["recipients"]:
+        connection.execute(
+            tables.recipients.insert().values(release=release, person=person, ends=body["ends"])
+        )
+    journal.record(connection, "published", release=release, digest=found.digest, to=body["recipients"])
+
+
+DO: Final = {"index": _do_index, "allotment": _do_allotment, "release": _do_release}
+
+
+def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
+    """Proposals and decisions that a person may see, open ones first, with names instead of identifiers."""
+    proposals = tables.proposals
+    open_first = sa.case((proposals.c.state == "open", 0), else_=1)
+    asked = sa.select(proposals).order_by(open_first, proposals.c.created.desc())
+    mine = viewer.projects("see decisions")
+    if mine is not None:
+        asked = asked.where(proposals.c.project.in_(mine))
+    with reading(database) as connection:
+        rows = fetch_all(connection, asked.limit(200))
+        people = {row["proposer"] for row in rows} | {row["decider"] for row in rows if row["decider"]}
+        bodies = [json.loads(row["body"]) for row in rows]
+        people |= {person for body in bodies for person in body.get("recipients", ())}
+        names = names_of(connection, people)
+        projects = {
+            row.id: row.name
+            for row in connection.execute(sa.select(tables.projects.c.id, tables.projects.c.name))
+        }
+        indexes = {
+            row.id: row.name
+            for row in connection.execute(sa.select(tables.indexes.c.id, tables.indexes.c.name))
+        }
+    return [
+        {
+            **row,
+            "what": KINDS[row["kind"]],
+            "body": body,
+            "project_name": projects.get(row["project"] or ""),
+            "index_name": indexes.get(body.get("index", "")),
+            "recipient_names": [names.get(person, "") for person in body.get("recipients", ())],
+            "proposer_name": names.get(row["proposer"], ""),
+            "decider_name": names.get(row["decider"] or "", ""),
+        }
+        for row, body in zip(rows, bodies, strict=True)
+    ]
+
+
+def _date(text: str) -> str:
+    """The end of a day, `YYYY-MM-DD`, that is not over; BadInput otherwise."""
+    from datetime import UTC, date, datetime
+
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise BadInput("an end is a date such as 2027-03-31.") from None
+    if not datetime.now(UTC).date() <= day:
+        raise BadInput("the end is over already.")
+    return f"{day.isoformat()}T23:59:59.999+00:00"

@@ -1,0 +1,196 @@
+"""Releases in the portal: published by decision, downloaded by whoever is named, until a date.
+
+Only files of `share/` that were there when the release was confirmed are handed out, and only while their digests are
+the same. A release is verified when it is proposed, when it is confirmed, and again each day before it is downloaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import sqlalchemy as sa
+
+from leeward.errors import LeewardError
+from leeward.portal import journal
+from leeward.portal.indexes import Unknown
+from leeward.portal.permissions import Viewer
+from leeward.portal.store import Database, fetch_all, now, reading, tables, writing
+from leeward.portal.store.rows import Row
+from leeward.release import Release
+from leeward.verify import Verification, verify
+
+BLOCK: Final = 1 << 20
+BESIDE: Final = ("release.json", "README.md")
+"""What is in `share/` beside the files that the manifest lists."""
+
+
+class Refused(LeewardError):
+    """The release does not verify today, or was changed since it was confirmed; nothing is handed out."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A release folder that verifies: the digest of its manifest, and path -> SHA-256 of what may be handed out."""
+
+    release: Release
+    digest: str
+    files: dict[str, str]
+
+
+def inspect(folder: Path) -> Found:
+    """A release as it is now. Refused where it does not verify, or a file in `share/` is a link or is not listed."""
+    verification = verify(folder)
+    if not verification.passed:
+        names = ", ".join(check.name for check in verification.checks if not check.passed)
+        raise Refused(f"this release does not verify today ({names}); it is not published.")
+    release = Release.open(folder)
+    listed = {entry["path"]: entry["sha256"] for entry in release.manifest["files"]}
+    files: dict[str, str] = {}
+    for path in (*listed, *BESIDE):
+        if (release.share / path).exists() or path in listed:
+            copy, files[path] = copy_of(release.share, path)
+            copy.close()
+    if changed := [path for path, digest in listed.items() if files[path] != digest]:
+        raise Refused(f"{len(changed)} files differ from the manifest; the release is not published.")
+    return Found(release, files["release.json"], files)
+
+
+def copy_of(share: Path, path: str) -> tuple[IO[bytes], str]:
+    """A private copy of a file in `share/`, which its reader closes, and its SHA-256: what is checked is what is sent.
+
+    Refused for a link, anywhere on the way, and for anything that is no plain file.
+    """
+    opened: list[int] = []
+    try:
+        opened.append(os.open(share, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+        *above, name = path.split("/")
+        for part in above:
+            opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1])
+    except OSError:
+        raise Refused("a file of this release is missing, or is a link; nothing is handed out.") from None
+    finally:
+        for each in opened:
+            os.close(each)
+    with os.fdopen(file, "rb") as source:
+        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            raise Refused("a file of this release is no plain file; nothing is handed out.")
+        copy: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (its reader closes it)
+        digest = hashlib.sha256()
+        while block := source.read(BLOCK):
+            digest.update(block)
+            copy.write(block)
+    copy.seek(0)
+    return copy, digest.hexdigest()
+
+
+def verify_again(database: Database, row: Row) -> Verification | None:
+    """Verify a published release now and write the outcome down; None where its folder cannot be read."""
+    try:
+        found = verify(Path(row["folder"]))
+        passed = found.passed
+    except LeewardError:
+        found, passed = None, False
+    with writing(database) as connection:
+        connection.execute(
+            tables.releases.update()
+            .where(tables.releases.c.id == row["id"])
+            .values(verified=now(), passed=passed)
+        )
+        if not passed:
+            journal.record(connection, "does not verify", release=row["id"])
+    return found
+
+
+def visible(database: Database, viewer: Viewer) -> list[Row]:
+    """The releases that a person may download, newest first, with the end of the link; filtered in the database."""
+    releases, recipients = tables.releases, tables.recipients
+    if viewer.reaches_all("download"):
+        asked = sa.select(releases, sa.null().label("ends"))
+    else:
+        asked = (
+            sa.select(releases, recipients.c.ends)
+            .join(recipients, recipients.c.release == releases.c.id)
+            .where(recipients.c.person == viewer.person, recipients.c.ends > now())
+        )
+    with reading(database) as connection:
+        return fetch_all(connection, asked.order_by(releases.c.published.desc()))
+
+
+def release_of(database: Database, viewer: Viewer, release: str) -> Row:
+    """A release that a person may download; Unknown otherwise, in the same words as for none."""
+    found = next((row for row in visible(database, viewer) if row["id"] == release), None)
+    if found is None:
+        raise Unknown("there is nothing at this address.")
+    return found
+
+
+def recipients_of(database: Database, release: str) -> list[Row]:
+    """Who may download a release, until when."""
+    recipients, people = tables.recipients, tables.people
+    asked = (
+        sa.select(people.c.name, recipients.c.ends)
+        .join(people, people.c.id == recipients.c.person)
+        .where(recipients.c.release == release)
+        .order_by(people.c.name)
+    )
+    with reading(database) as connection:
+        return fetch_all(connection, asked)
+
+
+def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:
+    """The journal's entries on downloads of a release."""
+    found = []
+    with reading(database) as connection:
+        for entry in journal.entries(connection):
+            body = json.loads(entry.body)
+            if body.get("event") == "downloaded" and body.get("release") == release:
+                found.append({"time": entry.time, **body})
+    return found
+
+
+def read_file(database: Database, viewer: Viewer, release: str, path: str) -> Iterator[bytes]:
+    """A file of a published release, in blocks; the download is in the journal before the first.
+
+    Unknown for what is not listed; Refused where the release does not verify today or the file was changed.
+    """
+    row = release_of(database, viewer, release)
+    files: dict[str, str] = json.loads(row["files"])
+    if path not in files:
+        raise Unknown("there is nothing at this address.")
+    if not row["passed"] or str(row["verified"])[:10] != now()[:10]:
+        found = verify_again(database, row)
+        if found is None or not found.passed:
+            raise Refused("this release does not verify today; nothing is handed out.")
+    share = Release.open(row["folder"]).share
+    copy, digest = copy_of(share, path)
+    if digest != files[path]:
+        copy.close()
+        raise Refused("this file was changed since the release was confirmed; nothing is handed out.")
+    with writing(database) as connection:
+        journal.record(
+            connection, "downloaded", release=release, person=viewer.person, path=path, digest=digest
+        )
+    return _blocks(copy)
+
+
+def _blocks(copy: IO[bytes]) -> Iterator[bytes]:
+    with copy:
+        while block := copy.read(BLOCK):
+            yield block
+
+
+def report_of(row: Row) -> bytes:
+    """The custodian's report on a release, for a sandboxed frame; Unknown where there is none."""
+    path = Path(row["folder"]) / "custody" / "report.html"
+    if path.is_symlink() or not path.is_file():
+        raise Unknown("there is nothing at this address.")
+    return path.read_bytes()

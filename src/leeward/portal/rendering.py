@@ -1,0 +1,169 @@
+"""Pages from templates: escaped, with control and direction marks written out, addresses below the prefix."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from leeward.version import __version__
+
+HERE: Final = Path(__file__).parent
+MARKS: Final = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+"""Control characters, and marks that are not seen or turn the direction of what follows."""
+HATCH: Final = (
+    '<defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect class="hatch-ground" width="8" height="8"/><rect class="hatch-line" width="3" height="8"/></pattern></defs>'
+)
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def visible(text: object) -> str:
+    """The text with marks that cannot be seen written as code points."""
+    return MARKS.sub(lambda sign: f"‹U+{ord(sign[0]):04X}›", str(text))
+
+
+def finalized(value: object) -> object:
+    """What a template prints: markup as it is, everything else with its marks written out (then escaped)."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
+
+
+@cache
+def environment() -> Environment:
+    """The templates; a name that is missing is an error, not an empty text."""
+    found = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["amount"] = amount
+    found.filters["number"] = number
+    found.filters["day"] = lambda text: str(text)[:10]
+    found.filters["minute"] = lambda text: str(text)[:16].replace("T", " ")
+    found.filters["share"] = lambda part, whole: (
+        0 if not whole else max(0, min(100, round(100 * part / whole)))
+    )
+    found.globals["version"] = __version__
+    return found
+
+
+def render(template: str, **values: Any) -> str:
+    """A page."""
+    return environment().get_template(template).render(**values)
+
+
+def amount(value: float) -> str:
+    """An ε as a person writes it: 0.5, not 0.500000."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def number(value: float) -> str:
+    """A count with its thousands apart."""
+    return f"{value:,.10g}"
+
+
+def csv_of(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """CSV whose texts are never formulas: a sign that begins one gets an apostrophe before it."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([cell_of(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def cell_of(value: object) -> object:
+    """A cell that a spreadsheet shows and does not compute."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = visible(value)
+        return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
+    return value
+
+
+def chart_of(
+    bins: Sequence[str], values: Sequence[float | None], half_width: float, title: str, made_up: bool = False
+) -> Markup:
+    """Bars with error bars as SVG; hatched where the patients are made up. The table beside it says the same."""
+    tops = [0.0 if value is None else max(0.0, value) + half_width for value in values]
+    top = max([1.0, *tops])
+    step, height, left, bottom = 640 / max(1, len(bins)), 220, 56, 34
+    name_of_chart = escape(visible(title))
+    name_of_chart = escape(visible(title))
+    kind = "chart made-up" if made_up else "chart"
+    size = f"0 0 {left + 656} {height + bottom + 14}"
+    start = f'<svg class="{kind}" viewBox="{size}" role="img" aria-label="{name_of_chart}">'
+    parts = [start, f"<title>{name_of_chart}</title>", HATCH]
+    for part in range(5):
+        y, label = 10 + height * (1 - part / 4), f"{top * part / 4:,.4g}"
+        parts.append(
+            f'<line class="grid" x1="{left}" x2="{left + 640}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+        )
+    every = max(1, -(-len(bins) // 12))
+    for place, (name, value) in enumerate(zip(bins, values, strict=True)):
+        middle = left + step * (place + 0.5)
+        if place % every == 0:
+            parts.append(
+                f'<text class="axis" x="{middle:.1f}" y="{height + 28}" text-anchor="middle">'
+                f"{escape(visible(name)[:12])}</text>"
+            )
+        if value is None:
+            parts.append(
+                f'<text class="axis" x="{middle:.1f}" y="{height + 6}" text-anchor="middle">·</text>'
+            )
+            continue
+        high = [
+            10 + height * (1 - max(0.0, each) / top)
+            for each in (value, value - half_width, value + half_width)
+        ]
+        wide = max(1.0, step * 0.7)
+        parts.append(
+            f'<rect class="bar" x="{middle - wide / 2:.1f}" y="{high[0]:.1f}" width="{wide:.1f}" '
+            f'height="{max(0.0, 10 + height - high[0]):.1f}"/>'
+            f'<line class="error" x1="{middle:.1f}" x2="{middle:.1f}" y1="{high[1]:.1f}" y2="{high[2]:.1f}"/>'
+        )
+    parts.append("</svg>")
+    return Markup("".join(parts))
+
+
+def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
+    """A sentence that may be quoted: the count, its interval, what protects whom."""
+    plan = answer.plan
+    epsilon = amount(plan.noise.epsilon / 1e6)
+    what = "made-up patients" if synthetic else f"{plan.counted}s"
+    how = (
+        f"differentially private, epsilon {epsilon} for each {plan.unit}, {plan.noise.kind} noise; 95 % within "
+        f"± {number(answer.half_width)} of the count"
+    )
+    about = visible(words)
+    if plan.by is not None:
+        return f"Numbers of {what} in {visible(index)} with {about}, by {plan.by} ({how})."
+    value = answer.values[0]
+    if value is None:
+        return f"Fewer than {answer.threshold} {what} (with noise) in {visible(index)} have {about} ({how})."
+    low, high = (max(0, end) for end in answer.interval(value))
+    within = f"95 % interval {number(low)} to {number(high)}"
+    return f"{number(value)} {what} in {visible(index)} have {about} ({within}; {how})."
+
+
+def rows_of(answer: Any) -> list[Mapping[str, Any]]:
+    """An answer's table: bin, value, low, high; None where hidden."""
+    names = [""] if answer.plan.by is None else answer.plan.bins
+    found: list[Mapping[str, Any]] = []
+    for name, value in zip(names, answer.values, strict=True):
+        low, high = (None, None) if value is None else [max(0, end) for end in answer.interval(value)]
+        found.append({"bin": name, "value": value, "low": low, "high": high})
+    return found

@@ -1,0 +1,204 @@
+"""How a portal is set up: `portal.toml` in its folder, for its owner alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from leeward.errors import BadInput, did_you_mean
+
+FILE: Final = "portal.toml"
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+ALGORITHMS: Final = ("RS256", "PS256", "ES256", "EdDSA")
+"""Signatures of ID tokens that may be allowed: by a private key, never by a shared secret or none."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Provider:
+    """An OpenID Connect provider (`[provider]`).
+
+    Attributes
+    ----------
+    issuer : str
+        As in its discovery document and in every token.
+    client_id, client_secret : str
+        As registered there; the secret may be left out for a public client.
+    name : str
+        On the button.
+    algorithms : tuple of str
+        Accepted signatures of ID tokens.
+    roles_claim, roles
+        The claim that lists a person's groups, and group -> role of the house. Without it roles are given on the admin
+        page.
+    required : mapping
+        Claim -> the value that it must have, for example the tenant.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str = ""
+    name: str = "your institution"
+    algorithms: tuple[str, ...] = ("RS256",)
+    roles_claim: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    required: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not set(self.algorithms) <= set(ALGORITHMS) or not self.algorithms:
+            raise BadInput(f"`provider.algorithms` may name {', '.join(ALGORITHMS)}.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Settings:
+    """A portal's settings.
+
+    Attributes
+    ----------
+    folder : Path
+        Where its database is; for its owner alone.
+    public_url : str
+        What people write in their browser. Its host is the one that is answered, its path a prefix; with https
+        cookies are sent over TLS alone. It is never taken from a request.
+    database : str or None
+        URL of the database; None: SQLite in the folder.
+    indexes, releases : Path or None
+        Folders in which indexes and releases may be proposed; `indexes` and `releases` in `folder` by default.
+    local_accounts : bool
+        Sign in with a password kept here.
+    provider : Provider or None
+    hosts : tuple of str
+        Further values of the Host header that are answered: what a proxy calls the portal.
+    trusted_proxies : tuple of str
+        Addresses whose X-Forwarded-For is believed; of nobody else's.
+    slot : float
+        Replies leave at multiples of so many seconds after their request came in.
+    idle_minutes, most_hours : int
+        How long a session lasts.
+    questions_a_minute : int
+        New and stored questions of a person in a minute.
+    """
+
+    folder: Path
+    public_url: str = "http://127.0.0.1:8000"
+    database: str | None = None
+    indexes: Path | None = None
+    releases: Path | None = None
+    local_accounts: bool = False
+    provider: Provider | None = None
+    hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    slot: float = 0.05
+    idle_minutes: int = 30
+    most_hours: int = 8
+    questions_a_minute: int = 60
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.public_url)
+        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+            raise BadInput(
+                f"`public_url`: {self.public_url} is no address such as https://portal.hospital.example/leeward."
+            )
+        if parts.scheme == "http" and (parts.hostname or "") not in LOOPBACK:
+            raise BadInput(
+                "`public_url` must begin with https, except on this computer: passwords and answers would be readable "
+                "on the way."
+            )
+        if not 0 <= self.slot <= 5:
+            raise BadInput("`slot` is a time in seconds from 0 to 5.")
+
+    @property
+    def host(self) -> str:
+        """The host, with its port where there is one, that requests must name."""
+        return urlsplit(self.public_url).netloc.lower()
+
+    @property
+    def origin(self) -> str:
+        """Scheme and host, as a browser sends them with a form."""
+        parts = urlsplit(self.public_url)
+        return f"{parts.scheme}://{parts.netloc.lower()}"
+
+    @property
+    def prefix(self) -> str:
+        """The path below which the portal is, without a slash at its end."""
+        return urlsplit(self.public_url).path.rstrip("/")
+
+    @property
+    def secure(self) -> bool:
+        """Whether people reach it over TLS."""
+        return self.public_url.startswith("https:")
+
+    @property
+    def cookie(self) -> str:
+        """The session cookie's name; a browser takes `__Host-` over TLS only, for this host only."""
+        return "__Host-leeward" if self.secure else "leeward"
+
+    @property
+    def index_folder(self) -> Path:
+        """Where indexes are looked for."""
+        return self.indexes or self.folder / "indexes"
+
+    @property
+    def release_folder(self) -> Path:
+        """Where releases are looked for."""
+        return self.releases or self.folder / "releases"
+
+
+def read_settings(folder: Path, **given: Any) -> Settings:
+    """The settings in `folder`, with those of the command line (`given`, None: not given) before them.
+
+    BadInput where a setting is unknown or others can read the folder or the file: it may hold secrets.
+    """
+    check_private(folder)
+    found: dict[str, Any] = {}
+    path = folder / FILE
+    if path.is_file():
+        check_private(path)
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: not TOML ({error}).") from None
+    known = {each.name for each in fields(Settings)} - {"folder"}
+    for name in found:
+        if name not in known:
+            raise BadInput(f"{path}: there is no setting `{name}`.{did_you_mean(name, known)}")
+    if isinstance(found.get("provider"), dict):
+        found["provider"] = _provider(found["provider"], path)
+    found |= {name: value for name, value in given.items() if value is not None}
+    for name in ("indexes", "releases"):
+        if found.get(name) is not None:
+            found[name] = folder / found[name]
+    for name in ("trusted_proxies", "hosts"):
+        if name in found:
+            found[name] = tuple(found[name])
+    try:
+        return Settings(folder=folder, **found)
+    except TypeError:
+        raise BadInput(f"{path}: a setting has a value of another kind.") from None
+
+
+def check_private(path: Path) -> None:
+    """BadInput where others than the owner can read a folder or file."""
+    if os.name == "posix" and path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise BadInput(
+            f"{path}: others can read it, and it holds accounts or exact data; take their rights away with "
+            f"chmod go-rwx."
+        )
+
+
+def _provider(found: dict[str, Any], path: Path) -> Provider:
+    known = {each.name for each in fields(Provider)}
+    for name in found:
+        if name not in known:
+            raise BadInput(f"{path}: there is no setting `provider.{name}`.{did_you_mean(name, known)}")
+    if "algorithms" in found:
+        found["algorithms"] = tuple(found["algorithms"])
+    try:
+        return Provider(**found)
+    except TypeError:
+        raise BadInput(f"{path}: `provider` needs issuer and client_id.") from None

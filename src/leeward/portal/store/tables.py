@@ -1,0 +1,110 @@
+"""The portal's tables. Times are texts in UTC that sort; secrets (passwords, tokens, sessions) are kept as hashes.
+
+No table holds a count: answers are the ledger's, and a row of `answers` only says which project asked for which.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+
+def _text(name: str, *more: object, **options: object) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, *more, nullable=False, **options)  # type: ignore[arg-type]
+
+
+def _maybe(name: str) -> sa.Column[str | None]:
+    return sa.Column(name, sa.Text, nullable=True)
+
+
+def _key(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, primary_key=True)
+
+
+people = sa.Table(
+    "portal_people", metadata,
+    _key("id"), _text("issuer"), _text("subject"), _text("name"), _maybe("email"), _text("created"),
+    sa.Column("active", sa.Boolean, nullable=False),
+    sa.UniqueConstraint("issuer", "subject"),
+)  # fmt: skip
+"""A person is (issuer, subject); `id` is what the ledger sees. Names and addresses get used again by others."""
+
+house_roles = sa.Table("portal_house_roles", metadata, _key("person"), _key("role"))
+passwords = sa.Table("portal_passwords", metadata, _key("person"), _text("hash"))
+
+sessions = sa.Table(
+    "portal_sessions", metadata,
+    _key("id"), _maybe("person"), _text("csrf"), _text("created"), _text("seen"), _text("ends"), _maybe("login"),
+    _maybe("claims"),
+)  # fmt: skip
+"""`id` is the SHA-256 of the cookie. `login`: state of a sign-in under way, JSON. `claims`: as the provider sent."""
+
+counters = sa.Table(
+    "portal_counters", metadata, _key("bucket"), sa.Column("window", sa.BigInteger, primary_key=True),
+    sa.Column("times", sa.BigInteger, nullable=False),
+)  # fmt: skip
+
+indexes = sa.Table(
+    "portal_indexes", metadata,
+    _key("id"), _text("data_set", unique=True), _text("name"), _text("folder"), _maybe("ledger"), _text("opened"),
+)  # fmt: skip
+
+projects = sa.Table(
+    "portal_projects", metadata,
+    _key("id"), _text("name"), _text("plan"), _text("ethics"), _text("created"),
+)  # fmt: skip
+members = sa.Table("portal_members", metadata, _key("project"), _key("person"), _text("role"))
+messages = sa.Table(
+    "portal_messages", metadata, _key("id"), _text("project"), _text("person"), _text("time"), _text("text")
+)
+allotments = sa.Table(
+    "portal_allotments", metadata,
+    _key("project"), _key("index"), sa.Column("epsilon", sa.BigInteger, nullable=False), _text("ends"),
+)  # fmt: skip
+
+answers = sa.Table(
+    "portal_answers", metadata,
+    _key("id"), _text("project"), _text("index"), _text("key"), _text("request"), _text("question"), _text("person"),
+    _text("time"), sa.Column("cost", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("project", "index", "key"),
+)  # fmt: skip
+"""`request`: the question as it can be asked again, JSON; `key`: the ledger's; `cost`: micro-ε that it took."""
+
+idempotency = sa.Table(
+    "portal_idempotency", metadata,
+    _key("person"), _key("key"), _text("digest"), sa.Column("status", sa.Integer), _maybe("answers"), _text("time"),
+)  # fmt: skip
+
+proposals = sa.Table(
+    "portal_proposals", metadata,
+    _key("id"), _text("kind"), _maybe("project"), _text("body"), _text("proposer"), _text("reason"), _text("created"),
+    _text("state"), _maybe("decider"), _maybe("answer"), _maybe("decided"),
+)  # fmt: skip
+
+releases = sa.Table(
+    "portal_releases", metadata,
+    _key("id"), _text("name"), _text("folder"), _text("digest"), _text("files"), _text("published"), _maybe("verified"),
+    sa.Column("passed", sa.Boolean),
+)  # fmt: skip
+"""`digest`: of release.json as confirmed; `files`: path -> SHA-256, JSON; `verified`: when last, `passed`: how."""
+
+recipients = sa.Table("portal_recipients", metadata, _key("release"), _key("person"), _text("ends"))
+
+tokens = sa.Table(
+    "portal_tokens", metadata,
+    _key("id"), _text("person"), _text("project"), _text("scope"), _text("name"), _text("start"),
+    _text("digest", unique=True), _text("created"), _text("ends"), _maybe("revoked"),
+)  # fmt: skip
+
+journal = sa.Table(
+    "portal_journal", metadata,
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False), _text("time"), _text("body"),
+    _text("hash"),
+)  # fmt: skip
+"""Who did what: signing in, decisions, downloads. Append-only, each hash covers the one before."""
+
+journal_end = sa.Table(
+    "portal_journal_end", metadata,
+    sa.Column("one", sa.Integer, primary_key=True), sa.Column("entries", sa.BigInteger, nullable=False), _text("head"),
+)  # fmt: skip

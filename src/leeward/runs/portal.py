@@ -1,0 +1,175 @@
+"""The story of a portal: set up, served, backed up; and one with made-up data and five people."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import BadInput
+
+DEMO_PEOPLE = (
+    ("rita", "Rita Researcher", ()),
+    ("lea", "Lea Lead", ()),
+    ("carl", "Carl Custodian", ("custodian",)),
+    ("anna", "Anna Approver", ("approver", "auditor")),
+    ("ida", "Ida Admin", ("admin",)),
+)
+"""Login name, name, roles of the house."""
+DEMO_PATIENTS = 5000
+DEMO_BUDGET = 10
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A portal with made-up data: its people with their passwords, and its project and index."""
+
+    passwords: dict[str, str]
+    people: dict[str, str]
+    project: str
+    index: str
+    release: str
+
+
+def make_folder(folder: Path) -> None:
+    """The portal's folder, for its owner alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("indexes", "releases"):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+
+
+def make_demo(
+    folder: Path,
+    *,
+    patients: int = DEMO_PATIENTS,
+    say: Callable[[str], None] = lambda text: None,
+    **given: Any,
+) -> Demo:
+    """A portal with five people, an index of made-up notes, a project, a catalogue and a release. BadInput where there
+    is a portal in `folder` already."""
+    from leeward.portal.app import Portal, make_app
+    from leeward.portal.settings import read_settings
+    from leeward.runs.index import index
+    from leeward.runs.itemsets import itemsets
+    from leeward.synthetic.complaints import complaints
+
+    if (folder / "indexes" / "clinic").exists():
+        raise BadInput(f"{folder}: there is a portal already; serve it, or remove it first.")
+    make_folder(folder)
+    say("Indexing made-up notes ...")
+    index(
+        complaints(patients), folder / "indexes" / "clinic", epsilon_total=DEMO_BUDGET, threshold=10, terms="lexicon",
+        max_rows_per_patient=3, domain=["when=2025-01..2025-12", "age=0..99", "sex=f,m"],
+        new_budget="made-up patients",
+    )  # fmt: skip
+    itemsets(folder / "indexes" / "clinic", folder / "releases" / "catalogue", epsilon=1)
+    say("Making a release of a made-up cohort ...")
+    _release(folder / "releases" / "cohort")
+    settings = read_settings(folder, local_accounts=True, **given)
+    portal: Portal = make_app(settings).app.state.portal  # type: ignore[attr-defined]
+    return _fill(portal)
+
+
+def _release(out: Path) -> None:
+    from tempfile import TemporaryDirectory
+
+    from leeward.cohort.readers import read
+    from leeward.runs.protect import method_of, protect
+    from leeward.synthetic import write_codes
+
+    with TemporaryDirectory() as folder:
+        events = Path(folder) / "made-up-cohort.csv"
+        write_codes(events, 500, seed=1)
+        cohort = read(events)
+    protect(cohort, method_of({"name": "disassociation", "k": 3, "m": 2}), out)
+
+
+def _fill(portal: Any) -> Demo:
+    """People, a project, and decisions by two of them."""
+    from leeward.portal import passwords, people, projects, proposals
+    from leeward.portal.store import reading, writing
+
+    database, indexes = portal.database, portal.indexes
+    secret = {login: secrets.token_urlsafe(12) for login, _, _ in DEMO_PEOPLE}
+    ids = {
+        login: passwords.make_account(database, login, name, secret[login], "demo")
+        for login, name, _ in DEMO_PEOPLE
+    }
+    with writing(database) as connection:
+        for login, _, roles in DEMO_PEOPLE:
+            people.set_house_roles(connection, ids[login], roles, "demo")
+    with reading(database) as connection:
+        viewers = {login: people.viewer_of(connection, ids[login]) for login in ids}
+    carl, anna = viewers["carl"], viewers["anna"]
+    assert carl is not None and anna is not None  # just made
+    project = projects.make_project(
+        database, carl, "Winter illnesses", "Which complaints come with influenza, by month and age?", "2026-041",
+        ids["lea"],
+    )  # fmt: skip
+    projects.change_member(database, carl, project, "rita", "researcher")
+    ends = (datetime.now(UTC) + timedelta(days=180)).date().isoformat()
+    first = proposals.propose_index(
+        indexes, carl, "clinic", "Clinic notes 2025", "", "Made-up notes, to try it."
+    )
+    proposals.decide(indexes, anna, first, "confirmed", "Made-up data: no parent needed.")
+    index = indexes.rows()[0]["id"]
+    second = proposals.propose_allotment(
+        indexes, carl, project, index, "3", ends, False, "A study of one winter."
+    )
+    proposals.decide(indexes, anna, second, "confirmed", "Within the cap.")
+    for name, title in (("catalogue", "Frequent complaints"), ("cohort", "Cohort of codes")):
+        made = proposals.propose_release(
+            indexes, carl, name, title, [ids["rita"], ids["lea"]], ends, "Made-up data for the demo."
+        )
+        proposals.decide(indexes, anna, made, "confirmed", "Verified today.")
+    proposals.propose_allotment(indexes, carl, project, index, "4", ends, False, "One more season.")
+    from leeward.portal.releases import visible
+
+    release = next(row["id"] for row in visible(database, carl) if row["name"] == "Cohort of codes")
+    return Demo(secret, ids, project, index, release)
+
+
+def make_local_account(
+    folder: Path, login: str, name: str, password: str, roles: list[str], **given: Any
+) -> None:
+    """A local account with roles of the house, made on the portal's own computer: its first administrator."""
+    from leeward.portal import passwords, people
+    from leeward.portal.settings import read_settings
+    from leeward.portal.store import open_store, writing
+
+    make_folder(folder)
+    settings = read_settings(folder, **given)
+    database = open_store(folder, settings.database)
+    person = passwords.make_account(database, login, name, password, "command line")
+    with writing(database) as connection:
+        people.set_house_roles(connection, person, roles, "command line")
+
+
+def serve(folder: Path, host: str, port: int, say: Callable[[str], None], **given: Any) -> None:
+    """Serve until interrupted. Requests are answered by one process with threads."""
+    import uvicorn
+
+    from leeward.portal.app import make_app
+    from leeward.portal.settings import read_settings
+
+    make_folder(folder)
+    settings = read_settings(folder, **given)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            make_app(settings), host=host, port=port, log_config=None, access_log=False, server_header=False,
+            proxy_headers=False, timeout_keep_alive=20, limit_concurrency=1000, h11_max_incomplete_event_size=32768,
+        )
+    )  # fmt: skip
+    say(f"Leeward's portal: {settings.public_url}/ (Ctrl-C ends it)")
+    server.run()
+
+
+def back_up(folder: Path, out: Path, **given: Any) -> list[str]:
+    """Copy the portal's database and the ledgers while it runs."""
+    from leeward.portal.backup import make_backup
+    from leeward.portal.settings import read_settings
+
+    return make_backup(read_settings(folder, **given), out)

@@ -1,0 +1,38 @@
+"""One release and one portal for the tests of this folder; a test that spoils a portal makes its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.portal.made import Bench, make_bench, make_release
+
+
+@pytest.fixture(scope="session", name="release_folder")
+def one_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release") / "cohort"
+    make_release(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Heads of ledgers that outlive a test: those of the module's portal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("portal-state")))
+        yield
+
+
+@pytest.fixture(scope="module", name="bench")
+def shared_bench(
+    tmp_path_factory: pytest.TempPathFactory, release_folder: Path, state_of_the_module: None
+) -> Bench:
+    """A portal that the tests of a module share; each asks questions of its own."""
+    return make_bench(tmp_path_factory.mktemp("portal") / "portal", release=release_folder, allotted=9)
+
+
+@pytest.fixture(name="fresh")
+def own_bench(tmp_path: Path) -> Bench:
+    """A portal of a test's own, without a release."""
+    return make_bench(tmp_path / "portal")

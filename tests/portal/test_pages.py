@@ -1,0 +1,242 @@
+"""What people and programs do with the portal, and that the command line agrees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.portal.made import Bench
+
+import leeward as lw
+from leeward.queries import ledger as books
+
+
+def test_a_question_is_priced_rehearsed_and_paid_once(bench: Bench) -> None:
+    ask = f"/projects/{bench.project['one']}/ask"
+    before = bench.spent()
+    page = bench.post("rita", ask, terms="pyrexia & cough", within="20", where_when="2025-01..2025-06").text
+    assert "Fever" in page and "± 20" in page
+    page = bench.post("rita", ask, terms="fever & cough", within="20", do="rehearse", by="when").text
+    assert "made-up patients" in page and "<svg" in page
+    page = bench.post("rita", ask, terms="fever & cough", within="20", do="review").text
+    assert "Ask and pay ε 0.15" in page
+    assert bench.spent() == before  # nothing was charged until now
+    pay = f"/projects/{bench.project['one']}/answers"
+    first = bench.post("rita", pay, index=bench.index, terms="fever & cough", epsilon="0.5")
+    again = bench.post("lea", pay, index=bench.index, terms="cough & pyrexia", epsilon="0.5")
+    assert first.status_code == again.status_code == 303
+    assert first.headers["location"] == again.headers["location"]
+    assert bench.spent() == before + 500_000
+    answer = bench.client("lea").get(first.headers["location"]).text
+    assert "To quote" in answer and "95 % interval" in answer and "leeward query clinic" in answer
+
+
+def test_the_answer_is_repeated_by_the_command_line_and_the_reverse(bench: Bench) -> None:
+    token = bench.token("rita")
+    given = bench.ask(
+        token, "cli-1", bench.question("headache", "0.25", conditions={"when": "2025-02..2025-09"})
+    ).json()
+    folder = bench.folder / "indexes" / "clinic"
+    same = lw.query(
+        folder,
+        "headache",
+        epsilon="0.25",
+        when="2025-02..2025-09",
+        user=bench.ids["rita"],
+        project=bench.project["one"],
+    )
+    assert same.to_json()["answer"] == given["answer"] and same.cost == 0
+    on_the_command_line = lw.query(
+        folder, "rash", epsilon="0.2", user="carl at a shell", project=bench.project["one"]
+    )
+    there = bench.ask(token, "cli-2", bench.question("rash", "0.2"))
+    assert there.status_code == 200  # stored: it was paid on the command line
+    assert there.json()["answer"] == on_the_command_line.to_json()["answer"]
+    assert lw.audit(folder).passed
+
+
+def test_a_batch_is_all_or_nothing(bench: Bench) -> None:
+    pay = f"/projects/{bench.project['one']}/batch/pay"
+    before = bench.spent()
+    lines = "fever --when 2025-01\ncough --by when\n'fever & cough' --epsilon 50"
+    refused = bench.post("rita", pay, index=bench.index, lines=lines, epsilon="0.01")
+    assert refused.status_code == 402 and bench.spent() == before
+    done = bench.post("rita", pay, index=bench.index, lines=lines.replace("50", "0.3"), epsilon="0.2")
+    assert done.status_code == 200 and bench.spent() == before + 700_000
+
+
+def test_every_answer_of_a_histogram_stands_in_table_csv_and_json(bench: Bench) -> None:
+    body = bench.question("cough", "1", by="when")
+    found = bench.ask(bench.token("rita"), "hist", body).json()
+    assert len(found["answer"]) == 12
+    client = bench.client("rita")
+    table = client.get(f"/answers/{found['id']}/table.csv").text.splitlines()
+    assert len(table) == 13 and table[0] == "question,when,value,low,high"
+    assert client.get(f"/answers/{found['id']}/answer.json").json()["answer"] == found["answer"]
+    assert "<svg" in client.get(f"/answers/{found['id']}").text
+
+
+def test_an_answer_below_the_floor_is_hidden_everywhere(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leeward.queries.privacy.mechanism.draw", lambda noise, size: [1] * size)
+    found = bench.ask(bench.token("rita"), "hidden", bench.question("sore throat", "0.4")).json()
+    assert found["answer"] is None
+    page = bench.client("rita").get(f"/answers/{found['id']}").text
+    assert "below 5 (noisy)" in page and "Fewer than 5" in page
+
+
+def test_noise_larger_than_what_it_measures_needs_a_second_word(bench: Bench) -> None:
+    token = bench.token("rita")
+    refused = bench.ask(token, "noise-1", bench.question("fever", "0.001"))
+    assert refused.status_code == 422 and "off by up to" in refused.json()["detail"]
+    assert "--" not in refused.json()["detail"]
+    assert bench.ask(token, "noise-2", bench.question("fever", "0.001", large_noise=True)).status_code == 201
+
+
+def test_a_recipient_downloads_what_verifies_and_it_is_in_the_journal(bench: Bench) -> None:
+    client = bench.client("rita")
+    page = client.get("/releases").text
+    assert "Cohort" in page and "release.json" in page
+    got = client.get(f"/releases/{bench.release}/files/release.json")
+    assert got.status_code == 200
+    assert got.content == (bench.folder / "releases" / "cohort" / "share" / "release.json").read_bytes()
+    assert "release.json" in bench.client("carl").get(f"/custody/releases/{bench.release}").text
+    assert bench.client("rob").get(f"/releases/{bench.release}/files/release.json").status_code == 404
+    lines = bench.client("audrey").get("/audit/log.ndjson", params={"index": "portal"}).text.splitlines()
+    assert any(json.loads(line)["event"] == "downloaded" for line in lines)
+
+
+def test_a_release_that_was_changed_is_not_handed_out(
+    fresh: Bench, release_folder: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    from leeward.portal import proposals
+    from leeward.portal.releases import visible
+
+    place = fresh.folder / "releases" / "cohort"
+    shutil.copytree(release_folder, place)
+    form = {
+        "folder": "cohort",
+        "name": "Cohort",
+        "recipients": fresh.ids["rita"],
+        "ends": "2099-01-01",
+        "reason": "r",
+    }
+    assert fresh.post("carl", "/custody/releases", **form).status_code == 303
+    waiting = next(
+        p for p in proposals.proposals_of(fresh.portal.database, fresh.viewer("anna")) if p["state"] == "open"
+    )
+    readme = place / "share" / "README.md"
+    good = readme.read_text()
+    readme.write_text(good + "changed")
+    refused = fresh.post("anna", f"/decisions/{waiting['id']}", verdict="confirmed", reason="r")
+    assert refused.status_code == 409
+    assert visible(fresh.portal.database, fresh.viewer("carl")) == []
+    readme.write_text(good)
+    assert (
+        fresh.post("anna", f"/decisions/{waiting['id']}", verdict="confirmed", reason="r").status_code == 303
+    )
+    (row,) = visible(fresh.portal.database, fresh.viewer("rita"))
+    readme.write_text(good + "changed")
+    assert fresh.client("rita").get(f"/releases/{row['id']}/files/README.md").status_code == 409
+    manifest = place / "share" / "release.json"
+    manifest.write_text(manifest.read_text().replace('"records": 30', '"records": 31'))
+    page = fresh.post("carl", f"/custody/releases/{row['id']}/verify").text
+    assert "Nothing of it is handed out" in page
+    assert fresh.client("rita").get(f"/releases/{row['id']}/files/data/nodes.parquet").status_code == 409
+
+
+def test_a_link_ends(fresh: Bench, release_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    shutil.copytree(release_folder, fresh.folder / "releases" / "cohort")
+    form = {
+        "folder": "cohort",
+        "name": "Cohort",
+        "recipients": fresh.ids["rita"],
+        "ends": "2099-01-01",
+        "reason": "r",
+    }
+    fresh.post("carl", "/custody/releases", **form)
+    from leeward.portal import proposals, releases
+
+    (waiting, *_) = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))
+    fresh.post("anna", f"/decisions/{waiting['id']}", verdict="confirmed", reason="r")
+    assert len(releases.visible(fresh.portal.database, fresh.viewer("rita"))) == 1
+    monkeypatch.setattr(releases, "now", lambda: "2099-01-02T00:00:00.000+00:00")
+    assert releases.visible(fresh.portal.database, fresh.viewer("rita")) == []
+
+
+def test_an_allotment_ends(fresh: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leeward.portal.asking.now", lambda: "2099-01-02T00:00:00.000+00:00")
+    reply = fresh.ask(fresh.token("rita"), "late", fresh.question())
+    assert reply.status_code == 402 and "ended" in reply.json()["detail"]
+    assert fresh.spent() == 0
+
+
+def test_the_python_client_asks(fresh: Bench) -> None:
+    import threading
+    import time
+
+    import uvicorn
+    from tests.portal.served import free_port
+
+    from leeward.portal.app import make_app
+    from leeward.portal.client import NotEnoughBudget, PortalRefused
+
+    port = free_port()
+    settings = type(fresh.portal.settings)(folder=fresh.folder, public_url=f"http://127.0.0.1:{port}", slot=0)
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=port, log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.02)
+        portal = lw.connect(settings.public_url, token=fresh.token("rita"))
+        (index,) = portal.indexes()
+        assert portal.terms(index["id"], "pyr")[0]["name"] == "fever"
+        assert portal.price(index["id"], "fever", within=10)["half_width"] <= 10
+        assert portal.rehearse(index["id"], "fever", epsilon="0.5")["dry_run"]
+        answer = portal.ask(index["id"], "fever", within=10)
+        assert portal.answer(answer["id"])["answer"] == answer["answer"]
+        assert (
+            len(
+                portal.ask_all(
+                    index["id"], [{"terms": "fever", "epsilon": 0.2}, {"terms": "rash", "epsilon": 0.2}]
+                )
+            )
+            == 2
+        )
+        assert len(portal.answers()) == 3
+        with pytest.raises(NotEnoughBudget):
+            portal.ask(index["id"], "cough", epsilon=5)
+        with pytest.raises(PortalRefused, match="no term"):
+            portal.ask(index["id"], "unheard of", epsilon=0.1)
+        with pytest.raises(lw.BadInput, match="https"):
+            lw.connect("http://portal.example", token="x")
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, tmp_path: Path) -> None:
+    from tests.portal.made import TERMS, notes
+
+    from leeward.portal.indexes import open_for_portal
+    from leeward.queries.index.build import index_table
+    from leeward.queries.ledger import DataSet
+    from leeward.queries.privacy.accounting import Budget
+
+    folder = tmp_path / "open"
+    built = index_table(notes(10, 3), folder, terms=TERMS, max_rows_per_patient=1)
+    folder.chmod(0o700)
+    ledger = books.make_ledger(folder, folder)
+    books.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=1), default_allotment="all"))
+    with pytest.raises(lw.BadInput, match="default_allotment"):
+        open_for_portal(folder, None)
+    folder.chmod(0o755)
+    with pytest.raises(lw.BadInput, match="others can read"):
+        open_for_portal(folder, None)
