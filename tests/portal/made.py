@@ -12,9 +12,10 @@ import polars as pl
 from starlette.testclient import TestClient
 
 from leeward.portal import people, projects, proposals, sessions, tokens
-from leeward.portal.app import Portal, make_app
+from leeward.portal.app import make_app
 from leeward.portal.middleware import Gate
 from leeward.portal.permissions import Viewer
+from leeward.portal.running import Portal
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
 from leeward.queries import ledger as books

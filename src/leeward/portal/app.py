@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +13,7 @@ try:
     from fastapi import APIRouter, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
-    from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
 except ImportError as error:
     raise BadInput(
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
@@ -29,30 +27,14 @@ from leeward.portal.logs import write_log
 from leeward.portal.metrics import Metrics
 from leeward.portal.middleware import Gate, Refusal
 from leeward.portal.passwords import TooManyTries
-from leeward.portal.permissions import PUBLIC, Viewer
-from leeward.portal.rendering import render
+from leeward.portal.permissions import PUBLIC
+from leeward.portal.replies import message_of, page, redirect
+from leeward.portal.running import Portal
 from leeward.portal.settings import Settings
-from leeward.portal.store import Database, open_store
+from leeward.portal.store import open_store
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 
 STATIC: Final = Path(__file__).parent / "static"
-FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
-
-
-@dataclass(frozen=True)
-class Portal:
-    """What the routes work with."""
-
-    settings: Settings
-    database: Database
-    indexes: Indexes
-    asking: Asking
-    metrics: Metrics
-    provider: oidc.Client | None
-
-    def url(self, path: str) -> str:
-        """An address below the prefix."""
-        return f"{self.settings.prefix}{path}"
 
 
 STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
@@ -148,34 +130,6 @@ def _plumbing() -> APIRouter:
 def static_files() -> dict[str, bytes]:
     """Name -> content of the files that every page may load."""
     return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
-
-
-def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page for whoever asks."""
-    portal = portal_of(request)
-    viewer: Viewer | None = getattr(request.state, "viewer", None)
-    common = {
-        "viewer": viewer,
-        "url": portal.url,
-        "csrf": "" if viewer is None else viewer.csrf,
-        "path": request.url.path,
-        "request_id": request.state.request_id,
-    }
-    return HTMLResponse(render(template, **common, **values), status)
-
-
-def redirect(request: Request, path: str) -> RedirectResponse:
-    """To a page below the prefix, after a form was done."""
-    return RedirectResponse(portal_of(request).url(path), 303)
-
-
-def message_of(error: Exception) -> str:
-    """An error's words for somebody at a form: `epsilon` instead of `--epsilon`."""
-    text = FLAG.sub(lambda flag: flag[1].replace("-", " "), str(error))
-    text = text.replace(
-        "or yes to pay for it all the same", "or say below that it is to be paid all the same"
-    )
-    return text[:1].upper() + text[1:]
 
 
 def status_of(error: Exception) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from leeward.portal import sessions, tokens
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, Viewer
 
 if TYPE_CHECKING:
-    from leeward.portal.app import Portal
+    from leeward.portal.running import Portal
 
 MOST_FIELDS: Final = 200
 API: Final = "/api/"

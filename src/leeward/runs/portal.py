@@ -50,7 +50,8 @@ def make_demo(
 ) -> Demo:
     """A portal with five people, an index of made-up notes, a project, a catalogue and a release. BadInput where there
     is a portal in `folder` already."""
-    from leeward.portal.app import Portal, make_app
+    from leeward.portal.app import make_app
+    from leeward.portal.running import Portal
     from leeward.portal.settings import read_settings
     from leeward.runs.index import index
     from leeward.runs.itemsets import itemsets

@@ -10,11 +10,12 @@ from starlette.responses import Response
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal, passwords
-from leeward.portal.app import Portal, page, redirect
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES
+from leeward.portal.replies import page, redirect
+from leeward.portal.running import Portal
 from leeward.portal.store import fetch_one, now, reading, tables, writing
 
 router = APIRouter()

@@ -11,10 +11,10 @@ from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
 from leeward.portal import asking, projects
-from leeward.portal.app import page
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.people import names_of
 from leeward.portal.rendering import chart_of, csv_of, rows_of, sentence_of
+from leeward.portal.replies import page
 from leeward.portal.store import reading
 from leeward.queries.privacy.accounting import shown
 

@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from leeward.errors import BadInput
 from leeward.portal import asking, projects
-from leeward.portal.app import message_of, page, redirect
 from leeward.portal.asking import Request as Question
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.rendering import chart_of, rows_of
+from leeward.portal.replies import message_of, page, redirect
 from leeward.portal.terms import search
 
 router = APIRouter()

@@ -11,9 +11,10 @@ from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import LeewardError
 from leeward.portal import journal
-from leeward.portal.app import Portal, page
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.permissions import Viewer
+from leeward.portal.replies import page
+from leeward.portal.running import Portal
 from leeward.portal.store import reading
 from leeward.queries import ledger as books
 from leeward.queries.ledger import chain

@@ -12,10 +12,11 @@ from starlette.responses import HTMLResponse, Response
 
 from leeward.errors import LeewardError
 from leeward.portal import proposals, releases
-from leeward.portal.app import Portal, page, redirect
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.indexes import public_facts
 from leeward.portal.people import everybody
+from leeward.portal.replies import page, redirect
+from leeward.portal.running import Portal
 from leeward.portal.store import fetch_all, reading, tables
 from leeward.queries import ledger as books
 from leeward.queries.privacy.accounting import shown

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from leeward.portal import proposals
-from leeward.portal.app import page, redirect
 from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.replies import page, redirect
 
 router = APIRouter()
 

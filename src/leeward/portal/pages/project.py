@@ -7,9 +7,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from leeward.portal import projects, tokens
-from leeward.portal.app import Portal, page, redirect
 from leeward.portal.guards import check_permission, guard, portal_of, viewer_of
 from leeward.portal.people import everybody
+from leeward.portal.replies import page, redirect
+from leeward.portal.running import Portal
 from leeward.portal.store import fetch_all, reading, tables
 
 router = APIRouter()

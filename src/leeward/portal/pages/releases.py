@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.portal import releases
-from leeward.portal.app import page
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.indexes import Unknown
+from leeward.portal.replies import page
 from leeward.release import Release
 
 router = APIRouter()

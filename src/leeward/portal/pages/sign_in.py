@@ -7,11 +7,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from leeward.portal import journal, passwords, people, sessions
-from leeward.portal.app import page, redirect
 from leeward.portal.guards import guard, portal_of
 from leeward.portal.indexes import Unknown
 from leeward.portal.oidc import SignInRefused
 from leeward.portal.permissions import PUBLIC
+from leeward.portal.replies import page, redirect
 from leeward.portal.settings import Settings
 from leeward.portal.store import now, tables, writing
 
