@@ -29,7 +29,9 @@ def shared_bench(
     tmp_path_factory: pytest.TempPathFactory, release_folder: Path, state_of_the_module: None
 ) -> Bench:
     """A portal that the tests of a module share; each asks questions of its own."""
-    return make_bench(tmp_path_factory.mktemp("portal") / "portal", release=release_folder, allotted=9)
+    return make_bench(
+        tmp_path_factory.mktemp("portal") / "portal", release=release_folder, allotted=95, cap=100
+    )
 
 
 @pytest.fixture(name="fresh")

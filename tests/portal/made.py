@@ -39,7 +39,7 @@ MEMBERS = {
     "nobody": (None, ""),
 }
 TERMS = Terms(
-    ("fever", "cough", "sore throat", "headache", "rash"),
+    ("fever", "cough", "chill", "sore throat", "headache", "rash"),
     labels={"fever": "Fever"},
     aliases={"pyrexia": "fever"},
 )
@@ -198,6 +198,7 @@ def make_bench(
     *,
     release: Path | None = None,
     allotted: float = 4,
+    cap: float = CAP,
     database: str | None = None,
     **given: Any,
 ) -> Bench:
@@ -205,8 +206,9 @@ def make_bench(
     for name in ("indexes", "releases"):
         (folder / name).mkdir(mode=0o700, parents=True)
     folder.chmod(0o700)
-    make_index(folder / "indexes" / "clinic")
+    make_index(folder / "indexes" / "clinic", epsilon=cap)
     given.setdefault("slot", 0)
+    given.setdefault("local_accounts", True)
     given.setdefault("questions_a_minute", 100_000)
     settings = Settings(folder=folder, database=database, **given)
     gate = make_app(settings)

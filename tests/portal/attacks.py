@@ -1,0 +1,558 @@
+"""The abuse cases of the portal's design as programs: each says whether the attack succeeded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from tests.portal.made import Bench, make_index
+
+from leeward.portal import journal, proposals
+from leeward.portal.middleware import LARGEST_BODY
+from leeward.portal.terms import search
+from leeward.queries import ledger as books
+from leeward.queries.answer.charged_query import Question, answer_all
+from leeward.queries.language.query import parse
+
+Attack = Callable[[Bench], bool]
+number = iter(range(10**9))
+
+
+def key() -> str:
+    """A new idempotency key."""
+    return f"k{next(number)}"
+
+
+def fresh_epsilon() -> str:
+    """A price that was not asked for yet, so that the question is new."""
+    return f"{0.01 + next(number) / 1e6:.6f}"
+
+
+def claims_to_be_another(bench: Bench) -> bool:
+    """1: a header, a field or the environment says who asks."""
+    token, other = bench.token("rita"), bench.ids["carl"]
+    before = len(bench.log())
+    for header in ("x-user", "x-forwarded-user", "remote-user", "leeward-user"):
+        bench.ask(token, key(), bench.question(epsilon=fresh_epsilon()), **{header: other})
+    bench.ask(token, key(), bench.question(epsilon=fresh_epsilon(), user=other))
+    bench.client("rita", **{"x-user": other}).get("/api/v1/me")
+    return any(event.get("user") == other for event in bench.log()[before:])
+
+
+def fixes_a_session(bench: Bench) -> bool:
+    """4: a session that the attacker knows before its victim signs in with it."""
+    from leeward.portal import sessions
+    from leeward.portal.store import writing
+
+    with writing(bench.portal.database) as connection:
+        known = sessions.begin(connection, bench.portal.settings, None)
+        sessions.renew(connection, bench.portal.settings, known, bench.ids["rita"])
+    thief = bench.client()
+    thief.cookies.set(bench.portal.settings.cookie, known)
+    return thief.get("/api/v1/me").status_code == 200
+
+
+def uses_a_cookie_after_sign_out(bench: Bench) -> bool:
+    """4: a cookie that was stolen before its owner signed out."""
+    from tests.portal.made import sign_in
+
+    stolen = bench.cookies["rita"]
+    bench.post("rita", "/sign-out")
+    thief = bench.client()
+    thief.cookies.set(bench.portal.settings.cookie, stolen)
+    reached = thief.get("/api/v1/me").status_code == 200
+    sign_in(bench, "rita")
+    return reached
+
+
+def uses_an_idle_session(bench: Bench) -> bool:
+    """4: a session that nobody used for half an hour."""
+    from tests.portal.made import sign_in
+
+    from leeward.portal.store import tables, writing
+
+    with writing(bench.portal.database) as connection:
+        connection.execute(
+            tables.sessions.update()
+            .where(tables.sessions.c.person == bench.ids["rita"])
+            .values(seen="2020-01-01T00:00:00.000+00:00")
+        )
+    reached = bench.client("rita").get("/api/v1/me").status_code == 200
+    sign_in(bench, "rita")
+    return reached
+
+
+def posts_from_another_site(bench: Bench) -> bool:
+    """5: another site's form, which has the session's own value, for example from a leaked page."""
+    form = {"csrf": bench.csrf["rita"], "index": bench.index, "terms": "fever", "epsilon": fresh_epsilon()}
+    path = f"/projects/{bench.project['one']}/answers"
+    return (
+        bench.client("rita").post(path, data=form, headers={"origin": "https://evil.example"}).status_code
+        == 303
+    )
+
+
+def posts_without_the_form(bench: Bench) -> bool:
+    """5: a form that does not know the session's own value, from a browser that sends no origin."""
+    form = {"csrf": "guessed", "index": bench.index, "terms": "fever", "epsilon": fresh_epsilon()}
+    path = f"/projects/{bench.project['one']}/answers"
+    return bench.client("rita").post(path, data=form).status_code == 303
+
+
+def spends_by_a_link(bench: Bench) -> bool:
+    """5: a link that pays."""
+    before = bench.spent()
+    query = {"index": bench.index, "terms": "fever", "epsilon": fresh_epsilon(), "do": "review"}
+    bench.client("rita").get(f"/projects/{bench.project['one']}/ask", params=query)
+    bench.client("rita").get(f"/projects/{bench.project['one']}/answers", params=query)
+    return bench.spent() != before
+
+
+def names_another_host(bench: Bench) -> bool:
+    """6: a malformed Host header."""
+    for host in ("127.0.0.1:8000/sign-in?", "evil.example", "127.0.0.1:8000@evil.example"):
+        if bench.client("rita").get("/api/v1/me", headers={"host": host}).status_code == 200:
+            return True
+    return False
+
+
+def asks_at_once(bench: Bench, questions: int = 30, paid: int = 8) -> bool:
+    """7: many questions at the same moment against a budget for few; fewer here than in benchmarks/portal_load.py."""
+    token = bench.token("rob", "two")
+    bench.allot("two", round(paid * 0.1, 2))
+
+    async def together() -> list[int]:
+        transport = httpx.ASGITransport(bench.gate)
+        async with httpx.AsyncClient(
+            transport=transport, base_url=bench.portal.settings.public_url
+        ) as client:
+            asked = [
+                client.post(
+                    "/api/v1/questions",
+                    json=bench.question("fever", "0.1", project="two", conditions={"age": f"{each}..99"}),
+                    headers={"authorization": f"Bearer {token}", "idempotency-key": key()},
+                )
+                for each in range(questions)
+            ]
+            return [reply.status_code for reply in await asyncio.gather(*asked)]
+
+    statuses = asyncio.run(together())
+    return (statuses.count(201), statuses.count(402)) != (paid, questions - paid)
+
+
+def reuses_a_key(bench: Bench) -> bool:
+    """8: the same idempotency key for another question."""
+    token, same = bench.token("rita"), key()
+    first = bench.ask(token, same, bench.question("fever", fresh_epsilon()))
+    assert first.status_code == 201
+    return bench.ask(token, same, bench.question("cough", fresh_epsilon())).status_code != 409
+
+
+def averages(bench: Bench, spellings: int = 8) -> bool:
+    """9: many spellings of one question, by several people and tokens, to average the noise away."""
+    epsilon = fresh_epsilon()
+    terms = ("fever & cough", "cough&fever", "  Cough &  pyrexia", "FEVER & cough & fever")
+    months = ("2025-01..2025-06", "2025-0*", "2025-1..2025-6")
+    asked = [(text, when) for text in terms for when in months if when != "2025-0*"] * spellings
+    seen = set()
+    for place, (text, when) in enumerate(asked[:spellings]):
+        token = bench.token(("rita", "lea")[place % 2])
+        body = bench.question(text, epsilon, conditions={"when": when}, large_noise=True)
+        seen.add(json.dumps(bench.ask(token, key(), body).json()["interval"]))
+    return len(seen) > 1
+
+
+def measures_the_time(bench: Bench) -> bool:
+    """10: counting takes 25 ms longer for one question than for the other; whether replies tell the two apart."""
+    token = bench.token("rita")
+    times: dict[str, list[float]] = {"fever": [], "rash": []}
+    for _ in range(8):
+        for terms, found in times.items():
+            body = bench.question(terms, fresh_epsilon(), large_noise=True)
+            began = time.perf_counter()
+            assert bench.ask(token, key(), body).status_code == 201
+            found.append(time.perf_counter() - began)
+    pairs = [(slow > quick) + (slow == quick) / 2 for slow in times["fever"] for quick in times["rash"]]
+    return sum(pairs) / len(pairs) > 0.85
+
+
+def tracks(bench: Bench, questions: int = 16) -> bool:
+    """11: overlapping questions, whose differences would give single patients; whether some are not paid."""
+    token = bench.token("lea")
+    left = bench.client().get(
+        f"/api/v1/projects/{bench.project['one']}", headers={"authorization": f"Bearer {token}"}
+    )
+    price = left.json()["indexes"][0]["left"] / 10
+    statuses = [
+        bench.ask(
+            token,
+            key(),
+            bench.question("fever", f"{price:.6f}", conditions={"age": f"0..{each}"}, large_noise=True),
+        ).status_code
+        for each in range(20, 20 + questions)
+    ]
+    return statuses.count(201) > 10 or statuses.count(402) < questions - 11
+
+
+def colludes(bench: Bench) -> bool:
+    """12: two projects whose allotments add up to more than the cap."""
+    bench.allot("one", 10, first_come=True)
+    bench.allot("two", 10, first_come=True)
+    asked = {"one": ("rita", "fever", "cough", "rash"), "two": ("rob", "headache", "chill", "fever & cough")}
+    for project, (login, *questions) in asked.items():
+        for terms in questions:
+            bench.ask(bench.token(login, project), key(), bench.question(terms, "3", project=project))
+    return bench.spent() > 10_000_000
+
+
+def spends_without_an_allotment(bench: Bench) -> bool:
+    """13: a new name, at the ledger itself."""
+    session = bench.portal.indexes.session(bench.index)
+    asked = Question(query=parse("fever"), epsilon=10_000 + next(number))
+    try:
+        answer_all(session, [asked], f"new-{next(number)}")
+    except books.BudgetSpent:
+        return False
+    return True
+
+
+def spends_of_another_project(bench: Bench) -> bool:
+    """13: somebody with an account and no project spends a project's budget."""
+    headers = {
+        "x-csrf-token": bench.csrf["rob"],
+        "origin": bench.portal.settings.origin,
+        "idempotency-key": key(),
+    }
+    body = bench.question("fever", fresh_epsilon())
+    return bench.client("rob").post("/api/v1/questions", json=body, headers=headers).status_code == 201
+
+
+def indexes_again(bench: Bench) -> bool:
+    """14: the same data in another folder, with a ledger that is new."""
+    place = bench.folder / "indexes" / f"again{next(number)}"
+    make_index(place)
+    form = {"folder": place.name, "name": "Again", "reason": "more budget"}
+    return bench.post("carl", "/custody/indexes", **form).status_code == 303
+
+
+def allots_too_much(bench: Bench) -> bool:
+    """15: allotments that add up to more than the cap, not stated as first come."""
+    try:
+        bench.allot("two", 8)
+    except Exception as error:
+        assert "exceed the cap" in str(error)
+        return False
+    return True
+
+
+def reads_another_projects_answer(bench: Bench) -> bool:
+    """16: an answer by its link, in a list, in a search."""
+    reply = bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon()))
+    theirs = reply.json()["id"]
+    paths = [f"/answers/{theirs}", f"/answers/{theirs}/answer.json", f"/api/v1/answers/{theirs}"]
+    paths.append(f"/projects/{bench.project['one']}/answers?find=fever")
+    unknown = bench.client("rob").get(f"/answers/{'0' * 32}")
+    for path in paths:
+        found = bench.client("rob").get(path)
+        if found.status_code != 404 or ("/api/" not in path and len(found.content) != len(unknown.content)):
+            return True
+    return False
+
+
+def calls_a_custodians_route(bench: Bench) -> bool:
+    """17: a lead raises the allotment of an own project."""
+    form = {
+        "project": bench.project["one"], "index": bench.index, "epsilon": "10", "ends": "2099-01-01", "reason": "mine",
+    }  # fmt: skip
+    return bench.post("lea", "/custody/allotments", **form).status_code == 303
+
+
+def confirms_ones_own(bench: Bench) -> bool:
+    """17: somebody who is custodian and approver confirms what she proposed."""
+    ends = {"ends": "2099-01-01", "reason": "mine"}
+    bench.post(
+        "clara",
+        "/custody/allotments",
+        project=bench.project["two"],
+        index=bench.index,
+        epsilon="0.01",
+        **ends,
+    )
+    mine = [
+        each["id"]
+        for each in proposals.proposals_of(bench.portal.database, bench.viewer("clara"))
+        if each["proposer"] == bench.ids["clara"] and each["state"] == "open"
+    ]
+    return bench.post("clara", f"/decisions/{mine[0]}", verdict="confirmed", reason="mine").status_code == 303
+
+
+def searches_for_what_is_there(bench: Bench) -> bool:
+    """18: whether the order of terms that are found depends on the data."""
+    from leeward.portal import terms as found_by
+    from leeward.queries.index.counts import Index
+
+    other = bench.folder / f"other{next(number)}"
+    make_index(other, patients=1)
+    indexes = (bench.portal.indexes.session(bench.index).index, Index.open(other))
+    lists = [
+        [each.name for text in ("e", "c", "r", "") for each in found_by.search(index, text)]
+        for index in indexes
+    ]
+    assert search is not None
+    return lists[0] != lists[1]
+
+
+def injects_markup(bench: Bench) -> bool:
+    """19: a project's message that is a script."""
+    path = f"/projects/{bench.project['one']}"
+    bench.post(
+        "rita", f"{path}/messages", text="<script>alert(1)</script> {{7*7}} '\"><img src=x onerror=alert(1)>"
+    )
+    page = bench.client("lea").get(path).text
+    return "<script>alert" in page or "<img src=x" in page or " 49 " in page
+
+
+def injects_a_formula(bench: Bench) -> bool:
+    """19: a cell of a spreadsheet that computes."""
+    from leeward.portal.rendering import csv_of
+
+    lines = csv_of(("a",), [['=HYPERLINK("https://evil.example")'], ["+1"], ["@x"], ["\t=1"]]).splitlines()
+    return any(line.strip('"').lstrip().startswith(("=", "+", "@")) for line in lines[1:])
+
+
+def turns_the_direction(bench: Bench) -> bool:
+    """19: a mark that turns the direction of what follows."""
+    path = f"/projects/{bench.project['one']}"
+    bench.post("rita", f"{path}/messages", text="harmless \u202etxt.exe")
+    return "\u202e" in bench.client("lea").get(path).text
+
+
+def leaves_share(bench: Bench) -> bool:
+    """20: paths that lead to custody/."""
+    for path in ("../custody/report.html", "..%2fcustody%2freport.html", "data/../../custody/report.html",
+                 "%2e%2e/custody/report.html", "/etc/passwd", "data"):  # fmt: skip
+        found = bench.client("rita").get(f"/releases/{bench.release}/files/{path}")
+        if found.status_code == 200:
+            return True
+    return False
+
+
+def links_out_of_share(bench: Bench) -> bool:
+    """20: a file of a published release that was replaced by a link to a copy of it elsewhere."""
+    place = bench.folder / "releases" / "cohort" / "share" / "README.md"
+    kept = place.read_bytes()
+    elsewhere = bench.folder / "elsewhere.md"
+    elsewhere.write_bytes(kept)
+    place.unlink()
+    place.symlink_to(elsewhere)
+    try:
+        return bench.client("rita").get(f"/releases/{bench.release}/files/README.md").status_code == 200
+    finally:
+        place.unlink()
+        place.write_bytes(kept)
+
+
+def runs_a_script_in_a_report(bench: Bench) -> bool:
+    """21: a report with a script; whether the policy of its frame lets it run or gives it our origin."""
+    reply = bench.client("carl").get(f"/custody/releases/{bench.release}/report")
+    assert "<script>" in reply.text
+    policy = reply.headers["content-security-policy"].split("; ")
+    frame = bench.client("carl").get(f"/custody/releases/{bench.release}").text
+    return (
+        "sandbox" not in policy
+        or "default-src 'none'" not in policy
+        or '<iframe class="report" sandbox ' not in frame
+    )
+
+
+def sends_too_much(bench: Bench) -> bool:
+    """22: a body that is too large, by its own word and without one."""
+    large = "x" * (LARGEST_BODY + 1)
+    said = bench.client("rita").post(
+        "/api/v1/questions", content=large, headers={"content-type": "application/json"}
+    )
+
+    def pieces() -> Any:
+        for _ in range(LARGEST_BODY // 1000 + 2):
+            yield b"x" * 1000
+
+    unsaid = bench.client("rita").post("/api/v1/questions", content=pieces())
+    return said.status_code != 413 or unsaid.status_code != 413
+
+
+def sends_many_fields(bench: Bench) -> bool:
+    """22: a form of very many fields."""
+    body = "&".join(f"a{each}=" for each in range(5000))
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    reply = bench.client("rita").post(f"/projects/{bench.project['one']}/ask", content=body, headers=headers)
+    return reply.status_code != 400
+
+
+def sends_slowly(bench: Bench) -> bool:
+    """22: a body that never ends to arrive."""
+    statuses: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(1)
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    host = bench.portal.settings.host.encode()
+    scope = {
+        "type": "http", "method": "POST", "path": "/sign-in", "query_string": b"", "headers": [(b"host", host)],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000), "scheme": "http", "http_version": "1.1", "app": None,
+    }  # fmt: skip
+    asyncio.run(bench.gate(scope, receive, send))
+    return statuses != [408]
+
+
+def guesses_a_password(bench: Bench) -> bool:
+    """23: more than five guesses in a quarter of an hour."""
+    login = f"guessed{next(number)}"
+    statuses = [
+        bench.client().post("/sign-in", data={"login": login, "password": f"guess {each}"}).status_code
+        for each in range(8)
+    ]
+    forget_tries(bench)
+    return statuses.count(429) != 3
+
+
+def lists_accounts(bench: Bench) -> bool:
+    """23: whether the reply, or the work done for it, tells that an account is there."""
+    from leeward.portal import passwords
+
+    login = f"there{next(number)}"
+    passwords.make_account(bench.portal.database, login, "There", "a long password", "test")
+    done: list[int] = []
+    real = passwords.matches
+    passwords.matches = lambda hashed, given: (done.append(len(hashed)), real(hashed, given))[1]  # type: ignore[assignment]
+    try:
+        replies = [
+            bench.client().post("/sign-in", data={"login": name, "password": "wrong password"})
+            for name in (login, "not there")
+        ]
+    finally:
+        passwords.matches = real
+    forget_tries(bench)
+    bodies = {reply.text.split("request ")[0] for reply in replies}
+    return (
+        len({reply.status_code for reply in replies}) > 1
+        or len(bodies) > 1
+        or len(done) != 2
+        or len(set(done)) > 1
+    )
+
+
+def forget_tries(bench: Bench) -> None:
+    """As if a quarter of an hour had passed."""
+    from leeward.portal.store import tables, writing
+
+    with writing(bench.portal.database) as connection:
+        connection.execute(tables.counters.delete())
+
+
+def dies_between(bench: Bench) -> bool:
+    """24: the database is gone when the answer is to be stored; whether an answer is shown that is not stored."""
+    body = bench.question("fever", fresh_epsilon())
+    token, same = bench.token("rita"), key()
+    with broken_store():
+        reply = bench.ask(token, same, body)
+    if reply.status_code != 503:
+        return True
+    before = bench.spent()
+    again = bench.ask(token, same, body)
+    return again.status_code not in (200, 201) or bench.spent() != before
+
+
+class broken_store:
+    """The ledger's connection fails from the moment an answer is to be stored."""
+
+    def __enter__(self) -> None:
+        from leeward.queries.ledger import spending
+
+        self.real = spending.changing
+
+        def gone(ledger: Any, data_set: str, **options: Any) -> Any:
+            if options.get("durable", True):
+                raise books.LedgerUnreachable("the disk is full")
+            return self.real(ledger, data_set, **options)
+
+        spending.changing = gone  # type: ignore[assignment]
+
+    def __exit__(self, *error: object) -> None:
+        from leeward.queries.ledger import spending
+
+        spending.changing = self.real
+
+
+def edits_the_balance(bench: Bench) -> bool:
+    """25: somebody with the database sets what was spent to nothing; whether questions are answered on."""
+    import sqlite3
+
+    session = bench.portal.indexes.session(bench.index)
+    bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon()))
+    file = sqlite3.connect(bench.folder / "indexes" / "clinic" / "ledger.db")
+    before = file.execute("SELECT account, spent FROM accounts").fetchall()
+    try:
+        with file:
+            file.execute("UPDATE accounts SET spent = 0")
+        answered = bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon())).status_code
+        passed = books.audit(session.ledger, session.index.meta.id).passed
+    finally:
+        with file:
+            file.executemany("UPDATE accounts SET spent = ? WHERE account = ?", [(s, a) for a, s in before])
+        file.close()
+    return answered != 503 or passed
+
+
+def edits_the_journal(bench: Bench) -> bool:
+    """25: somebody with the database edits the portal's journal."""
+    import sqlite3
+
+    file = sqlite3.connect(bench.folder / "portal.db")
+    (before,) = file.execute("SELECT body FROM portal_journal WHERE number = 1").fetchone()
+    with file:
+        for name in ("update", "delete"):
+            file.execute(f"DROP TRIGGER IF EXISTS journal_no_{name}")
+        file.execute("UPDATE portal_journal SET body = '{}' WHERE number = 1")
+    passed = journal.check(bench.portal.database)[0].passed
+    with file:
+        file.execute("UPDATE portal_journal SET body = ? WHERE number = 1", (before,))
+    file.close()
+    return passed
+
+
+def reads_the_log(bench: Bench) -> bool:
+    """25: whether the log, or the figures, hold what was asked, a token, a password or an error's words."""
+    lines: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(self.format(record))
+
+    logger, handler = logging.getLogger("leeward.portal"), Kept()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        token = bench.token("rita")
+        bench.ask(token, key(), bench.question("canaryterm", "0.2"))
+        bench.ask(token, key(), bench.question("fever", "0.2", conditions={"canaryqid": "1"}))
+        bench.client().post("/sign-in", data={"login": "canarylogin", "password": "canarypassword"})
+        bench.client("rita").get("/answers/canaryanswer")
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        forget_tries(bench)
+    figures = bench.client("ida").get("/metrics").text
+    assert lines and "leeward_portal_requests_total" in figures
+    text = "\n".join(lines) + figures
+    return "canary" in text or token in text or bench.cookies["rita"] in text

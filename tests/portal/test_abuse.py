@@ -1,0 +1,470 @@
+"""The 25 abuse cases by number: each attack fails, and succeeds when its defence is taken away."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.portal import attacks
+from tests.portal.attacks import Attack
+from tests.portal.made import Bench, make_bench
+from tests.portal.provider import CLAIMS, CLIENT, SECRET, SIGNATURES, running_provider
+from tests.portal.provider import Provider as FakeProvider
+
+from leeward.portal import (
+    asking,
+    counters,
+    guards,
+    logs,
+    middleware,
+    oidc,
+    passwords,
+    proposals,
+    releases,
+    rendering,
+    sessions,
+    terms,
+)
+from leeward.portal.api import v1
+from leeward.portal.indexes import Indexes
+from leeward.portal.pages import custody, sign_in
+from leeward.portal.permissions import Viewer
+from leeward.portal.settings import Provider, Settings
+from leeward.queries.ledger import budgets, families, replay, spending
+
+Patch = pytest.MonkeyPatch
+
+
+def nothing(*arguments: Any, **more: Any) -> None:
+    """A defence that is gone."""
+
+
+def believes_a_header(patch: Patch) -> None:
+    real = guards.find_viewer
+
+    def find(request: Any) -> Any:
+        viewer = real(request)
+        claimed = request.headers.get("x-user")
+        return dataclasses.replace(viewer, person=claimed) if viewer and claimed else viewer
+
+    patch.setattr(guards, "find_viewer", find)
+
+
+def keeps_the_session(patch: Patch) -> None:
+    def renew(connection: Any, settings: Any, old: str | None, person: str, claims: Any = None) -> str:
+        from leeward.portal.store import tables
+        from leeward.portal.store.rows import from_now
+
+        ours = tables.sessions.c.id == sessions.hash_of(old or "")
+        changed = connection.execute(
+            tables.sessions.update().where(ours).values(person=person, ends=from_now(hours=8))
+        )
+        assert changed.rowcount
+        return old or ""
+
+    patch.setattr(sessions, "renew", renew)
+
+
+def never_idle(patch: Patch) -> None:
+    real = sessions.from_now
+    patch.setattr(sessions, "from_now", lambda **length: "" if min(length.values()) < 0 else real(**length))
+
+
+def takes_nothing(patch: Patch) -> None:
+    patch.setattr(spending, "_take", nothing)
+    patch.setattr(replay, "_accounts", lambda family: real(family))
+    real = replay._accounts
+    patch.setattr(spending, "_left", lambda *a: spending.Left(spent_epsilon=0, anybody=10**9, user=10**9))
+    patch.setattr(families, "check", lambda *a: unchecked(*a))
+    unchecked = unchecked_replay()
+
+
+def unchecked_replay() -> Callable[..., Any]:
+    """The replay of a log without the comparison with the accounts."""
+
+    def check(connection: Any, ledger: Any, family: str, entries: int, head: str) -> Any:
+        known = replay.Replay()
+        replay._take_up(connection, ledger, family, known, entries, head)
+        return known
+
+    return check
+
+
+def prices_every_spelling(patch: Patch) -> None:
+    real = asking.plan_query
+
+    def plan(session: Any, question: Any) -> Any:
+        return dataclasses.replace(real(session, question), key=secrets.token_hex(32))
+
+    patch.setattr(asking, "plan_query", plan)
+
+
+def no_slots(patch: Patch) -> None:
+    patch.setattr(asking, "PACE", 0.0)
+
+
+def counts_over_no_line(patch: Patch) -> None:
+    real = spending.line_of
+    patch.setattr(spending, "_accounts", _without_the_data(spending._accounts))
+    patch.setattr(families, "check", unchecked_replay())
+    assert real is spending.line_of
+
+
+def _without_the_data(real: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    return lambda *arguments: [name for name in real(*arguments) if not name.startswith("data:")]
+
+
+def gives_to_everybody(patch: Patch) -> None:
+    real = spending._accounts
+    patch.setattr(spending, "_accounts", lambda *arguments: real(*arguments[:-1], "all"))
+
+
+def forgets_membership(patch: Patch) -> None:
+    patch.setattr(Viewer, "may_in", lambda viewer, permission, project: True)
+
+
+def sees_every_project(patch: Patch) -> None:
+    patch.setattr(Viewer, "projects", lambda viewer, permission: None)
+
+
+def sorts_by_count(patch: Patch) -> None:
+    real = terms.search
+
+    def search(index: Any, text: str, most: int = 20) -> Any:
+        from leeward.queries.language.query import parse
+
+        return sorted(real(index, text, most), key=lambda each: -index.count(index.resolve(parse(each.name))))
+
+    patch.setattr(terms, "search", search)
+
+
+def prints_as_it_is(patch: Patch) -> None:
+    patch.setattr(rendering.environment(), "autoescape", False)
+    patch.setattr(rendering.environment(), "cache", None)
+
+
+def opens_any_path(patch: Patch) -> None:
+    def read(database: Any, viewer: Any, release: str, path: str) -> Any:
+        row = releases.release_of(database, viewer, release)
+        return iter([(Path(row["folder"]) / "share" / path).read_bytes()])
+
+    patch.setattr(releases, "read_file", read)
+
+
+def follows_links(patch: Patch) -> None:
+    def copy(share: Path, path: str) -> Any:
+        import hashlib
+
+        file = (share / path).open("rb")
+        digest = hashlib.sha256(file.read()).hexdigest()
+        file.seek(0)
+        return file, digest
+
+    patch.setattr(releases, "copy_of", copy)
+
+
+def shows_before_it_stores(patch: Patch) -> None:
+    patch.setattr(
+        "leeward.queries.answer.charged_query.books.store", lambda ledger, data_set, payloads: payloads
+    )
+
+
+def logs_everything(patch: Patch) -> None:
+    class Everything:
+        def __contains__(self, name: object) -> bool:
+            return True
+
+    patch.setattr(logs, "ALLOWED", Everything())
+
+
+Case = tuple[int, Attack, Callable[[Patch], None]]
+CASES: dict[str, Case] = {
+    "identity only from session or token": (1, attacks.claims_to_be_another, believes_a_header),
+    "a new session at sign-in": (4, attacks.fixes_a_session, keeps_the_session),
+    "signing out ends the session": (
+        4, attacks.uses_a_cookie_after_sign_out, lambda p: p.setattr(sessions, "end", nothing),
+    ),
+    "idle sessions end": (4, attacks.uses_an_idle_session, never_idle),
+    "origin of a form": (5, attacks.posts_from_another_site, lambda p: p.setattr(guards, "check_origin", nothing)),
+    "value of a form": (5, attacks.posts_without_the_form, lambda p: p.setattr(guards, "check_csrf", nothing)),
+    "host": (6, attacks.names_another_host, lambda p: p.setattr(middleware, "check_host", nothing)),
+    "one conditional update": (7, attacks.asks_at_once, takes_nothing),
+    "idempotency keys": (8, attacks.reuses_a_key, lambda p: p.setattr(v1, "begin_once", nothing)),
+    "one price for one question": (9, attacks.averages, prices_every_spelling),
+    "paced counting": (10, attacks.measures_the_time, no_slots),
+    "every question is paid": (11, attacks.tracks, takes_nothing),
+    "one cap": (12, attacks.colludes, counts_over_no_line),
+    "no allotment, no spending": (13, attacks.spends_without_an_allotment, gives_to_everybody),
+    "membership": (13, attacks.spends_of_another_project, forgets_membership),
+    "data are known": (14, attacks.indexes_again, lambda p: p.setattr(proposals, "check_new_data", nothing)),
+    "allotments within the cap": (
+        15, attacks.allots_too_much, lambda p: p.setattr(budgets, "_check_within_cap", nothing),
+    ),
+    "answers by membership": (16, attacks.reads_another_projects_answer, sees_every_project),
+    "permission of a route": (
+        17, attacks.calls_a_custodians_route, lambda p: p.setattr(guards, "check_permission", nothing),
+    ),
+    "two people": (17, attacks.confirms_ones_own, lambda p: p.setattr(proposals, "check_other_person", nothing)),
+    "public vocabulary": (18, attacks.searches_for_what_is_there, sorts_by_count),
+    "escaping": (19, attacks.injects_markup, prints_as_it_is),
+    "cells": (19, attacks.injects_a_formula, lambda p: p.setattr(rendering, "cell_of", lambda value: value)),
+    "marks": (19, attacks.turns_the_direction, lambda p: p.setattr(rendering, "visible", str)),
+    "files by entry": (20, attacks.leaves_share, opens_any_path),
+    "no links": (20, attacks.links_out_of_share, follows_links),
+    "sandbox": (21, attacks.runs_a_script_in_a_report, lambda p: p.setattr(custody, "REPORT_HEADERS", {})),
+    "size": (22, attacks.sends_too_much, lambda p: p.setattr(middleware, "check_size", nothing)),
+    "fields": (22, attacks.sends_many_fields, lambda p: p.setattr(guards, "MOST_FIELDS", 10**6)),
+    "five tries": (23, attacks.guesses_a_password, lambda p: p.setattr(counters, "hit", lambda *a, **m: True)),
+    "the same work for unknown names": (
+        23, attacks.lists_accounts, lambda p: p.setattr(passwords, "_nobodys", lambda: "no hash"),
+    ),
+    "stored before it is shown": (24, attacks.dies_between, shows_before_it_stores),
+    "accounts are what the log says": (
+        25, attacks.edits_the_balance, lambda p: p.setattr(families, "check", unchecked_replay()),
+    ),
+    "the journal's chain": (
+        25, attacks.edits_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
+    ),
+    "keys of the log": (25, attacks.reads_the_log, logs_everything),
+}  # fmt: skip
+"""Defence -> the case, the attack, and how the defence is taken away."""
+SPOIL = frozenset({"one conditional update", "every question is paid", "one cap", "data are known"})
+"""Attacks that use up or spoil a portal: each has its own."""
+OTHERS = {2, 3}
+"""Cases of signing in at a provider, below."""
+
+
+def bench_for(name: str, request: pytest.FixtureRequest) -> Bench:
+    found: Bench = request.getfixturevalue("fresh" if name in SPOIL else "bench")
+    return found
+
+
+def test_every_case_is_here() -> None:
+    assert {case for case, _, _ in CASES.values()} | OTHERS == set(range(1, 26))
+
+
+@pytest.mark.parametrize("name", CASES, ids=lambda name: f"{CASES[name][0]:02d} {name}")
+def test_the_attack_fails(name: str, request: pytest.FixtureRequest, monkeypatch: Patch) -> None:
+    bench = bench_for(name, request)
+    prepare(name, bench, monkeypatch)
+    assert not CASES[name][1](bench)
+
+
+@pytest.mark.parametrize("name", CASES, ids=lambda name: f"{CASES[name][0]:02d} {name}")
+def test_it_succeeds_without_its_defence(
+    name: str, request: pytest.FixtureRequest, monkeypatch: Patch
+) -> None:
+    bench = bench_for(name, request)
+    prepare(name, bench, monkeypatch)
+    CASES[name][2](monkeypatch)
+    assert CASES[name][1](bench)
+
+
+def prepare(name: str, bench: Bench, patch: Patch) -> None:
+    """What an attack needs of the portal, beside people and data."""
+    if name == "paced counting":
+        import time
+
+        from leeward.queries.answer import charged_query
+
+        real = charged_query._counts
+
+        def slow(index: Any, plan: Any) -> list[int]:
+            if "fever" in plan.query.terms:
+                until = time.perf_counter() + 0.025
+                while time.perf_counter() < until:
+                    pass
+            return real(index, plan)
+
+        patch.setattr(charged_query, "_counts", slow)
+        patch.setattr(asking, "PACE", 0.05)
+
+
+def test_a_body_that_never_ends_is_refused(bench: Bench, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 0.05)
+    assert not attacks.sends_slowly(bench)
+
+
+def test_deep_json_and_ranges(bench: Bench) -> None:
+    token = bench.token("rita")
+    headers = {
+        "authorization": f"Bearer {token}",
+        "content-type": "application/json",
+        "idempotency-key": "deep",
+    }
+    assert bench.client().post("/api/v1/questions", content="[" * 60_000, headers=headers).status_code == 400
+    path = f"/releases/{bench.release}/files/release.json"
+    parts = "bytes=" + ",".join(f"{each}-{each}" for each in range(0, 20_000, 2))
+    whole = bench.client("rita").get(path)
+    assert bench.client("rita").get(path, headers={"range": parts}).content == whole.content
+
+
+def test_cookies_of_a_portal_with_tls(bench: Bench) -> None:
+    from starlette.responses import Response
+
+    settings = Settings(folder=bench.folder, public_url="https://portal.hospital.example")
+    reply = Response()
+    sign_in.keep_cookie(reply, settings, "secret")
+    cookie = reply.headers["set-cookie"]
+    assert cookie.startswith("__Host-leeward=secret; ")
+    assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
+    assert "Domain" not in cookie
+
+
+def test_headers(bench: Bench) -> None:
+    headers = bench.client("rita").get("/").headers
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
+
+
+# -- signing in at a provider: cases 2 and 3 ----
+
+
+@pytest.fixture(scope="module", name="provider")
+def one_provider() -> Any:
+    with running_provider() as found:
+        yield found
+
+
+@pytest.fixture(name="door")
+def portal_with_provider(
+    tmp_path_factory: pytest.TempPathFactory, provider: FakeProvider, request: pytest.FixtureRequest
+) -> Bench:
+    provider.fault, provider.lax, provider.subject, provider.claims = None, False, "rita", {}
+    found: Bench | None = getattr(request.module, "_door", None)
+    if found is None:
+        settings = Provider(
+            issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET, required={"tid": "ours"},
+            roles_claim="groups", roles={"leeward-approvers": "approver"},
+        )  # fmt: skip
+        found = make_bench(tmp_path_factory.mktemp("door") / "portal", provider=settings)
+        request.module._door = found
+    return found
+
+
+def go(provider: FakeProvider, client: Any) -> str:
+    """From the portal to the provider and back: the callback's address, not yet called."""
+    import httpx
+
+    away = client.get("/sign-in/provider")
+    assert away.status_code == 303 and away.headers["location"].startswith(f"{provider.issuer}/authorize?")
+    back: str = httpx.get(away.headers["location"]).headers["location"]
+    return back
+
+
+def people_there(bench: Bench) -> int:
+    import sqlalchemy as sa
+
+    from leeward.portal.store import reading, tables
+
+    with reading(bench.portal.database) as connection:
+        return int(connection.execute(sa.select(sa.func.count()).select_from(tables.people)).scalar() or 0)
+
+
+def test_signing_in_at_the_provider(door: Bench, provider: FakeProvider) -> None:
+    provider.subject, provider.claims = "new person", {"groups": ["leeward-approvers", "others"]}
+    before = people_there(door)
+    for _ in range(2):  # the second time it is the same account
+        client = door.client()
+        assert client.get(go(provider, client)).headers["location"] == "/"
+        me = client.get("/api/v1/me").json()
+        assert me["roles"] == ["approver"] and people_there(door) == before + 1
+    provider.claims = {}
+    client = door.client()
+    client.get(go(provider, client))
+    assert client.get("/api/v1/me").json()["roles"] == []  # a missing claim gives no role
+    assert "no role yet" in client.get("/").text
+
+
+@pytest.mark.parametrize("fault", [*SIGNATURES, *CLAIMS])
+def test_02_a_wrong_token_signs_nobody_in(door: Bench, provider: FakeProvider, fault: str) -> None:
+    assert not signs_in_with(door, provider, fault)
+
+
+@pytest.mark.parametrize("fault", [*SIGNATURES, *CLAIMS])
+def test_02_without_the_check_it_does(
+    door: Bench, provider: FakeProvider, fault: str, monkeypatch: Patch
+) -> None:
+    if fault in CLAIMS:
+        monkeypatch.setattr(oidc.Client, "_fault", nothing)
+    else:
+        monkeypatch.setattr(oidc.Client, "check", lambda client, token, nonce: unverified(token))
+    assert signs_in_with(door, provider, fault)
+
+
+def unverified(token: str) -> Any:
+    import base64
+    import json
+
+    payload = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+
+def signs_in_with(door: Bench, provider: FakeProvider, fault: str) -> bool:
+    provider.fault, provider.subject = fault, f"{fault} {secrets.token_hex(4)}"
+    before, client = people_there(door), door.client()
+    reply = client.get(go(provider, client))
+    signed_in = client.get("/api/v1/me").status_code == 200
+    assert signed_in == (people_there(door) > before) == (reply.status_code == 303)
+    return bool(signed_in)
+
+
+def test_03_a_callback_belongs_to_the_browser_that_began(door: Bench, provider: FakeProvider) -> None:
+    assert not signs_in_with_anothers_callback(door, provider)
+
+
+def test_03_without_state_verifier_and_nonce_it_does_not(
+    door: Bench, provider: FakeProvider, monkeypatch: Patch
+) -> None:
+    provider.lax = True
+    assert not signs_in_with_anothers_callback(door, provider)  # state and nonce hold without PKCE
+    real = oidc.Client._fault
+    monkeypatch.setattr(oidc, "check_state", nothing)
+    assert not signs_in_with_anothers_callback(door, provider)  # the nonce holds without state
+    monkeypatch.setattr(
+        oidc.Client, "_fault", lambda self, claims, nonce: real(self, claims, claims["nonce"])
+    )
+    assert signs_in_with_anothers_callback(door, provider)
+
+
+def signs_in_with_anothers_callback(door: Bench, provider: FakeProvider) -> bool:
+    attacker, victim = door.client(), door.client()
+    theirs = go(provider, attacker)
+    go(provider, victim)
+    victim.get(theirs)
+    return bool(victim.get("/api/v1/me").status_code == 200)
+
+
+def test_03_a_callback_is_used_once(door: Bench, provider: FakeProvider, monkeypatch: Patch) -> None:
+    provider.lax = True  # the provider takes a code twice
+    assert not replays(door, provider)
+    monkeypatch.setattr(sign_in, "take_login", keeps_login)
+    assert replays(door, provider)
+
+
+def keeps_login(request: Any, secret: str) -> Any:
+    row = sessions.find(guards.portal_of(request).database, guards.portal_of(request).settings, secret)
+    return None if row is None else row["login"]
+
+
+def replays(door: Bench, provider: FakeProvider) -> bool:
+    client = door.client()
+    callback = go(provider, client)
+    begun = client.cookies[door.portal.settings.cookie]
+    provider.fault = "exp"
+    assert client.get(callback).status_code == 403
+    provider.fault = None
+    again = door.client()
+    again.cookies.set(door.portal.settings.cookie, begun)
+    return bool(again.get(callback).status_code == 303)
+
+
+def test_a_symmetric_key_is_never_allowed() -> None:
+    with pytest.raises(Exception, match="algorithms"):
+        Provider(issuer="https://x", client_id="y", algorithms=("RS256", "HS256"))
+    assert Indexes is not None
