@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from typing import Any
 
 OUTSIDE_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,3 +34,13 @@ def all_for_xml(content: Any) -> Any:
 def for_terminal(text: str) -> str:
     r"""The text with control characters written out (`\x1b`), so that a name in a file cannot steer a terminal."""
     return CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)
+
+
+PART = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
+
+
+def read_parts(package: str, file: str) -> dict[str, str]:
+    """The parts of a text in a package's `data/`, by name: `[name]`, then its lines, up to the next name."""
+    text = resources.files(package).joinpath("data", file).read_text("utf-8")
+    parts = PART.split(text)
+    return {name: lines.strip() for name, lines in zip(parts[1::2], parts[2::2], strict=True)}

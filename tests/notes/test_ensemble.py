@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.notes.annotators.ensemble import Ensemble, resolve
+from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.spans import PRIORITY, Kind, Span
 
 LENGTH = 30
@@ -72,7 +72,7 @@ def test_white_as_a_name_beats_white_as_a_race() -> None:
     text = "Mr. White, 54, has asthma."
     name = Says("crf", (Span(4, 9, "EID", "name", source="crf"),))
     race = Says("dictionary", (Span(4, 9, "QID", "race", source="dictionary"),))
-    (span,) = Ensemble((race, race, name)).annotate(text)
+    (span,) = resolve(len(text), [each.annotate(text) for each in (race, race, name)])
     assert (span.kind, span.category, span.source) == ("EID", "name", "crf")
 
 

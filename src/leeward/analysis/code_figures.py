@@ -115,3 +115,15 @@ class RiskBefore(Figures):
     patients: int
     by_m: tuple[RiskRow, ...]
     whole_set: WholeSets
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingErrors(Figures):
+    """Matching relative errors of a policy's constraints; the last two only where there is a policy."""
+
+    policy: str = "none"
+    constraints: tuple[Matched, ...] = ()
+    skipped: int = 0
+    intervals: tuple[Interval, ...] = ()
+    within_2_5_percent: float | None = None
+    within_5_percent: float | None = None

@@ -6,14 +6,14 @@ section 6.1; docs/methods/disassociation.md#measures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Interval, Workload
+from leeward.analysis.code_figures import Interval, Matched, Workload
 from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
 from leeward.arrays import AnyArray, counted
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -199,3 +199,23 @@ def intervals(errors: AnyArray) -> tuple[Interval, ...]:
     return tuple(
         Interval(ends[i], ends[i + 1], int(n), float(n / max(len(errors), 1))) for i, n in enumerate(counts)
     )
+
+
+def matching_errors(
+    names: Sequence[str], members: Sequence[AnyArray], true: AnyArray, estimated: Sequence[float]
+) -> dict[str, Any]:
+    """The fields of `MatchingErrors`: (true - estimate) / true of each constraint that some record matches."""
+    found = tuple(
+        Matched(name=name, codes=len(codes), true=count, estimate=estimate, mre=(count - estimate) / count)
+        for name, codes, count, estimate in zip(names, members, true.tolist(), estimated, strict=True)
+        if count > 0
+    )
+    errors = np.array([each.mre for each in found])
+    return {
+        "policy": f"{len(found)} constraints",
+        "constraints": found,
+        "skipped": len(members) - len(found),
+        "intervals": intervals(errors),
+        "within_2_5_percent": within(errors, 0.025),
+        "within_5_percent": within(errors, 0.05),
+    }

@@ -5,13 +5,13 @@ Column names are fixed here; the readers map the user's names onto them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from leeward.cohort.notices import Notice
+from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -109,6 +109,39 @@ class Cohort:
             self._lenses["table"] = table_of(self.patients, self.domains, self.name)
         table: Table = self._lenses["table"]
         return table
+
+    def payload(
+        self, names: Sequence[str], patients: pl.Series, taken: tuple[str, ...] = ()
+    ) -> pl.DataFrame | None:
+        """Columns of the patients' frame in the order of `patients`; None where none are wanted.
+
+        Raises BadInput for a column that is not there or has a name that is `taken`, and for a patient with two rows.
+        """
+        if not names:
+            return None
+        columns = [] if self.patients is None else self.patients.columns
+        for name in names:
+            if name not in columns or name in ("patient", *taken):
+                listed = ", ".join(column for column in columns if column != "patient") or "none"
+                raise BadInput(
+                    f"{self.name}: no payload column '{name}' among the patients' columns: {listed}."
+                )
+        assert self.patients is not None  # for the types: its columns were just listed
+        self.require_one_row_each()
+        wanted = patients.alias("patient").to_frame()
+        return wanted.join(
+            self.patients.select("patient", *names), on="patient", how="left", maintain_order="left"
+        ).drop("patient")
+
+    def require_one_row_each(self) -> None:
+        """BadInput where the patients' frame has a patient in several rows."""
+        if self.patients is None or not (doubled := self.patients["patient"].is_duplicated()).any():
+            return
+        rows = ", ".join(map(str, (doubled.arg_true().head(ROWS_SHOWN) + 1).to_list()))
+        raise BadInput(
+            f"{self.name}: the patients' table holds {self.patients['patient'].filter(doubled).n_unique():,} patients "
+            f"more than once (rows {rows}); keep one row for each."
+        )
 
     def with_notices(self, *notices: Notice) -> Cohort:
         """The same cohort with further notices."""

@@ -9,10 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from leeward.texts import read_parts
+
 LONGEST = 44
 """Characters before a colon among which a label is looked for."""
 
 _STOPS = "\n\t|;:"
+
+
+def labels_of(file: str) -> dict[str, str]:
+    """Labels and their meanings from a file of `notes/data/`: a part a meaning, its labels parted by commas."""
+    return {
+        " ".join(label.split()): meaning
+        for meaning, labels in read_parts("leeward.notes", file).items()
+        for label in labels.split(",")
+    }
 
 
 @dataclass(frozen=True)

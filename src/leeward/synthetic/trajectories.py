@@ -153,11 +153,6 @@ def write_trajectories(
     return rows
 
 
-def code_list(shape: str = "d50-pop") -> tuple[str, ...]:
-    """The codes of a shape, sorted."""
-    return _model_of(SETS[shape]).codes
-
-
 def _model_of(shape: Shape) -> _Model:
     listed = [text.split() for *_, text in shape.conditions]
     codes = tuple(sorted({code.rstrip("!") for each in listed for code in each}))

@@ -36,7 +36,7 @@ class AgeTree:
     hierarchy : the tree; `level` i of a binary tree is its blocks of 2^i years.
     first : the lowest age in years.
     leaf : int32[last - first + 1], the node of each age from `first` on.
-    binary : whether the tree is full and binary, so that losses follow from arithmetic (`block_delta`).
+    binary : whether the tree is full and binary, so that losses follow from arithmetic (`block_level`).
     """
 
     hierarchy: Hierarchy
@@ -175,12 +175,6 @@ def block_level(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> Int64s:
     differ = (np.asarray(a, np.int64) - first) ^ (np.asarray(b, np.int64) - first)
     # frexp gives the exact number of bits of integers below 2^53.
     return np.frexp(differ.astype(np.float64))[1].astype(np.int64)
-
-
-def block_delta(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> Int64s:
-    """Δ of the lowest common ancestor of two ages in the binary tree from `first` on: 0, 2, 4, 8 …"""
-    level = block_level(a, b, first)
-    return np.where(level == 0, 0, np.left_shift(1, level))
 
 
 def _bounds(label: str, name: str = "age") -> tuple[int, int]:

@@ -22,9 +22,6 @@ from leeward.errors import BadInput
 from leeward.vocabulary.groups import leaf_groups, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
 
-POLICY_LEVELS = ("code", "category", "section", "chapter")
-"""Levels of a hierarchy-based utility policy (Loukides 2014, Section 6): 0 the code, 1 … 3 as named."""
-
 
 @dataclass(frozen=True)
 class Normalised:
@@ -36,16 +33,6 @@ class Normalised:
 
     values: list[str | None]
     repaired: Bools
-
-    @property
-    def n_repaired(self) -> int:
-        """How many of the given codes got leading zeros back."""
-        return int(np.count_nonzero(self.repaired))
-
-    @property
-    def n_unreadable(self) -> int:
-        """How many of the given texts are not codes."""
-        return sum(value is None for value in self.values)
 
 
 @dataclass(frozen=True)

@@ -177,18 +177,6 @@ class Hierarchy:
         a, b = np.asarray(above), np.asarray(below)
         return np.asarray((a <= b) & (b <= self.end[a]))
 
-    def at_level(self, node: ArrayLike, level: int) -> Int32s:
-        """The highest ancestor-or-self of each node whose level is at most `level`; the node itself if none
-        is.
-        """
-        nodes = np.array(node, np.int32, ndmin=1)
-        while True:
-            above = self.parent[nodes]
-            climb = (above >= 0) & (self.level[above] <= level)
-            if not climb.any():
-                return nodes.reshape(np.shape(node))
-            nodes = np.where(climb, above, nodes).astype(np.int32)
-
     # -- loss ----
 
     @property
@@ -238,12 +226,6 @@ class Hierarchy:
             stop = self.end[node] + 1
             table[node:stop, node:stop] = node
         return table if nodes is None else table[np.ix_(nodes, nodes)]
-
-    def loss_table(self, nodes: Int32s | None = None) -> Float64s:
-        """float64[n, n]: the loss of the lowest common ancestor of every pair of `nodes` (all nodes by
-        default).
-        """
-        return np.asarray(self.losses[self.lca_table(nodes)], np.float64)
 
     # -- parts and files ----
 

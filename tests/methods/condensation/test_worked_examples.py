@@ -19,7 +19,7 @@ from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.kernels import baseline as baselines
 from leeward.methods.condensation.kernels import grouping as kernels
 from leeward.methods.condensation.measures.models import compare, mean_metrics
-from leeward.methods.condensation.measures.privacy import binned_privacy, conditional_privacy
+from leeward.methods.condensation.measures.privacy import _entropy, conditional_privacy
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
 
@@ -89,7 +89,7 @@ def test_conditional_privacy_of_eight_bins() -> None:
         (a, 0.5, 0.5),
         (a // 2, 1.0, 2.0),
     ):
-        assert binned_privacy(a, b, width) == pytest.approx(expected)
+        assert width * 2.0 ** _entropy(a, b) == pytest.approx(expected)
         assert oracle.conditional_privacy(a.tolist(), b.tolist(), width) == pytest.approx(expected)
 
 

@@ -52,7 +52,7 @@ def protect(
             "censoring needs the population that the sample comes from; give it with `population`."
         )
     sample = cohort.code_counts()
-    payload = _payload_of(parameters, cohort, sample)
+    payload = cohort.payload(parameters.payload, sample.patients, ("record", "codes"))
     if parameters.scope == "groups":
         return _protect_by_groups(parameters, cohort, sample, payload, population, randomness)
     everyone, originals = _population_of(parameters, cohort, sample, population, engine)
@@ -203,24 +203,6 @@ def _cap_notices(parameters: Censoring, sample: CodeCounts, caps: Int64s) -> lis
     ]
 
 
-def _payload_of(parameters: Censoring, cohort: Cohort, sample: CodeCounts) -> pl.DataFrame | None:
-    """The payload of each record, in the order of the sample."""
-    if not parameters.payload:
-        return None
-    columns = [] if cohort.patients is None else cohort.patients.columns
-    for name in parameters.payload:
-        if name not in columns or name in ("record", "codes"):
-            listed = ", ".join(c for c in columns if c != "patient") or "none"
-            raise BadInput(
-                f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
-            )
-    assert cohort.patients is not None  # for the types: its columns were just listed
-    patients = cohort.patients.select("patient", *parameters.payload)
-    _require_unique(patients["patient"], f"{cohort.name}: the patients' table")
-    wanted = sample.patients.alias("patient").to_frame()
-    return wanted.join(patients, on="patient", how="left", maintain_order="left").drop("patient")
-
-
 def _require_contained(name: str, sample: CodeCounts, population: Population, originals: Multisets) -> None:
     """Every original must be contained in a population record, or the claim of 1/k counts no true owner
     (docs/methods/censoring.md#guarantee)."""
@@ -239,8 +221,7 @@ def _require_contained(name: str, sample: CodeCounts, population: Population, or
 def _require_each_once(population: Cohort) -> None:
     """No patient may stand twice in the population: two records of one person would hide nobody
     (docs/methods/censoring.md#guarantee)."""
-    if population.patients is not None:
-        _require_unique(population.patients["patient"], f"{population.name}: the patients' table")
+    population.require_one_row_each()
     events = population.require_events()
     if events["patient"].dtype != pl.String:
         return
@@ -254,16 +235,6 @@ def _require_each_once(population: Cohort) -> None:
         raise BadInput(
             f"{population.name}: {twice.height:,} patients differ from another only in blanks or upper and lower case "
             f"(beginning in rows {rows}); one person must have one identifier, or k counts the same person twice."
-        )
-
-
-def _require_unique(patients: pl.Series, where: str) -> None:
-    doubled = patients.is_duplicated()
-    if doubled.any():
-        rows = ", ".join(map(str, (np.flatnonzero(doubled.to_numpy())[:ROWS_SHOWN] + 1).tolist()))
-        raise BadInput(
-            f"{where} holds {patients.filter(doubled).n_unique():,} patients more than once (rows {rows}); "
-            "keep one row for each."
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Errors, Interval, Matched, RiskBefore, Workload
+from leeward.analysis.code_figures import Errors, MatchingErrors, RiskBefore, Workload
 from leeward.analysis.figures import Figures
 from leeward.analysis.generalized import Generalized, check_reading, counts, matching, read
 from leeward.analysis.itemsets import supports_of
@@ -19,10 +19,9 @@ from leeward.analysis.workloads import (
     WORKLOAD_SEED,
     check_options,
     constraints_of,
-    intervals,
+    matching_errors,
     matching_records,
     policy_of,
-    within,
     workloads_of,
 )
 from leeward.arrays import AnyArray
@@ -60,16 +59,10 @@ class Are(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mre(Figures):
-    """Matching relative errors of the policy's constraints; the last two only where there is a policy."""
+class Mre(MatchingErrors):
+    """Matching relative errors, under a reading of generalized codes."""
 
-    policy: str
     reading: str
-    constraints: tuple[Matched, ...]
-    skipped: int
-    intervals: tuple[Interval, ...]
-    within_2_5_percent: float | None = None
-    within_5_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -176,26 +169,13 @@ def mre(
     """(true - estimate) / true of the number of records with a code of each utility constraint."""
     check_reading(reading)
     if policy is None:
-        return Mre(policy="none", reading=reading, constraints=(), skipped=0, intervals=())
+        return Mre(reading=reading)
     names, members = constraints_of(policy)
-    found = []
-    rows = zip(names, members, matching_records(sets, members).tolist(), strict=True)
-    for name, each, true in rows:
-        if true == 0:
-            continue
-        estimate = matching(released, each, reading)
-        error = (true - estimate) / true
-        found.append(Matched(name=name, codes=len(each), true=true, estimate=estimate, mre=error))
-    errors = np.array([each.mre for each in found])
-    return Mre(
-        policy=f"{len(found)} constraints",
-        reading=reading,
-        constraints=tuple(found),
-        skipped=len(members) - len(found),
-        intervals=intervals(errors),
-        within_2_5_percent=within(errors, 0.025),
-        within_5_percent=within(errors, 0.05),
-    )
+    true = matching_records(sets, members)
+    estimated = [
+        matching(released, each, reading) if count else 0.0 for each, count in zip(members, true, strict=True)
+    ]
+    return Mre(reading=reading, **matching_errors(names, members, true, estimated))
 
 
 def codes(released: Generalized, sets: CodeSets) -> Codes:

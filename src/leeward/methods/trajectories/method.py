@@ -58,7 +58,7 @@ def protect(
             "hierarchy must be stated: give `codes`, or a hierarchy file."
         )
     spaces = _space(parameters, cohort, lens, tree, years)
-    payload = _payload(parameters, cohort, lens)
+    payload = cohort.payload(parameters.payload, lens.patients)
     values = None if parameters.sensitive_column is None else _numbered(payload, parameters.sensitive_column)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
     if len(records) < parameters.k:
@@ -180,27 +180,6 @@ def _groups(
     if parameters.improve:
         facts["search"] = wording.search_of(searched, facts["partitions"])
     return groups, facts
-
-
-def _payload(parameters: Trajectories, cohort: Cohort, lens: Lens) -> pl.DataFrame | None:
-    """The payload of each record, in the order of the lens."""
-    if not parameters.payload:
-        return None
-    columns = [] if cohort.patients is None else cohort.patients.columns
-    for name in parameters.payload:
-        if name not in columns or name == "patient":
-            listed = ", ".join(c for c in columns if c != "patient") or "none"
-            raise BadInput(
-                f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
-            )
-    assert cohort.patients is not None  # for the types: its columns were just listed
-    patients = cohort.patients.select("patient", *parameters.payload)
-    if patients["patient"].is_duplicated().any():
-        raise BadInput(
-            f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each."
-        )
-    wanted = lens.patients.alias("patient").to_frame()
-    return wanted.join(patients, on="patient", how="left", maintain_order="left").drop("patient")
 
 
 def _numbered(payload: pl.DataFrame | None, column: str) -> NDArray[np.int32]:

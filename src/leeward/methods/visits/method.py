@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from leeward.arrays import Int32s, Int64s
 from leeward.cohort.cohort import Cohort
@@ -57,7 +56,7 @@ def protect(
             f"`k` is {parameters.k:,} and the cohort has {len(lens):,} patients: nobody can be hidden among so many. "
             "Choose a smaller k or give more patients."
         )
-    payload = _payload_of(parameters, cohort, lens)
+    payload = cohort.payload(parameters.payload, lens.patients, ("record",))
     engine = make(engine)
     entries = engine.frame(lens.table())
     merging = _merged(parameters, cohort, lens, engine, entries)
@@ -133,24 +132,3 @@ def _recheck(parameters: Visits, visits: VisitSets, labels: int) -> None:
     """Belt and braces before anything is written; the verifier checks the files by itself."""
     if parameters.level == "visit" and violations(visits, labels, parameters.k):
         raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
-
-
-def _payload_of(parameters: Visits, cohort: Cohort, lens: Lens) -> pl.DataFrame | None:
-    """The payload of each patient, in the order of the lens."""
-    if not parameters.payload:
-        return None
-    columns = [] if cohort.patients is None else cohort.patients.columns
-    for name in parameters.payload:
-        if name not in columns or name in ("patient", "record"):
-            listed = ", ".join(c for c in columns if c != "patient") or "none"
-            raise BadInput(
-                f"{cohort.name}: no payload column '{name}' among the patients' columns: {listed}."
-            )
-    assert cohort.patients is not None  # for the types: its columns were just listed
-    wanted = lens.patients.alias("patient").to_frame()
-    chosen = cohort.patients.select("patient", *parameters.payload)
-    if chosen["patient"].is_duplicated().any():
-        raise BadInput(
-            f"{cohort.name}: the patients' table holds a patient more than once; keep one row for each."
-        )
-    return wanted.join(chosen, on="patient", how="left", maintain_order="left").drop("patient")

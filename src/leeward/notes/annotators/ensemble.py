@@ -7,23 +7,10 @@ member named first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from leeward.notes.spans import PRIORITY, Annotator, Span
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """Annotators that vote by priority. Of members of one name the first counts first."""
-
-    members: tuple[Annotator, ...]
-    name: str = "ensemble"
-
-    def annotate(self, text: str) -> list[Span]:
-        """The spans of a text, ascending, without overlaps, each with the member that it came from."""
-        return resolve(len(text), [member.annotate(text) for member in self.members])
+from leeward.notes.spans import PRIORITY, Span
 
 
 def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:

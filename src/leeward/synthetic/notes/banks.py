@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from importlib import resources
-
-HEADING = re.compile(r"^\[(\w+)\]\n", re.MULTILINE)
+from leeward.texts import read_parts
 
 
 def read_banks(name: str) -> dict[str, str]:
@@ -14,6 +11,6 @@ def read_banks(name: str) -> dict[str, str]:
     `{slot}` is filled by `slots.py`. Signs before a health slot say whose the term is: `-` denied, `?` doubted, `~` of
     the family, `<` over long ago.
     """
-    text = resources.files("leeward.synthetic.notes").joinpath("data", f"{name}.txt").read_text("utf-8")
-    parts = HEADING.split(text)
-    return {bank: f"\n{lines.strip()}\n" for bank, lines in zip(parts[1::2], parts[2::2], strict=True)}
+    return {
+        bank: f"\n{lines}\n" for bank, lines in read_parts("leeward.synthetic.notes", f"{name}.txt").items()
+    }

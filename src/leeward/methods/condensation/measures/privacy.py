@@ -82,11 +82,6 @@ def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[fl
     return width * 2.0 ** _entropy(*binned), width
 
 
-def binned_privacy(a: np.ndarray, b: np.ndarray, width: float) -> float:
-    """Π(A|B) of numbers that are already in bins of width `width`."""
-    return float(width * 2.0 ** _entropy(a, b))
-
-
 def _entropy(a: np.ndarray, b: np.ndarray) -> float:
     """H(A|B) in bits, of numbers from 0."""
     if not len(a):

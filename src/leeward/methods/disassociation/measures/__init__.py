@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Matched, Narrow
+from leeward.analysis.code_figures import Narrow
 from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
@@ -18,7 +18,7 @@ from leeward.analysis.workloads import (
     WORKLOAD_SEED,
     check_options,
     constraints_of,
-    intervals,
+    matching_errors,
     matching_records,
     policy_of,
     within,
@@ -199,31 +199,20 @@ def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, pr
     """Matching relative error, (true - estimate) / true, of each constraint of the policy; a record matches a
     constraint when it has at least one of its codes. `by_prior` has the shares under every prior."""
     if policy is None:
-        return Mre(policy="none", prior=prior, constraints=(), intervals=(), skipped=0)
+        return Mre(prior=prior)
     names, members = constraints_of(policy)
     true = matching_records(sets, members)
     asked = true > 0
 
-    def errors(estimated: AnyArray) -> AnyArray:
-        return np.asarray(((true - estimated) / np.maximum(true, 1))[asked])
+    def narrow(each: str) -> Narrow:
+        estimated = np.asarray(matching(published, members, each))
+        return _narrow(((true - estimated) / np.maximum(true, 1))[asked])
 
     estimated = np.asarray(matching(published, members, prior))
-    own = errors(estimated)
-    rows = zip(names, members, true.tolist(), estimated.tolist(), strict=True)
-    found = [
-        Matched(name=name, codes=len(codes), true=count, estimate=estimate, mre=(count - estimate) / count)
-        for name, codes, count, estimate in rows
-        if count > 0
-    ]
     return Mre(
-        policy=f"{len(found)} constraints",
         prior=prior,
-        constraints=tuple(found),
-        skipped=len(members) - len(found),
-        intervals=intervals(own),
-        within_2_5_percent=within(own, 0.025),
-        within_5_percent=within(own, 0.05),
-        by_prior=ByPrior(**{each: _narrow(errors(matching(published, members, each))) for each in PRIORS}),
+        **matching_errors(names, members, true, estimated.tolist()),
+        by_prior=ByPrior(**{each: narrow(each) for each in PRIORS}),
     )
 
 

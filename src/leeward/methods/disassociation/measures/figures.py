@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leeward.analysis.code_figures import Interval, Matched, Narrow, RiskBefore, Workload
+from leeward.analysis.code_figures import MatchingErrors, Narrow, RiskBefore, Workload
 from leeward.analysis.figures import Figures
 
 
@@ -27,16 +27,10 @@ class ByPrior(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mre(Figures):
-    """Matching relative errors of the policy's constraints; the last three only where there is a policy."""
+class Mre(MatchingErrors):
+    """Matching relative errors under a prior, and shares of small ones under every prior."""
 
-    policy: str
     prior: str
-    constraints: tuple[Matched, ...]
-    skipped: int
-    intervals: tuple[Interval, ...]
-    within_2_5_percent: float | None = None
-    within_5_percent: float | None = None
     by_prior: ByPrior | None = None
 
 

@@ -9,40 +9,10 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-LISTS = {
-    "title": "mr mrs ms miss mx dr doctor prof professor sir rev father sister nurse",
-    "degree": "md phd do rn np pa dds dpm lpn cnp facp msn bsn arnp crna mbbs jr sr iii esq",
-    "role": "patient pt client name named called physician provider attending pcp surgeon resident cardiologist "
-    "neurologist oncologist referring dictated signed seen cc author by therapist pathologist radiologist caller",
-    "relation": "mother father brother sister son daughter wife husband aunt uncle grandmother grandfather spouse "
-    "partner mom dad cousin niece nephew parent parents sibling guardian friend contact",
-    "month": "january february march april may june july august september october november december jan feb mar apr "
-    "jun jul aug sep sept oct nov dec",
-    "weekday": "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun",
-    "ordinal": "st nd rd th",
-    "street": "street avenue road drive lane boulevard court place way circle terrace parkway ave blvd dr ln ct pl "
-    "hwy highway apt suite apartment unit box floor square trail",
-    "facility": "hospital clinic center centre medical memorial health healthcare infirmary hospice institute "
-    "university college school general regional community presbyterian methodist mercy care foundation ward "
-    "associates laboratory laboratories nursing rehabilitation",
-    "state": "al ak az ar ca co ct de fl ga hi id il ia ks ky la ma md mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok "
-    "or pa ri sc sd tn tx ut vt va wa wv wi wy dc",
-    "age": "year years yr yrs yo old aged age month months week weeks y o f m",
-    "sex": "male female man woman boy girl gentleman lady he she his her him himself herself",
-    "race": "white black caucasian hispanic asian latino latina african american indian native hawaiian islander race "
-    "ethnicity",
-    "born": "dob born birth birthdate birthday",
-    "visit": "admitted admission discharged discharge visit visited date dated seen evaluated service encounter",
-    "phone": "phone tel telephone cell mobile fax pager call home work beeper reached",
-    "register": "mrn ssn id number no record account acct insurance policy member medicare medicaid license licence "
-    "plan serial plate vin accession case chart identifier beneficiary social security device claim group hmo",
-    "web": "http https www com org net edu gov email mail",
-    "negation": "no not denies denied without negative never none neither nor free absent",
-    "doubt": "possible probable likely suspected suspect rule out questionable concern versus vs may",
-    "unit": "mg ml mcg g kg lb lbs cm mm hg bpm units tablet tablets daily bid tid qid prn po iv q hours mmol dl",
-    "stop": "the a an and or of in on at to with for from is was has had have that this as be been were are his her "
-    "she he they it who which by will would should also",
-}
+from leeward.texts import read_parts
+
+LISTS = read_parts("leeward.notes", "classes.txt")
+"""Words by class."""
 
 SIGNS = {
     ".": "point",
