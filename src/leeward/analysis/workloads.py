@@ -202,7 +202,7 @@ def intervals(errors: AnyArray) -> tuple[Interval, ...]:
 
 
 def matching_errors(
-    names: Sequence[str], members: Sequence[AnyArray], true: AnyArray, estimated: Sequence[float]
+    names: Sequence[str], members: Sequence[list[str]], true: AnyArray, estimated: Sequence[float]
 ) -> dict[str, Any]:
     """The fields of `MatchingErrors`: (true - estimate) / true of each constraint that some record matches."""
     found = tuple(
