@@ -31,24 +31,36 @@ class Node:
 
     def candidates(self, wanted: frozenset[str], item_most: int) -> int:
         """The most records below the node that may hold `wanted`."""
-        most, rest = self.records, wanted
-        for subrecords in self.chunks.values():
-            part = wanted & frozenset().union(*subrecords)
-            if part:
-                most = min(most, sum(part <= subrecord for subrecord in subrecords))
-                rest -= part
+        return self.left(wanted, item_most).get(frozenset(), 0)
+
+    def left(self, wanted: frozenset[str], item_most: int) -> dict[frozenset[str], int]:
+        """The most records that may hold `wanted` but for what the shared chunks above have to give."""
+        found: dict[frozenset[str], int] = {}
         if not self.below:
+            found = {wanted: self.records}
+        for each in self.below:
+            for rest, most in each.left(wanted, item_most).items():
+                found[rest] = found.get(rest, 0) + most
+        after: dict[frozenset[str], int] = {}
+        for rest, most in found.items():
+            for subrecords in self.chunks.values():
+                part = rest & frozenset().union(*subrecords)
+                if part:
+                    most = min(most, sum(part <= subrecord for subrecord in subrecords))
+                    rest -= part
             if rest & self.items:
-                most = min(most, item_most)
-            return most if rest <= self.items else 0
-        return min(most, sum(each.candidates(rest, item_most) for each in self.below))
+                most, rest = min(most, item_most), rest - self.items
+            after[rest] = after.get(rest, 0) + most
+        return after
 
 
 @dataclass(frozen=True)
 class Attack:
-    """Of `sets` known code sets, those with fewer than k candidates; and with the algorithm known."""
+    """Of `sets` known code sets, those that no record can have as far as the files show (codes were suppressed), and
+    of the others those with fewer than k candidates; and with the algorithm known."""
 
     sets: int
+    not_shown: int
     below_k: int
     below_k_algorithm_known: int
     smallest: int
@@ -86,7 +98,14 @@ def attack(share: Path, known: Iterable[frozenset[str]], k: int | None = None) -
         sum(node.candidates(wanted, guarantee["k"] - 1) for node in top)
         for wanted in sorted(sets, key=sorted)
     ]
-    return Attack(len(sets), sum(n < k for n in plain), sum(n < k for n in capped), min(plain, default=0))
+    shown = [n for n in plain if n]
+    return Attack(
+        len(sets),
+        len(plain) - len(shown),
+        sum(n < k for n in shown),
+        sum(n > 0 and c < k for n, c in zip(plain, capped, strict=True)),
+        min(shown, default=0),
+    )
 
 
 if __name__ == "__main__":

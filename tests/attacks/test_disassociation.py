@@ -59,6 +59,17 @@ def test_an_attacker_who_knows_the_algorithm_has_fewer_for_rare_codes_as_the_rep
     )
 
 
+def test_made_for_an_attacker_who_knows_the_algorithm_every_set_that_is_shown_has_k_candidates(
+    tmp_path: Path,
+) -> None:
+    records = patients()
+    share = released(records, tmp_path / "out", k=5, attacker="algorithm")
+    found = attack(share, map(frozenset, records))
+    assert (found.below_k, found.below_k_algorithm_known) == (0, 0)
+    assert found.sets - found.not_shown > 60
+    assert found.smallest >= 5
+
+
 def test_a_release_with_a_smaller_k_than_promised_is_found_out(tmp_path: Path) -> None:
     records = patients()
     share = released(records, tmp_path / "out", k=2)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.disassociation_checks import Leaf, Tree, domain, support
+from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
 Prior = str | dict[str, str]
@@ -85,11 +85,23 @@ def below(tree: Tree, codes: frozenset[str], k: int, prior: Prior) -> dict[froze
             part = left & domain(chunk)
             if part:
                 s = support(chunk, part)
-                low, expected, high = max(0, low + s - tree.size), expected * s / tree.size, min(high, s)
+                among = max(wanting(tree, code) for code in part)
+                low, expected, high = max(0, low + s - among), expected * s / among, min(high, s)
                 rest -= part
         before = combined.get(rest, (0, 0.0, 0))
         combined[rest] = (before[0] + low, before[1] + expected, before[2] + high)
     return combined
+
+
+def wanting(tree: Joint, code: str) -> int:
+    """Records below whose code is counted by no node further down."""
+
+    def left(child: Tree) -> int:
+        if isinstance(child, Leaf):
+            return 0 if code in leaf_codes(child) else child.size
+        return 0 if any(code in domain(chunk) for chunk in child.shared) else sum(map(left, child.children))
+
+    return sum(map(left, tree.children))
 
 
 def leaf_codes(leaf: Leaf) -> set[str]:

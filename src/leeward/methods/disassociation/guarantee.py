@@ -42,8 +42,25 @@ cluster (`node`): nothing tells which of the cluster's patients has a value.
 """
 
 
+COUNTS = """\
+`data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
+(`joint`; `parent` names the joint cluster above), each with its number of `records`.
+
+`data/chunks.parquet` counts codes. Every chunk is about one code: it has one row for each patient of the node with the
+code who is not counted with it in a node below. A code that is in no chunk of a cluster or of the joint clusters above
+it may still be some patients' in that cluster: codes that too few patients share are left out.
+
+To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives the least, the expected and the
+greatest number. By hand: inside a cluster of N patients multiply the codes' shares of the N patients (for a code of a
+joint cluster, its share of the joint cluster's patients in clusters that do not count the code themselves); then add up
+the clusters. Pair counts are estimates.
+"""
+
+
 def guarantee_of(parameters: Disassociation) -> Guarantee:
     """Guarantee 1, its attacker and what it leaves open (docs/methods/disassociation.md#what-it-does-not-protect)."""
+    if parameters.attacker == "algorithm":
+        return _against_the_algorithm(parameters)
     open_ends = [
         (
             "It asks for one data set that the operation could have turned into these files. An attacker who knows "
@@ -87,8 +104,36 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
     )
 
 
+def _against_the_algorithm(parameters: Disassociation) -> Guarantee:
+    """The same where the attacker knows the algorithm (docs/methods/disassociation.md#attacker-algorithm)."""
+    return Guarantee(
+        name="k^m-anonymity by disassociation (Guarantee 1, of the algorithm)",
+        k=parameters.k,
+        m=parameters.m,
+        attacker=(
+            f"knows up to {parameters.m} diagnosis codes of a patient, that the patient is in the data, and the "
+            "algorithm, but not its random draws"
+        ),
+        not_protected=(
+            (
+                f"It asks for one data set with {parameters.k} candidate records that the algorithm could have turned "
+                "into these files, not that such data sets are the likeliest."
+            ),
+            f"Knowledge of more than {parameters.m} codes of a patient, or of codes that a patient does not have.",
+            (
+                "Attackers who pool what they know, who know several patients' records, or who hold an earlier release "
+                "of the same patients."
+            ),
+            "What a patient suffers from, when all candidate records agree on it.",
+        ),
+        facts=stated_facts("up to m codes", "data sets"),
+    )
+
+
 def readme_of(parameters: Disassociation) -> str:
     """How a recipient reads the files; it does not depend on the data."""
+    if parameters.attacker == "algorithm":
+        return COUNTS
     if not parameters.demographics:
         return README
     classes = whole.readme(parameters.demographics, parameters.small) + CLASSES

@@ -13,6 +13,7 @@ from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
+from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records
@@ -59,6 +60,8 @@ def protect(
         )
     policy = policy_over(parameters, sets, cohort.vocabulary)
     rules = rules_of(parameters, sets, policy, cohort.name)
+    if parameters.attacker == "algorithm":
+        return _ranked(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
     if parameters.demographics:
         tables, sets, classes, facts = release_in_classes(
@@ -119,6 +122,25 @@ def _longest(m: int, longest: int) -> tuple[str, ...]:
         "the same."
     )
     return (notice,)
+
+
+def _ranked(
+    parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
+) -> Anonymized:
+    """Counts of single codes, which hold against an attacker who knows the algorithm."""
+    coins = ranked.coins_of(sets, rules.k, randomness)
+    shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
+    return Anonymized(
+        method=parameters.name,
+        parameters=parameters.public(),
+        guarantee=guarantee_of(parameters),
+        records=len(sets),
+        tables=ranked.tables_of(shown, sets.codes, randomness),
+        readme=readme_of(parameters),
+        custody_tables=_policy_table(policy, sets),
+        custody={**ranked.facts_of(shown), "partitions": 1},
+        seeded=randomness.seeded,
+    )
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -14,8 +15,9 @@ from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
 if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
 
-PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2}
-"""Ways to form clusters, each with its default `max_cluster` as a multiple of k."""
+PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
+"""Ways to form clusters, each with its default `max_cluster` as a multiple of k. `ranked` belongs to
+`attacker: algorithm`."""
 
 MAX_PASSES = 24
 """Default `max_passes`, but for `paper`: later passes find a few per cent of the joins, and more data need more."""
@@ -26,6 +28,11 @@ records are counted better by `paper`."""
 
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
+
+
+def _shown(name: str, ranked: Any) -> Any:
+    """The parameter's value, or with `attacker: algorithm` what that makes of it."""
+    return lambda p: ranked if p.attacker == "algorithm" else getattr(p, name)
 
 
 def _named(parameters: Disassociation) -> Any:
@@ -49,6 +56,14 @@ class Disassociation(Parameters):
     m: Annotated[
         int, Parameter("Maximum number of a patient's codes that an attacker knows.", ge=1, shown="always")
     ] = 2
+    attacker: Annotated[
+        Literal["operation", "algorithm"],
+        Parameter(
+            "What the attacker knows of the method. operation: the paper's guarantee; algorithm: it holds against an "
+            "attacker who knows the algorithm too (single codes with counts, no item chunks, few codes suppressed).",
+            shown=lambda p: p.attacker if p.attacker == "algorithm" else OMIT,
+        ),
+    ] = "operation"
     policy: Annotated[
         PolicyLike,
         Parameter(
@@ -98,24 +113,29 @@ class Disassociation(Parameters):
     recut: Annotated[
         bool,
         Parameter(
-            "Move records whose codes would all be in an item chunk to another cluster.", shown="always"
+            "Move records whose codes would all be in an item chunk to another cluster.",
+            shown=_shown("recut", False),
         ),
     ] = True
     refine: Annotated[
-        bool, Parameter("Make shared chunks of codes in the item chunks of several clusters.", shown="always")
+        bool,
+        Parameter(
+            "Make shared chunks of codes in the item chunks of several clusters.",
+            shown=_shown("refine", False),
+        ),
     ] = True
     nested: Annotated[
         bool,
         Parameter(
             "Allow shared chunks to repeat codes of chunks below, then k-anonymous (Property 1).",
-            shown="always",
+            shown=_shown("nested", True),
         ),
     ] = False
     safe: Annotated[
         bool,
         Parameter(
             "No code of a chunk reveals another: covering codes get chunks of their own (the cover problem).",
-            shown="always",
+            shown=_shown("safe", True),
         ),
     ] = False
     repeats: Annotated[
@@ -181,7 +201,24 @@ class Disassociation(Parameters):
                 raise BadParameter(name, f"must be a whole number of at least k = {self.k}; got {value}.")
         if self.diversity is not None and not self.sensitive:
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
+        if self.attacker == "algorithm":
+            self._single_codes()
         _ = self.utility  # refuses a policy that cannot be read
+
+    def _single_codes(self) -> None:
+        """BadInput for what needs chunks of several codes or item chunks."""
+        fields = {each.name: each.default for each in dataclasses.fields(self)}
+        for name in (
+            "partitioning", "max_joint", "max_passes", "recut", "refine", "nested", "safe", "sensitive", "diversity",
+            "reconstructions", "demographics", "payload",
+        ):  # fmt: skip
+            if getattr(self, name) != fields[name]:
+                raise BadInput(
+                    f"`{name}` does not go with `attacker: algorithm`, which publishes counts of single codes; leave "
+                    "one of them out."
+                )
+        if self.partitions is not None and self.partitions > 1:
+            raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")
 
     @property
     def utility(self) -> Policy | None:
@@ -195,6 +232,8 @@ class Disassociation(Parameters):
     @property
     def chosen_partitioning(self) -> str:
         """`partitioning`, with `auto` decided."""
+        if self.attacker == "algorithm":
+            return "ranked"
         if self.partitioning == "auto":
             return "fitted" if self.k >= FITTED_FROM_K else "paper"
         return self.partitioning
@@ -218,6 +257,6 @@ class Disassociation(Parameters):
     @property
     def pass_limit(self) -> int | None:
         """Passes of Refine; None: until nothing changes."""
-        if self.max_passes is None and self.chosen_partitioning != "paper":
+        if self.max_passes is None and self.chosen_partitioning not in ("paper", "ranked"):
             return MAX_PASSES
         return self.max_passes

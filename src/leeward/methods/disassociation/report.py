@@ -16,8 +16,8 @@ from leeward.report.code_sets import group_errors, risk_table, worst_groups
 from leeward.report.names import called, names_of_release
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
-RECORD, SHARED, ITEM = "record chunk", "shared chunk", "item chunk"
-COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE}
+RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
+COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
 CODES_SHOWN = 25
 
 Figures = Mapping[str, Any]
@@ -35,7 +35,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         demographics_report.section(
             WholePatient.of(measures, "demographics"), release.guarantee["k"], release.guarantee["m"]
         ),
-        placement(places, names_of_release(release)),
+        placement(release, places, names_of_release(release)),
         policy(Mre.of(measures, "mre"), names_of_release(release)),
         unusable(release, places),
         plain_words(release, places.covers if places else None, taken_out),
@@ -65,8 +65,11 @@ def glance(
         tiles.append(
             Tile(
                 percent(share),
-                "of code occurrences are in item chunks",
-                "present, but how often is hidden",
+                *(
+                    ("of code occurrences are suppressed", "too few patients of a cluster share the code")
+                    if holds_against_algorithm(release)
+                    else ("of code occurrences are in item chunks", "present, but how often is hidden")
+                ),
                 "warn",
             )
         )
@@ -74,6 +77,11 @@ def glance(
         first = errors.workloads[0]
         tiles.append(Tile(percent(first.are), "mean relative error of counts", first.label, "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
+
+
+def holds_against_algorithm(release: Release) -> bool:
+    """Whether the release was made for an attacker who knows the algorithm: counts of single codes, no item chunks."""
+    return release.parameters.get("attacker") == "algorithm"
 
 
 def risk(release: Release, found: Risk | None) -> Section | None:
@@ -114,13 +122,14 @@ def risk(release: Release, found: Risk | None) -> Section | None:
         else "; where the sets were too many to count, estimated from a sample of patients"
     )
     table = risk_table("The same in numbers (original data)" + bounds, rows, k)
-    return Section("Risk before and after", (chart, *candidates(found.after, k), table))
+    return Section("Risk before and after", (chart, *candidates(release, found.after), table))
 
 
-def candidates(after: Candidates | None, k: int) -> tuple[str, ...]:
+def candidates(release: Release, after: Candidates | None) -> tuple[str, ...]:
     """What an attacker with codes of real patients finds in the release."""
     if after is None or not after.sets:
         return ()
+    k = release.guarantee["k"]
     found = [
         (
             f"Tried: {after.sets:,} sets of up to {counted('code', after.largest_set)} were drawn from real patients, "
@@ -128,7 +137,12 @@ def candidates(after: Candidates | None, k: int) -> tuple[str, ...]:
             f"**{after.smallest_candidates:,}**; {after.below_k:,} sets had fewer than {k}."
         )
     ]
-    if after.below_k_algorithm_known is not None:
+    if holds_against_algorithm(release):
+        found.append(
+            "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a count "
+            "is near the least, whether the code is shown is drawn at random."
+        )
+    elif after.below_k_algorithm_known is not None:
         found.append(
             f"Tried by an attacker who knows the algorithm: a code of an item chunk has at most {k - 1} patients in "
             f"its cluster, so **{after.below_k_algorithm_known:,}** of these sets have fewer than {k} candidates in "
@@ -167,22 +181,22 @@ def loss(errors: Are | None) -> Section | None:
     )
 
 
-def placement(places: Placement | None, names: Mapping[str, str]) -> Section | None:
+def placement(release: Release, places: Placement | None, names: Mapping[str, str]) -> Section | None:
     """Which codes are in which kind of chunk."""
     if places is None:
         return None
+    single = holds_against_algorithm(release)
+    uncounted = SUPPRESSED if single else ITEM
     all_codes = places.occurrences
     total = max(1, all_codes.total)
     shares = {
         RECORD: all_codes.record / total,
         SHARED: all_codes.shared / total,
-        ITEM: all_codes.item / total,
+        uncounted: all_codes.item / total,
     }
     overall = Chart(
         "All code occurrences",
-        "Of all code occurrences, "
-        + ", ".join(f"{percent(s)} in {name}s" for name, s in shares.items())
-        + ".",
+        "Of all code occurrences, " + ", ".join(_share(name, s) for name, s in shares.items()) + ".",
         charts.stacked(
             [{"what": "all codes", "share": s, "kind": name} for name, s in shares.items()],
             y="what",
@@ -192,13 +206,13 @@ def placement(places: Placement | None, names: Mapping[str, str]) -> Section | N
             colors=COLORS,
             share=True,
         ),
-        "; ".join(f"{percent(share)} in {name}s" for name, share in shares.items()) + ".",
+        "; ".join(_share(name, share) for name, share in shares.items()) + ".",
     )
     top = places.codes[:CODES_SHOWN]
     bars = [
         {"code": called(row.code, names), "count": count, "kind": name}
         for row in top
-        for name, count in ((RECORD, row.record), (SHARED, row.shared), (ITEM, row.item))
+        for name, count in ((RECORD, row.record), (SHARED, row.shared), (uncounted, row.item))
         if count
     ]
     by_code = Chart(
@@ -207,22 +221,32 @@ def placement(places: Placement | None, names: Mapping[str, str]) -> Section | N
         charts.stacked(
             bars, y="code", x="count", part="kind", x_title="patients with the code", colors=COLORS
         ),
-        "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
+        "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed."
+        if single
+        else "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
         "the other codes of their chunk. Rare ones move to item chunks.",
+    )
+    intro = (
+        "Patients are put into small clusters. Each code is counted in the clusters where enough patients have it "
+        "(**record chunk**), or together in a joint cluster (**shared chunk**); where that is not enough either, it is "
+        "**suppressed**."
+        if single
+        else "Patients are put into small clusters, and the codes of a cluster into chunks. In a **record chunk** and "
+        "a **shared chunk** it is known which codes go together in a patient, and how often. In an **item chunk** only "
+        "the presence of a code in the cluster is known."
     )
     return Section(
         "Which codes are in which kind of chunk",
         (
-            (
-                "Patients are put into small clusters, and the codes of a cluster into chunks. In a "
-                "**record chunk** and a **shared chunk** it is known which codes go together in a "
-                "patient, and how often. In an **item chunk** only the presence of a code in the cluster "
-                "is known."
-            ),
+            intro,
             overall,
             by_code,
         ),
     )
+
+
+def _share(name: str, share: float) -> str:
+    return f"{percent(share)} {name}" if name == SUPPRESSED else f"{percent(share)} in {name}s"
 
 
 def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
@@ -261,7 +285,7 @@ def span(interval: Interval) -> str:
 
 def unusable(release: Release, places: Placement | None) -> Section | None:
     """Patients of whom nothing can be analysed."""
-    if places is None:
+    if places is None or holds_against_algorithm(release):
         return None
     exact = places.item_only_records
     count = places.item_only_records_at_least if exact is None else exact
@@ -296,24 +320,23 @@ def plain_words(release: Release, covers: Covers | None, taken_out: int) -> Sect
             (
                 f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data "
                 f"sets that the release could stand for, at least one has **{k} or more patients** with "
-                f"these codes: which of them is meant, the files do not tell. {suppressed(taken_out)} What "
+                f"these codes: which of them is meant, the files do not tell. {suppressed(release, taken_out)} What "
                 "is hidden is which rare codes go together."
             ),
             "What a board should know before it signs:",
             Notes(
-                limits(
-                    k,
-                    m,
-                    safe=bool(release.parameters.get("safe")),
-                    covers=covers,
-                )
+                _limits_of_counts(k, m)
+                if holds_against_algorithm(release)
+                else limits(k, m, safe=bool(release.parameters.get("safe")), covers=covers)
             ),
         ),
     )
 
 
-def suppressed(count: int) -> str:
+def suppressed(release: Release, count: int) -> str:
     """What was taken out, if anything."""
+    if count and holds_against_algorithm(release):
+        return f"{count:,} mentions of codes that too few patients share were taken out."
     if count:
         return f"For the diversity of sensitive codes, {count:,} mentions of codes were taken out."
     return "No code was taken out or made coarser."
@@ -347,13 +370,31 @@ def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple
             "**One code may give away another.** Where all patients of a chunk with code x also have code "
             f"y, an attacker who knows x learns y (the cover problem). {_covers_found(covers)}{cover}"
         ),
+        *_common_limits(m),
+    )
+
+
+def _limits_of_counts(k: int, m: int) -> tuple[str, ...]:
+    """The same where the attacker knows the algorithm."""
+    return (
+        (
+            f"**One such data set is enough.** An attacker who knows the algorithm, but not its random draws, cannot "
+            f"exclude that {k} patients have the codes; the files do not say that this is likely."
+        ),
+        *_common_limits(m),
+    )
+
+
+def _common_limits(m: int) -> tuple[str, ...]:
+    """What the guarantee leaves open whatever the attacker knows of the method."""
+    return (
         (
             f"**More than {m}.** Nothing is promised against somebody who knows more than {m} of a "
             "patient's codes, or codes that the patient does not have."
         ),
         (
-            "**Presence is visible.** All codes are in the release, so a code that is known to be one "
-            "person's alone shows that this person is in the data."
+            "**Presence is visible.** A code in the release that is known to be one person's alone shows that this "
+            "person is in the data."
         ),
         (
             "**What all candidates share is disclosed.** If all candidate records agree on a further code, it is "

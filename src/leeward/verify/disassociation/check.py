@@ -71,12 +71,13 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if not whole:
         return checks
     layout = lay_out(nodes, chunks)
+    counts = share.manifest["parameters"].get("attacker") == "algorithm"
     checks += [
         *sizes(layout, k, share.manifest["records"]),
-        *rows_of_chunks(layout),
+        *rows_of_chunks(layout, full=not counts),
         *domains_and_anonymity(layout, k, m),
     ]
-    checks.append(empty_item_chunks(layout, k, m))
+    checks.append(single_codes(layout) if counts else empty_item_chunks(layout, k, m))
     if classed:
         return checks + in_classes(layout, share, source)
     checks += [*candidates(layout, k, m), sampled_sets(layout, k, m, share)]
@@ -198,13 +199,16 @@ def sizes(layout: Layout, k: int, records: int) -> list[Check]:
     ]
 
 
-def rows_of_chunks(layout: Layout) -> list[Check]:
-    """A record or shared chunk has one row a record, empty ones too, numbered once each; an item chunk has
-    one row."""
+def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
+    """A record or shared chunk has one row a record, empty ones too, numbered once each (where not `full`: at most one,
+    and no empty one); an item chunk has one row."""
     chunks, nodes = layout.chunks, layout.nodes
     item = chunks.kind == ITEM
     expected = np.where(item, 1, nodes.records[chunks.node])
     wrong = chunks.rows() != expected
+    if not full:
+        wrong = (chunks.rows() > expected) | (layout.filled != chunks.rows())
+        expected = chunks.rows()
     second_item = np.bincount(chunks.node[item], minlength=len(nodes.leaf)) > 1
     empty_item = item & (layout.filled == 0)
     numbered = np.where(item, -1, 0)
@@ -214,7 +218,9 @@ def rows_of_chunks(layout: Layout) -> list[Check]:
         of_count(
             "subrecord_counts",
             int(wrong.sum() + second_item.sum()),
-            "Every record and shared chunk has one subrecord a record; no cluster has two item chunks.",
+            "Every record and shared chunk has one subrecord a record; no cluster has two item chunks."
+            if full
+            else "No chunk has more subrecords than its node has records, or an empty one.",
             "chunks have another number of subrecords than their node has records."
             + first_chunk(layout, wrong),
         ),
@@ -272,6 +278,18 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
             {"shared_chunks_with_codes_below": int(strict.sum())},
         ),
     ]
+
+
+def single_codes(layout: Layout) -> Check:
+    """Against an attacker who knows the algorithm: no item chunk, and no chunk of two codes, so that neither a bound on
+    uncounted codes nor a refusal to put codes together can be read from the files."""
+    several = (layout.chunks.kind == ITEM) | (np.diff(layout.bounds) != 1)
+    return of_count(
+        "single_codes",
+        int(several.sum()),
+        "Every chunk counts one code; there are no item chunks.",
+        "chunks are item chunks or hold several codes." + first_chunk(layout, several),
+    )
 
 
 def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:

@@ -47,6 +47,32 @@ SENSITIVE = (
     "Sensitive codes are assumed unknown to the attacker; utility constraints that name them are not kept."
 )
 
+OF_THE_ALGORITHM = "k^m-anonymity by disassociation (Guarantee 1, of the algorithm)"
+
+KNOWS_ALGORITHM = (
+    "knows up to {m} diagnosis codes of a patient, that the patient is in the data, and the algorithm, but not its "
+    "random draws"
+)
+
+SOME_DATA_SET_OF_THE_ALGORITHM = (
+    "It asks for one data set with {k} candidate records that the algorithm could have turned into these files, not "
+    "that such data sets are the likeliest."
+)
+
+README_OF_COUNTS = """\
+`data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
+(`joint`; `parent` names the joint cluster above), each with its number of `records`.
+
+`data/chunks.parquet` counts codes. Every chunk is about one code: it has one row for each patient of the node with the
+code who is not counted with it in a node below. A code that is in no chunk of a cluster or of the joint clusters above
+it may still be some patients' in that cluster: codes that too few patients share are left out.
+
+To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives the least, the expected and the
+greatest number. By hand: inside a cluster of N patients multiply the codes' shares of the N patients (for a code of a
+joint cluster, its share of the joint cluster's patients in clusters that do not count the code themselves); then add up
+the clusters. Pair counts are estimates.
+"""
+
 README = """\
 `data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
 (`joint`; `parent` names the joint cluster above), each with its number of `records`.
@@ -89,6 +115,14 @@ def words(share: Share) -> list[Words]:
     """The wording of Guarantee 1."""
     parameters = share.manifest["parameters"]
     m = parameters.get("m")
+    if parameters.get("attacker") == "algorithm":
+        open_doors = [
+            SOME_DATA_SET_OF_THE_ALGORITHM.format(k=parameters.get("k")), BEYOND_M.format(m=m), POOLED, AGREED
+        ]  # fmt: skip
+        known = stated_facts("up to m codes", "data sets")
+        return [
+            Words(OF_THE_ALGORITHM, KNOWS_ALGORITHM.format(m=m), tuple(open_doors), README_OF_COUNTS, known)
+        ]
     open_doors = [
         SOME_DATA_SET.format(k=parameters.get("k")),
         COVERS + (NO_COVERS if parameters.get("safe") else ""),
@@ -155,8 +189,9 @@ CONTRACT = Contract(
     parameters={
         "k": whole(2),
         "m": whole(1),
+        "attacker": one_of("algorithm"),
         "policy": optional(text(POLICY)),
-        "partitioning": one_of("fitted", "settled", "paper"),
+        "partitioning": one_of("fitted", "settled", "paper", "ranked"),
         "max_cluster": whole(2),
         "max_joint": optional(whole(2)),
         "max_passes": optional(whole(1)),

@@ -123,6 +123,28 @@ def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def wanting(
+    post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
+) -> Any:
+    """int64[entries], records below each entry's node that no node further down counts the code of: with shared chunks
+    that repeat codes of chunks below (`nested`) fewer than the node has."""
+    found = records[post_node]
+    last = np.full(len(parent), -1, np.int64)
+    for code in range(len(post_at) - 1):
+        for entry in range(post_at[code], post_at[code + 1]):
+            last[post_node[entry]] = entry
+        for entry in range(post_at[code], post_at[code + 1]):
+            up = parent[post_node[entry]]
+            while up >= 0:
+                above = last[up]
+                if above >= post_at[code] and kind[post_group[above]] == SHARED:
+                    found[above] -= records[post_node[entry]]
+                    break
+                up = parent[up]
+    return found
+
+
+@njit(cache=True, nogil=True)
 def answer(
     query_at: Array,
     query_codes: Array,
@@ -139,9 +161,10 @@ def answer(
     records: Array,
     item_mean: Array,
     item_most: int,
+    want: Array,
 ) -> Any:
     """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry, `item_most`
-    the most records of a cluster that may hold an item-chunk code.
+    the most records of a cluster that may hold an item-chunk code, `want` as `wanting` counts it.
 
     Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
     bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
@@ -161,6 +184,7 @@ def answer(
     part_group = np.zeros(most, np.int64)
     part_mask = np.zeros(most, np.uint64)
     part_mean = np.zeros(most, np.float64)
+    wants = np.zeros(most, np.int64)
     open_node = np.zeros(64, np.int64)
     open_first = np.zeros(64, np.int64)
     open_sum = np.zeros(64, np.int64)
@@ -257,6 +281,7 @@ def answer(
                             if not (held & bit):
                                 held |= bit
                                 place[j] = post_place[at[j]]
+                                wants[j] = want[at[j]]
                                 mine = parts
                                 if kind[g] != ITEM:
                                     for i in range(parts):
@@ -320,8 +345,12 @@ def answer(
                             taken = left[i] & part_mask[p]
                             if taken != np.uint64(0):
                                 s = _support(taken, place[:size], words[part_group[p]], bits)
-                                low[i] = max(low[i] + s - n, 0)
-                                expected[i] *= s / n
+                                among = np.int64(0)
+                                for j in range(size):
+                                    if (taken >> np.uint64(j)) & np.uint64(1):
+                                        among = max(among, wants[j])
+                                low[i] = max(low[i] + s - among, 0)
+                                expected[i] *= s / among
                                 high[i] = min(high[i], s)
                                 left[i] &= ~taken
                 depth -= 1

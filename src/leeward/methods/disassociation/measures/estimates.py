@@ -127,11 +127,12 @@ def estimates_of_numbers(
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
     means = item_means(p, prior)
+    want = kernels.wanting(p.at, p.entry_node, p.entry_chunk, p.kind, p.parent, p.records)
 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
             at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
-            p.bits, p.parent, p.root, p.leaf, p.records, means, item_most,
+            p.bits, p.parent, p.root, p.leaf, p.records, means, item_most, want,
         )  # fmt: skip
         return found
 

@@ -19,7 +19,8 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
 
     Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked
     at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts). For
-    an attacker who knows the algorithm an item-chunk code has at most k - 1 records in its cluster.
+    an attacker who knows the algorithm an item-chunk code has at most k - 1 records in its cluster. Sets that the
+    release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
     """
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
@@ -34,6 +35,8 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
     queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
     high = estimates_of_numbers(published, queries, "one").high
     known = estimates_of_numbers(published, queries, "one", item_most=published.k - 1).high
+    there = high > 0
+    high, known = high[there], known[there]
     return Candidates(
         sets=len(queries),
         largest_set=published.m,

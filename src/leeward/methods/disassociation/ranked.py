@@ -1,0 +1,370 @@
+"""Clusters whose files give the same candidates to an attacker who knows the algorithm
+(docs/methods/disassociation.md#attacker-algorithm).
+
+Records are split by codes in one random order of about falling support; a code is shown in a cluster, or in a joint
+cluster, only by its count and only where that reaches a random threshold of k or a little more. No code is tested
+beside another, so nothing can be read from a refusal.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import uint64
+
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.compiled import njit
+from leeward.methods.disassociation.publish import CHUNKS, KINDS, NODES, ROWS_A_BATCH, arrow, nullable
+from leeward.methods.disassociation.rules import Rules
+from leeward.randomness import Randomness
+from leeward.release.content import ReleaseTable
+
+PASSED_OVER = 1 / 8
+"""How often a code that could split a part is passed over."""
+
+STEP = 1 / 2
+"""A count of k + j reaches its threshold with probability 1 - STEP^(j + 1)."""
+
+LEVELS = (8, 64)
+"""Joint clusters are the first parts below so many times `max_cluster` records, and all records."""
+
+
+@dataclass(frozen=True)
+class Coins:
+    """The secret draws of a run.
+
+    order : int32[codes], the codes in the order in which they may split
+    key : of the coins that belong to a part, or to a (joint) cluster, and a code
+    """
+
+    order: Int32s
+    key: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Records split by codes.
+
+    order, leaf_offsets : as in `Partition`
+    above : int64[leaves, levels], the number of the leaf's part of each level, smallest parts first
+    identity : uint64[leaves], names each leaf by the splits that made it; level_identity : one array a level
+    held_leaf, held_code : the codes that split a leaf off, which all of its records have
+    """
+
+    order: Int32s
+    leaf_offsets: Int64s
+    above: Int64s
+    identity: UInt64s
+    level_identity: tuple[UInt64s, ...]
+    held_leaf: Int64s
+    held_code: Int32s
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is released: nodes, and counts of codes.
+
+    parent : int64[nodes], -1 for none, children before parents, the first `leaves` are clusters
+    records : int64[nodes]
+    node, code, count : int64, ascending by node, then code: so many records below the node have the code and are not
+        counted further down
+    suppressed : occurrences that are counted nowhere
+    """
+
+    parent: Int64s
+    records: Int64s
+    leaves: int
+    node: Int64s
+    code: Int64s
+    count: Int64s
+    suppressed: int
+
+
+def coins_of(sets: CodeSets, k: int, randomness: Randomness) -> Coins:
+    """Draw them: the order is that of the supports with Laplace noise of scale k."""
+    supports = np.bincount(sets.values, minlength=len(sets.codes))
+    noisy = supports + randomness.stream("ranked", "order").laplace(0.0, k, len(supports))
+    return Coins(np.argsort(-noisy, kind="stable").astype(np.int32), randomness.number("ranked", "coins"))
+
+
+def split(sets: CodeSets, rules: Rules, coins: Coins) -> Tree:
+    """Split parts of `rules.max_cluster` records and more until no code is left; no part has fewer than k records."""
+    sizes = np.array([times * rules.max_cluster for times in LEVELS], np.int64)
+    order, begins, identity, above, level, level_id, held_at, held = _split(
+        sets.offsets, sets.values, coins.order, rules.n_codes, rules.k, rules.max_cluster, sizes,
+        np.uint64(coins.key), PASSED_OVER,
+    )  # fmt: skip
+    by_place = np.argsort(begins, kind="stable")
+    lengths = np.diff(held_at)[by_place]
+    held_code = (
+        np.concatenate([held[held_at[i] : held_at[i + 1]] for i in by_place.tolist()]) if len(held) else held
+    )
+    return Tree(
+        order,
+        np.append(begins[by_place], len(order)),
+        above[by_place],
+        identity[by_place],
+        tuple(level_id[level == each] for each in range(len(LEVELS))),
+        np.repeat(np.arange(len(by_place)), lengths),
+        held_code,
+    )
+
+
+@njit(cache=True, nogil=True)
+def mixed(x: uint64) -> uint64:
+    """SplitMix64's finalizer."""
+    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return x ^ (x >> uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def uniform(key: uint64, what: uint64, identity: uint64, code: uint64) -> float:
+    """The coin of a part and a code, in (0, 1]."""
+    x = mixed(mixed(mixed(key ^ what) ^ identity) + code * uint64(0x9E3779B97F4A7C15))
+    return float((x >> uint64(11)) + uint64(1)) / 9007199254740992.0
+
+
+@njit(cache=True, nogil=True)
+def _uniforms(key: uint64, what: int, identity: UInt64s, code: Int64s) -> Float64s:
+    drawn = np.empty(len(code))
+    for i in range(len(code)):
+        drawn[i] = uniform(key, uint64(what), identity[i], uint64(code[i]))
+    return drawn
+
+
+@njit(cache=True, nogil=True)
+def _split(
+    offsets: Int64s,
+    values: Int32s,
+    by_rank: Int32s,
+    n_codes: int,
+    k: int,
+    max_cluster: int,
+    level_sizes: Int64s,
+    key: uint64,
+    passed_over: float,
+) -> tuple[Int32s, Int64s, UInt64s, Int64s, Int64s, UInt64s, Int64s, Int32s]:
+    """The splits, depth first. Leaves in the order of their making: where each begins, its identity, the numbers of
+    its parts of each level, the codes that it was split off by; and each level's parts' identities."""
+    n = len(offsets) - 1
+    levels = len(level_sizes)
+    order = np.arange(n).astype(np.int32)
+    scratch = np.empty(n, np.int32)
+    count = np.zeros(n_codes, np.int32)
+    inside = np.zeros(n_codes, np.int32)
+    room = n // k + 2
+    # parts that wait: bounds, next rank, identity, parts of each level, the last split with a code
+    wait = np.empty((room, 4), np.int64)
+    wait_id = np.empty(room, np.uint64)
+    wait_above = np.full((room, levels), -1, np.int64)
+    link_code = np.empty(room, np.int32)
+    link_up = np.empty(room, np.int64)
+    links = 0
+    leaf_begin = np.empty(room, np.int64)
+    leaf_id = np.empty(room, np.uint64)
+    leaf_above = np.empty((room, levels), np.int64)
+    held_at = np.zeros(room + 1, np.int64)
+    held = np.empty(1024, np.int32)
+    leaves = 0
+    level = np.empty(levels * room, np.int64)
+    level_id = np.empty(levels * room, np.uint64)
+    of_level = np.zeros(levels, np.int64)
+    parts = 0
+    wait[0, 0], wait[0, 1], wait[0, 2], wait[0, 3] = 0, n, 0, -1
+    wait_id[0] = uint64(1)
+    waiting = 1
+    above = np.empty(levels, np.int64)
+    while waiting > 0:
+        waiting -= 1
+        lo, hi, rank, link = wait[waiting]
+        identity = wait_id[waiting]
+        above[:] = wait_above[waiting]
+        count[:] = 0
+        for i in range(lo, hi):
+            r = order[i]
+            for j in range(offsets[r], offsets[r + 1]):
+                count[values[j]] += 1
+        while True:
+            for x in range(levels):
+                if above[x] < 0 and hi - lo < level_sizes[x]:
+                    above[x] = of_level[x]
+                    of_level[x] += 1
+                    level[parts] = x
+                    level_id[parts] = identity
+                    parts += 1
+            if hi - lo < max_cluster or rank == n_codes:
+                break
+            u = by_rank[rank]
+            rank += 1
+            c = count[u]
+            if c < k or hi - lo - c < k or uniform(key, uint64(0), identity, uint64(u)) <= passed_over:
+                continue
+            put, rest = lo, 0
+            inside[:] = 0
+            for i in range(lo, hi):
+                r = order[i]
+                has = False
+                for j in range(offsets[r], offsets[r + 1]):
+                    has = has or values[j] == u
+                if has:
+                    order[put] = r
+                    put += 1
+                    for j in range(offsets[r], offsets[r + 1]):
+                        inside[values[j]] += 1
+                else:
+                    scratch[rest] = r
+                    rest += 1
+            for i in range(rest):
+                order[put + i] = scratch[i]
+            count -= inside
+            link_code[links], link_up[links] = u, link
+            wait[waiting, 0], wait[waiting, 1], wait[waiting, 2], wait[waiting, 3] = lo, put, rank, links
+            wait_id[waiting] = mixed(identity ^ (uint64(2) * uint64(u) + uint64(2)))
+            wait_above[waiting] = above
+            waiting += 1
+            links += 1
+            lo = put
+            identity = mixed(identity ^ (uint64(2) * uint64(u) + uint64(3)))
+        leaf_begin[leaves] = lo
+        leaf_id[leaves] = identity
+        for x in range(levels):
+            if above[x] < 0:
+                above[x] = of_level[x]
+                of_level[x] += 1
+                level[parts] = x
+                level_id[parts] = identity
+                parts += 1
+        leaf_above[leaves] = above
+        at = held_at[leaves]
+        while link >= 0:
+            if at == len(held):
+                held = np.append(held, np.empty(len(held), np.int32))
+            held[at] = link_code[link]
+            at += 1
+            link = link_up[link]
+        leaves += 1
+        held_at[leaves] = at
+    return (
+        order, leaf_begin[:leaves], leaf_id[:leaves], leaf_above[:leaves], level[:parts], level_id[:parts],
+        held_at[: leaves + 1], held[: held_at[leaves]],
+    )  # fmt: skip
+
+
+def show(sets: CodeSets, tree: Tree, k: int, coins: Coins) -> Shown:
+    """Count each code in the smallest parts where its count reaches the threshold; the rest is suppressed."""
+    n_codes, leaves = len(sets.codes), len(tree.leaf_offsets) - 1
+    leaf_of_record = np.empty(len(sets), np.int64)
+    leaf_of_record[tree.order] = np.repeat(np.arange(leaves), np.diff(tree.leaf_offsets))
+    leaf = np.repeat(leaf_of_record, np.diff(sets.offsets))
+    code = sets.values.astype(np.int64)
+    parent, levels = joints_of(tree)
+    records = np.zeros(len(parent), np.int64)
+    records[:leaves] = np.diff(tree.leaf_offsets)
+    for node in range(len(parent)):  # children come before parents
+        if parent[node] >= 0:
+            records[parent[node]] += records[node]
+    forced = np.unique(tree.held_leaf * n_codes + tree.held_code)
+    found: list[tuple[Int64s, Int64s]] = []
+    for number, (part_of_leaf, node_of_part, identity) in enumerate(levels):
+        cells, counts = np.unique(part_of_leaf[leaf] * n_codes + code, return_counts=True)
+        part, its = cells // n_codes, cells % n_codes
+        drawn = _uniforms(np.uint64(coins.key), number + 1, identity[part], its)
+        reached = counts >= k + np.floor(np.log(drawn) / np.log(STEP))
+        if number == 0:
+            reached |= np.isin(cells, forced)
+        reached &= node_of_part[part] >= 0
+        found.append((node_of_part[part[reached]] * n_codes + its[reached], counts[reached]))
+        left = ~np.isin(part_of_leaf[leaf] * n_codes + code, cells[reached])
+        leaf, code = leaf[left], code[left]
+    cells, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(cells)
+    return Shown(
+        parent, records, leaves, cells[order] // n_codes, cells[order] % n_codes, counts[order], len(code)
+    )
+
+
+def joints_of(tree: Tree) -> tuple[Int64s, list[tuple[Int64s, Int64s, UInt64s]]]:
+    """The parent of each node (-1 for none), leaves first; and for leaves and each level of joint clusters: each leaf's
+    part, each part's node (-1: a part with a single node below), each part's identity."""
+    leaves = len(tree.leaf_offsets) - 1
+    parent = np.full(leaves, -1, np.int64)
+    top = np.arange(leaves)  # the topmost node above each leaf so far
+    levels = [(np.arange(leaves), np.arange(leaves), tree.identity)]
+    parts = [*tree.above.T, np.zeros(leaves, np.int64)]
+    for part_of_leaf, identity in zip(parts, [*tree.level_identity, np.ones(1, np.uint64)], strict=True):
+        pairs = np.unique(np.stack([part_of_leaf, top]), axis=1)
+        joint = np.bincount(pairs[0], minlength=len(identity)) > 1
+        node = np.where(joint, len(parent) + np.cumsum(joint) - 1, -1)
+        moves = joint[pairs[0]]
+        parent = np.concatenate([parent, np.full(int(joint.sum()), -1, np.int64)])
+        parent[pairs[1][moves]] = node[pairs[0][moves]]
+        top = np.where(joint[part_of_leaf], node[part_of_leaf], top)
+        levels.append((part_of_leaf, node, identity))
+    return parent, levels
+
+
+def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> tuple[ReleaseTable, ...]:
+    """`nodes.parquet` and `chunks.parquet`: nodes numbered anew in shuffled order, a chunk for each code, its
+    subrecords without the empty ones."""
+    old = randomness.stream("nodes").permutation(len(shown.parent)).astype(np.int64)
+    number = np.empty_like(old)
+    number[old] = np.arange(len(old))
+    parent = shown.parent[old]
+    nodes = pa.table(
+        {
+            "node": arrow(np.arange(len(old), dtype=np.int64)),
+            "parent": nullable(np.where(parent >= 0, number[parent], -1)),
+            "kind": pa.array(["joint", "cluster"], pa.string()).take(
+                arrow((old < shown.leaves).astype(np.int8))
+            ),
+            "records": arrow(shown.records[old]),
+        },
+        schema=NODES,
+    )
+    node = number[shown.node]
+    order = np.lexsort((shown.code, node))
+    node, code, count = (each[order] for each in (node, shown.code, shown.count))
+    kind = (shown.node >= shown.leaves)[order]
+    chunk = np.arange(len(node)) - np.searchsorted(node, node)
+    code_names, kind_names = pa.array(codes, pa.string()), pa.array(KINDS, pa.string())
+    bounds = np.flatnonzero(np.diff(np.cumsum(count) // ROWS_A_BATCH, prepend=-1, append=-1))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for lo, hi in itertools.pairwise(bounds.tolist()):
+            counts = count[lo:hi]
+            rows = np.repeat(np.arange(lo, hi), counts)
+            place = np.arange(len(rows)) - np.repeat(offsets_of(counts)[:-1], counts)
+            yield pa.record_batch(
+                [
+                    arrow(node[rows]),
+                    arrow(chunk[rows]),
+                    kind_names.take(arrow(kind[rows].astype(np.int8))),
+                    arrow(place),
+                    pa.ListArray.from_arrays(
+                        arrow(np.arange(len(rows) + 1, dtype=np.int32)), code_names.take(arrow(code[rows]))
+                    ),
+                ],
+                schema=CHUNKS,
+            )
+
+    return (ReleaseTable.of("nodes.parquet", nodes), ReleaseTable("chunks.parquet", CHUNKS, batches))
+
+
+def facts_of(shown: Shown) -> dict[str, Any]:
+    """What the method reports to the custodian."""
+    return {
+        "clusters": shown.leaves,
+        "joint_clusters": len(shown.parent) - shown.leaves,
+        "occurrences": int(shown.count.sum()) + shown.suppressed,
+        "item_occurrences": 0,
+        "item_only_records": 0,
+        "empty_item_chunk_condition_fired": 0,
+        "suppressed_occurrences": shown.suppressed,
+    }
