@@ -33,7 +33,7 @@ LEAST_KEPT = 0.3
 of a covariance is mostly noise."""
 
 
-POOLED_ROWS = 50
+POOLED_ROWS = 30
 """Scores of a smaller group are drawn from a covariance pooled over neighbouring groups with so many rows between them:
 a group of n rows has n − 1 directions of its own, so that few rows would be put together again by their order."""
 
