@@ -29,6 +29,7 @@ RUNS = (
     "disassociate codes.csv --k 3 --m 3 --partitioning paper --safe --nested -o d2",
     "disassociate codes.csv --k 3 --m 2 --sensitive 228.11 --diversity 3 --reconstructions 1 -o d3",
     "disassociate codes.csv --k 3 --m 2 --partitions 2 -o d4",
+    "disassociate codes.csv --k 3 --m 2 --attacker algorithm -o d5",
     "constrain codes.csv --vocabulary icd9 --k 5 --m 2 --policy hierarchy:2 -o c1",
     "constrain codes.csv --vocabulary icd9 --k 5 --m 2 --policy hierarchy:2 --algorithm ugaclip -o c2",
     "constrain codes.csv --vocabulary icd9 --k 5 --m 2 --algorithm apriori -o c3",

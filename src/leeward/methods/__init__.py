@@ -89,6 +89,11 @@ class Method:
         """The module of the measures; None for a method that has none."""
         return _module(self.measures or f"{self.folder}.measures")
 
+    def attack(self) -> Callable[..., Any] | None:
+        """The function that attacks a finished release (`attack` beside the parameters); None for a method without."""
+        attack: Callable[..., Any] | None = getattr(_module(f"{self.folder}.attack"), "attack", None)
+        return attack
+
     def report_sections(self) -> Callable[..., Any] | None:
         """The function that makes the report's own sections; None for a method that has none."""
         module = _module(self.sections or f"{self.folder}.report")

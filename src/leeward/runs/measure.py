@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from leeward.release import Release
 
 
+TRIED = "tried"
+"""The measure of every method that has an attack: what it came to."""
+
+
 def measure(
     release: Release, cohort: Cohort, wanted: Sequence[Any] = (), population: Cohort | None = None
 ) -> dict[str, Any]:
@@ -26,7 +30,7 @@ def measure(
         The source of the release.
     wanted : sequence of str or mapping
         As in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`;
-        empty: the method's `DEFAULTS`.
+        empty: the method's `DEFAULTS`, and `tried`, the method's attack on the release.
     population : Cohort, optional
         For methods whose model speaks of one (their module has `NEEDS_POPULATION = True`).
 
@@ -48,7 +52,12 @@ def measure(
         return {}
     asked = asked_of(release, wanted)
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
-    figures: dict[str, Any] = module.measure(release, cohort, asked, **further)
+    tries = not wanted or any(TRIED in each for each in asked)
+    asked = [each for each in asked if TRIED not in each]
+    figures: dict[str, Any] = module.measure(release, cohort, asked, **further) if asked else {}
+    attack = row.attack() if row is not None and tries else None
+    if attack is not None:
+        figures[TRIED] = [each.to_json() for each in attack(release, cohort, population)]
     return figures
 
 

@@ -48,9 +48,41 @@ def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
 
     def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
         found = [] if own is None else own(release, measures, verification)
-        return [*found, *risk_sections(release)]
+        return [*found, *tried_sections(measures), *risk_sections(release)]
 
     return sections
+
+
+def tried_sections(measures: Mapping[str, Any]) -> list[Any]:
+    """What the attacks on the release came to; none where none was made."""
+    from leeward.report.sections import Section, Table, number
+
+    found = measures.get("tried")
+    if not found:
+        return []
+    rows = tuple(
+        (each["knows"], each["success"], number(each["attacked"]), number(each["succeeded"]))
+        for each in found
+    )
+    table = Table(
+        "Tried with the released files and the source",
+        ("the attacker", "a success", "tried", "succeeded"),
+        rows,
+        False,
+    )
+    lines = [
+        f"**{each['succeeded']:,} of {each['attacked']:,} succeeded**, which the guarantee does not exclude (see its "
+        f"limits): {each['remedy']}."
+        for each in found
+        if each["succeeded"] and not each["covered"]
+    ]
+    lines += [
+        f"**{each['succeeded']:,} of {each['attacked']:,} succeeded, which the guarantee excludes: do not hand this "
+        "release over.**"
+        for each in found
+        if each["succeeded"] and each["covered"]
+    ]
+    return [Section("Attacks that were tried", (table, *lines))]
 
 
 def risk_sections(release: Release) -> list[Any]:

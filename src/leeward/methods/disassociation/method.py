@@ -139,6 +139,7 @@ def _ranked(
         readme=readme_of(parameters),
         custody_tables=_policy_table(policy, sets),
         custody={**ranked.facts_of(shown), "partitions": 1},
+        notices=_longest(parameters.m, rules.m),
         seeded=randomness.seeded,
     )
 

@@ -14,14 +14,16 @@ USELESS = 0.5
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Errors of counts of pairs and triples, and the share of occurrences in item chunks."""
+    """Errors of counts of pairs and triples, and the share of occurrences in item chunks, or suppressed."""
     figures = errors_of_pairs_and_triples(measures)
     places = measures.get("placement")
     if places:
         figures += (
             share(
                 places["item_share"],
-                "of the codes' occurrences are in item chunks: how often such a code occurs is hidden",
+                "of the codes' occurrences are suppressed"
+                if release.parameters.get("attacker") == "algorithm"
+                else "of the codes' occurrences are in item chunks: how often such a code occurs is hidden",
                 warn=0.1,
                 bad=0.5,
             ),

@@ -1,0 +1,33 @@
+"""Attack on censored records: somebody has every record of the population (docs/methods/censoring.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leeward.analysis.tried import Tried
+from leeward.cohort.cohort import Cohort
+from leeward.methods.censoring.measures import both_of
+from leeward.randomness import Randomness
+from leeward.release import Release
+
+RECORDS = 2_000
+"""Released records that are drawn."""
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Count the people of the population who have all of a released record's codes at least as often."""
+    if population is None or release.custody is None:
+        return []
+    both, k = both_of(release, cohort, population), int(release.guarantee["k"])
+    drawn = Randomness.of(0).stream("attack").permutation(len(both.released))[:RECORDS]
+    asked = both.released.take(np.sort(drawn))
+    owners = both.everyone.counts(asked)
+    return [
+        Tried(
+            "has every record of the population, does not know who is in the sample, and looks for the people whose a "
+            "record can be",
+            f"fewer than {k} people have all of its codes at least as often",
+            len(asked),
+            int((owners < k).sum()),
+        )
+    ]

@@ -1,0 +1,79 @@
+"""Attack on released trajectories: somebody knows all codes and ages of a patient (docs/methods/trajectories.md)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import polars as pl
+
+from leeward.analysis.tried import Tried
+from leeward.cohort.cohort import Cohort
+from leeward.randomness import Randomness
+from leeward.release import Release
+
+PATIENTS = 500
+"""Patients that are drawn."""
+
+Pair = tuple[str, str]
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Look for the records that can be a patient's: every published pair is one of the patient's pairs or above it, by
+    the published hierarchies. Of those the attacker takes one that says most (the longest), and all equal to it."""
+    k = int(release.guarantee["k"])
+    codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
+    pairs = release.table("trajectories.parquet").sort("record", "position").collect()
+    rows = pairs.group_by("record", maintain_order=True).agg(
+        pl.col("code").cast(pl.String), pl.col("age").cast(pl.String)
+    )
+    published = Counter(tuple(zip(code, age, strict=True)) for code, age in rows.select("code", "age").rows())
+    by_first: dict[Pair, list[tuple[Pair, ...]]] = defaultdict(list)
+    for each in published:
+        by_first[each[0]].append(each)
+    events = cohort.require_events().select("patient", pl.col("code").cast(pl.String), "age").drop_nulls()
+    people = events.unique().group_by("patient", maintain_order=True).agg("code", "age").sort("patient")
+    drawn = Randomness.of(0).stream("attack").permutation(people.height)[:PATIENTS]
+    attacked = succeeded = 0
+    for row in drawn.tolist():
+        known = [
+            (codes.get(code, {code}), ages.get(_year(age, ages), {_year(age, ages)}))
+            for code, age in zip(people["code"][row], people["age"][row], strict=True)
+        ]
+        firsts = {(code, age) for over, years in known for code in over for age in years}
+        fitting = [each for first in firsts for each in by_first.get(first, ()) if _explains(each, known)]
+        if fitting:
+            attacked += 1
+            succeeded += published[max(fitting, key=lambda each: (len(each), each))] < k
+    return [
+        Tried(
+            "knows all codes and ages of a patient, and takes the longest trajectory that can be the patient's",
+            f"fewer than {k} records have this trajectory",
+            attacked,
+            succeeded,
+        )
+    ]
+
+
+def _explains(published: tuple[Pair, ...], known: list[tuple[set[str], set[str]]]) -> bool:
+    """Whether each published pair lies on or above some known one."""
+    return len(published) <= len(known) and all(
+        any(code in over and age in years for over, years in known) for code, age in published
+    )
+
+
+def _year(age: object, ages: dict[str, set[str]]) -> str:
+    text = str(age)
+    return text if text in ages else str(int(float(text)))
+
+
+def _above(release: Release, name: str) -> dict[str, set[str]]:
+    """Each value of a published hierarchy with all nodes above it."""
+    rows = pl.read_csv(release.path(name), infer_schema_length=0).select("node", "parent").rows()
+    parent = {node: up or "" for node, up in rows}
+    found: dict[str, set[str]] = {}
+    for node in parent:
+        path = [node]
+        while parent.get(path[-1]):
+            path.append(parent[path[-1]])
+        found[node] = set(path)
+    return found

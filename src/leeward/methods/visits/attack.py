@@ -1,0 +1,79 @@
+"""Attack on released visits: somebody knows codes of one visit of a person (docs/methods/visits.md)."""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.tried import Holders, Tried
+from leeward.arrays import Int64s
+from leeward.cohort.cohort import Cohort
+from leeward.methods.visits.visit_lists import read_visit_lists
+from leeward.randomness import Randomness
+from leeward.release import Release
+
+VISITS, SETS = 2_000, 50
+"""Source visits that are drawn, and sets of codes of each that are looked up."""
+
+REMEDY = "`--level containment`, or `--merge-visits` at level visit, leaves none"
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Look for people by one visit each: codes become the released labels that name them, and those that the person's
+    record shows are looked up in all records. The person's record, from custody, only decides what the attacker can
+    see of the visit; of an extract the members alone are attacked among themselves, which its figures on members
+    cover, so nothing is tried there."""
+    if release.custody is None or release.parameters.get("extract"):
+        return []
+    file = release.custody / "data" / "patients.parquet"
+    if not file.is_file():
+        return []
+    level, k = str(release.parameters["level"]), int(release.guarantee["k"])
+    m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
+    visits = read_visit_lists(release.path("visits.parquet"))
+    record = np.repeat(visits.record, visits.sizes())
+    holders = Holders(record, visits.values, len(visits.labels))
+    own = {member: place for place, label in enumerate(visits.labels) for member in label.split("|")}
+    people = pl.read_parquet(file, columns=["record", "patient"])
+    lens = cohort.visits()
+    record_of = _records(lens.patients, people)
+    label_of = np.array([own.get(code, -1) for code in lens.codes] or [-1], np.int64)
+    drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
+    patient = lens.patient_of_visit()
+    attacked = succeeded = 0
+    for visit in drawn.tolist():
+        named = np.unique(label_of[lens.values[lens.offsets[visit] : lens.offsets[visit + 1]]])
+        mine = record_of[patient[visit]]
+        shown = [int(label) for label in named if label >= 0 and _has(holders.of(int(label)), mine)]
+        if not shown:
+            continue
+        size = min(m or len(shown), len(shown))
+        attacked += 1
+        succeeded += any(holders.count(each) < k for each in islice(combinations(shown, size), SETS))
+    known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
+    covered = level != "visit" or bool(release.parameters.get("merge_visits"))
+    return [
+        Tried(
+            f"knows {known} of one visit of a person, and reads the visits of each record together",
+            f"fewer than {k} records show what the person's record shows of the visit",
+            attacked,
+            succeeded,
+            covered,
+            "" if covered else REMEDY,
+        )
+    ]
+
+
+def _has(records: Int64s, record: int) -> bool:
+    place = int(np.searchsorted(records, record))
+    return place < len(records) and int(records[place]) == record
+
+
+def _records(patients: pl.Series, people: pl.DataFrame) -> Int64s:
+    """The record of each patient of the lens, -1 for none."""
+    left = pl.DataFrame({"patient": patients.cast(pl.String)})
+    right = people.with_columns(pl.col("patient").cast(pl.String))
+    joined = left.join(right, on="patient", how="left", maintain_order="left")
+    return joined["record"].cast(pl.Int64).fill_null(-1).to_numpy()
