@@ -116,8 +116,8 @@ def candidates(data: Path, place: Path) -> list[Row]:
             (
                 name,
                 (
-                    f"of {after['sets']:,} known sets {after['below_k']} have fewer than 5 candidates by the operation, "
-                    f"{after['below_k_algorithm_known']} by the algorithm"
+                    f"of {after['sets']:,} known sets {after['below_k']} have fewer than 5 candidates by the operation,"
+                    f" {after['below_k_algorithm_known']} by the algorithm"
                 ),
             )
         )

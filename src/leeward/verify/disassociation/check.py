@@ -47,6 +47,7 @@ from leeward.verify.disassociation.files import (
     read_nodes,
 )
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
+from leeward.verify.disassociation.singles import single_codes
 from leeward.verify.disassociation.source import against_source, numbered_repeats
 from leeward.verify.manifest import Share
 
@@ -278,18 +279,6 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
             {"shared_chunks_with_codes_below": int(strict.sum())},
         ),
     ]
-
-
-def single_codes(layout: Layout) -> Check:
-    """Against an attacker who knows the algorithm: no item chunk, and no chunk of two codes, so that neither a bound on
-    uncounted codes nor a refusal to put codes together can be read from the files."""
-    several = (layout.chunks.kind == ITEM) | (np.diff(layout.bounds) != 1)
-    return of_count(
-        "single_codes",
-        int(several.sum()),
-        "Every chunk counts one code; there are no item chunks.",
-        "chunks are item chunks or hold several codes." + first_chunk(layout, several),
-    )
 
 
 def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:

@@ -13,6 +13,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Ints, Longs
 from leeward.verify.disassociation.layout import Layout, count_bounds
+from leeward.verify.disassociation.singles import counts_of_single_codes
 from leeward.verify.manifest import Share
 
 SAMPLED_RECORDS = 300
@@ -35,7 +36,7 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     sensitive = set(parameters.get("sensitive") or ()) if parameters.get("diversity") else set()
     missing = {code for code in wanted - set(released) if base_code(code, parameters) not in sensitive}
     if parameters.get("attacker") == "algorithm":
-        return _counts_of_single_codes(layout, share, events, wanted)
+        return counts_of_single_codes(layout, share, events, wanted)
     lost, invented = len(missing), len(set(released) - wanted)
     checks = [
         of_count(
@@ -66,42 +67,6 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
     checks.append(counts_in_bounds(layout, kept, open_codes))
     return [*checks, records_fit(layout, fitting)] if fit else checks
-
-
-def _counts_of_single_codes(
-    layout: Layout, share: Share, events: pl.DataFrame, wanted: set[str]
-) -> list[Check]:
-    """No code is invented or counted more often than the source has it. Suppressed occurrences are counted."""
-    released = layout.chunks.codes
-    invented = len(set(released) - wanted)
-    patients = events["patient"].n_unique()
-    shown = np.zeros(len(released), np.int64)
-    np.add.at(shown, layout.codes, layout.supports)
-    true = dict(events.group_by(pl.col("code").cast(pl.String)).agg(pl.col("patient").n_unique()).iter_rows())
-    more = sum(int(count) > true.get(code, 0) for code, count in zip(released, shown, strict=True))
-    suppressed = sum(true.values()) - int(shown.sum())
-    return [
-        of_count(
-            "nothing_invented",
-            invented,
-            "Every released code is in the source.",
-            "codes are not in the source.",
-        ),
-        Check(
-            "source_records",
-            patients == share.manifest["records"],
-            f"The source has {patients:,} patients, the release {share.manifest['records']:,} records.",
-            {"source": patients, "release": share.manifest["records"]},
-        ),
-        Check(
-            "source_counts",
-            more == 0,
-            f"No code is counted more often than the source has it; {suppressed:,} occurrences are suppressed."
-            if more == 0
-            else f"{more:,} codes are counted more often than the source has them.",
-            {"violations": more, "suppressed": suppressed, "codes": len(wanted - set(released))},
-        ),
-    ]
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:
