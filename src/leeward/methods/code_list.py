@@ -2,7 +2,8 @@
 
 So that a recipient can tell "nobody" from "suppressed". Listed are the codes that the files show (alone, inside a
 generalized label, or as a node above codes), and every other code that at least k patients have; a code that is not
-listed is absent from the source, or rarer than k.
+listed is absent from the source, or rarer than k. Where the attacker knows the algorithm only shown codes are listed:
+that a code is listed, or not, would bound the number of its patients.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
     """The result with the list of its codes, which is made when it is written: the other tables may be streams."""
     tables = anonymized.tables
     k = int(anonymized.guarantee.k or 0)
+    shown_only = anonymized.parameters.get("attacker") == "algorithm"
 
     def batches() -> Iterator[pa.RecordBatch]:
         labels = shown_labels(tables)
@@ -45,19 +47,26 @@ def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
             labels = {member for label in labels for member in label.split(MEMBERS)}
         if anonymized.parameters.get("repeats"):
             bases = {label: MENTION.sub("", label) for label in labels}
-        yield code_list(labels | set(bases.values()), nodes_above(tables), cohort, k, bases)
+        listed = labels | set(bases.values())
+        yield code_list(listed, nodes_above(tables), cohort, k, bases, shown_only=shown_only)
 
     return replace(anonymized, tables=(*tables, ReleaseTable(PATH, SCHEMA, batches)))
 
 
 def code_list(
-    released: set[str], above: Mapping[str, str], cohort: Cohort, k: int, bases: Mapping[str, str]
+    released: set[str],
+    above: Mapping[str, str],
+    cohort: Cohort,
+    k: int,
+    bases: Mapping[str, str],
+    *,
+    shown_only: bool = False,
 ) -> pa.RecordBatch:
     """One row a code, sorted; see the head of the module. `bases`: the code of each numbered mention."""
     sets = cohort.code_sets()
     supports = sets.supports()
     frequent = {code for code, support in zip(sets.codes, supports, strict=True) if support >= k}
-    rows = sorted(released | frequent)
+    rows = sorted(released if shown_only else released | frequent)
     own = names_of(cohort, {bases.get(code, code) for code in rows})
     names = {code: own[bases.get(code, code)] for code in rows}
     return pa.RecordBatch.from_arrays(

@@ -26,6 +26,12 @@ every other code that at least {k} patients have (`suppressed` is true: it was t
 is absent, or fewer than {k} patients have it: its count is unknown, not 0.
 """
 
+SHOWN_CODES = """\
+`data/codes.parquet` names the codes: `code`, `name` (ICD codes are called by their category; empty where no name is
+known), `vocabulary`, and `suppressed` (never). It lists the codes that the files show. A code that it does not list is
+absent, or was suppressed: its count is unknown, not 0.
+"""
+
 CSV = """\
 Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is
 one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is
@@ -49,7 +55,7 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         _files(files),
         READING,
         CSV if with_csv else "",
-        CODES.format(k=anonymized.guarantee.k) if _lists_codes(anonymized) else "",
+        _codes(anonymized),
         "## How to read and analyse it\n",
         anonymized.readme.strip() + "\n",
         "## Please\n",
@@ -59,6 +65,14 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         ),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _codes(anonymized: Anonymized) -> str:
+    """How to read the list of codes, where there is one."""
+    if not _lists_codes(anonymized):
+        return ""
+    shown_only = anonymized.parameters.get("attacker") == "algorithm"
+    return SHOWN_CODES if shown_only else CODES.format(k=anonymized.guarantee.k)
 
 
 def _lists_codes(anonymized: Anonymized) -> bool:

@@ -171,9 +171,16 @@ def frequent_codes(share: Share, listed: pl.DataFrame, source: Source) -> Check:
     k = share.guarantee("k")
     people = source.events.select(pl.col("patient"), pl.col("code").cast(pl.String)).unique()
     counts = people.group_by("code").len()
-    frequent = set(counts.filter(pl.col("len") >= k)["code"])
     rows = set(listed["code"])
     shown = shown_codes(share)
+    if share.manifest["parameters"].get("attacker") == "algorithm":
+        return of_count(
+            "frequent_codes",
+            len(rows ^ shown),
+            "Listed are the codes that the files show, and no others.",
+            "codes are listed that the files do not show, or are shown and not listed.",
+        )
+    frequent = set(counts.filter(pl.col("len") >= k)["code"])
     wrong = len(frequent - rows) + len(rows - shown - frequent)
     return of_count(
         "frequent_codes",

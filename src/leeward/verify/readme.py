@@ -52,6 +52,12 @@ every other code that at least {k} patients have (`suppressed` is true: it was t
 is absent, or fewer than {k} patients have it: its count is unknown, not 0.
 """
 
+SHOWN_CODES = """\
+`data/codes.parquet` names the codes: `code`, `name` (ICD codes are called by their category; empty where no name is
+known), `vocabulary`, and `suppressed` (never). It lists the codes that the files show. A code that it does not list is
+absent, or was suppressed: its count is unknown, not 0.
+"""
+
 CSV = """\
 Each CSV file repeats the Parquet file of the same name: UTF-8, commas, one header line. A list of codes is
 one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an empty cell without quotes is
@@ -62,6 +68,12 @@ PLEASE = """\
 Do not try to find out who a record belongs to, and do not combine this release with another release of the same \
 people: the guarantee holds for this release alone.
 """
+
+
+def _codes(share: Share) -> str:
+    if share.manifest["parameters"].get("attacker") == "algorithm":
+        return SHOWN_CODES
+    return CODES.format(k=share.manifest["guarantee"].get("k"))
 
 
 def readme_of(share: Share, words: Words) -> str:
@@ -80,7 +92,7 @@ def readme_of(share: Share, words: Words) -> str:
         f"| file | rows |\n|---|---:|\n{rows}\n",
         READING,
         CSV if copies else "",
-        CODES.format(k=manifest["guarantee"].get("k")) if words.lists_codes else "",
+        _codes(share) if words.lists_codes else "",
         "## How to read and analyse it\n",
         words.readme.strip() + "\n",
         "## Please\n",

@@ -39,9 +39,14 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
         f"`{each}`" + (f" ({names[each][0]})" if each in names and names[each][0] else "")
         for each in near[:SHOWN]
     )
+    rare = (
+        "was suppressed"
+        if release.parameters.get("attacker") == "algorithm"
+        else f"fewer than {k} patients have it"
+    )
     return (
         f"no code `{code}` in this release{f'; nearest: {listed}' if listed else ''}. A code that the release does not "
-        f"list is absent, or fewer than {k} patients have it."
+        f"list is absent, or {rare}."
     )
 
 
