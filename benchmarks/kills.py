@@ -131,13 +131,13 @@ def notes_are_whole(out: Path) -> bool:
     counts = [
         pl.read_parquet(out / name).height
         for name in ("custody/table.parquet", "custody/numbers.parquet", "share/text.parquet")
-    ]  # noqa: E501
+    ]
     figures = json.loads((out / "custody" / "summary.json").read_text())
     return (
         counts == [60, 60, 60]
         and figures["notes"] == 60
         and "</html>" in (out / "custody" / "review.html").read_text()
-    )  # noqa: E501
+    )
 
 
 def look(tally: Tally, command: str, folder: Path, name: str) -> None:
