@@ -140,6 +140,15 @@ def notes_are_whole(out: Path) -> bool:
     )
 
 
+def needed(command: str, folder: Path) -> dict[str, Any]:
+    """What a release is checked against: a k-map speaks of a population, so source and population are given."""
+    import leeward as lw
+
+    if command != "censor":
+        return {}
+    return {"source": lw.read(folder / "sample.csv"), "population": lw.read(folder / "events.csv")}
+
+
 def look(tally: Tally, command: str, folder: Path, name: str) -> None:
     """What a killed run left; what is there under its own name is taken away."""
     import leeward as lw
@@ -156,7 +165,7 @@ def look(tally: Tally, command: str, folder: Path, name: str) -> None:
     tally.add(command, "whole under its name")
     try:
         whole = {"index": lambda: lw.audit(out).passed, "notes": lambda: notes_are_whole(out)}.get(
-            command, lambda: lw.verify(out).passed
+            command, lambda: lw.verify(out, **needed(command, folder)).passed
         )()
     except lw.LeewardError:
         whole = False

@@ -1,12 +1,13 @@
 """100 clients of a ledger on PostgreSQL with 50 connections, and a server that is killed under them.
 
-    python benchmarks/ledger_soak.py [--clients 100] [--questions 5] [--kills 20]
+    python benchmarks/ledger_soak.py [--clients 100] [--questions 5] [--kills 20] [--runs 1] [--how kill|immediate]
 
-Starts a server of its own in a folder that goes away. First run: every client asks questions of its own and some that
-all of them ask, for a budget that pays for a part. Second run: the same with the server stopped hard (`pg_ctl -m
-immediate`) and started again; clients ask again after an error. Prints how many clients got an error in place of an
-answer ("the budget is spent" is an answer), and what was overspent and paid twice, by recount of the log; fails where
-one of them is not 0.
+Starts a server of its own in a folder that goes away. First run:
+every client asks questions of its own and some that all of them ask, for a budget that pays for a part. Second run: the
+same with the server killed (SIGKILL of all its processes, or `pg_ctl -m immediate`) and started again; clients ask
+again after an error. At last the server is stopped (SIGSTOP) and asked: by a new connection, by an idle one, and in the
+middle of a transaction. Prints how many clients got an error in place of an answer ("the budget is spent" is an
+answer), and what was overspent and paid twice, by recount of the log; fails where one of them is not 0.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from leeward.queries import ledger as books
@@ -61,10 +65,47 @@ class Server:
         )  # fmt: skip
 
     def start(self) -> None:
-        self.run("pg_ctl", "-D", self.data, "-w", "-o", self.options, "-l", str(self.folder / "log"), "start")
+        for last in (False,) * 30 + (True,):  # the memory of killed processes is free after a moment
+            try:
+                self.run(
+                    "pg_ctl",
+                    "-D",
+                    self.data,
+                    "-w",
+                    "-o",
+                    self.options,
+                    "-l",
+                    str(self.folder / "log"),
+                    "start",
+                )
+                return
+            except subprocess.CalledProcessError:
+                if last:
+                    raise
+                time.sleep(1)
 
     def kill(self) -> None:
         self.run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop", check=False)
+
+    def processes(self) -> list[int]:
+        """The server's first process, and its others."""
+        first = (Path(self.data) / "postmaster.pid").read_text(encoding="utf-8").split()[0]
+        others = subprocess.run(
+            ["pgrep", "-P", first], capture_output=True, text=True, check=False
+        ).stdout.split()
+        return [int(first), *map(int, others)]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of them."""
+        for process in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def kill_hard(self) -> None:
+        """SIGKILL; returns when the server can be started again."""
+        self.signal(signal.SIGKILL)
+        time.sleep(0.2)
+        (Path(self.data) / "postmaster.pid").unlink(missing_ok=True)
 
 
 def client(url: str, data_set: str, number: int, questions: int, again: bool, pipe: int) -> None:
@@ -98,7 +139,47 @@ def client(url: str, data_set: str, number: int, questions: int, again: bool, pi
     os.write(pipe, (json.dumps([paid, errors, unanswered]) + "\n").encode())
 
 
-def rush(server: Server, data_set: str, clients: int, questions: int, kills: int) -> dict[str, object]:
+def silence(server: Server) -> dict[str, object]:
+    """Seconds until an error where the server is stopped (SIGSTOP)."""
+    found: dict[str, object] = {}
+
+    def ask(ledger: books.Ledger) -> None:
+        with books.opening.reading(ledger) as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def timed(what: str, work: Callable[[], object]) -> None:
+        begun = time.monotonic()
+        try:
+            work()
+            found[what] = "an answer"
+        except LedgerUnreachable:
+            found[what] = round(time.monotonic() - begun, 1)
+
+    ledger = books.open_ledger(server.url)
+    ask(ledger)
+    server.signal(signal.SIGSTOP)
+    timed("idle connection, s", lambda: ask(ledger))
+    books.release(ledger)
+    timed("new connection, s", lambda: books.open_ledger(server.url))
+    server.signal(signal.SIGCONT)
+
+    def in_the_middle() -> None:
+        with books.opening.writing(ledger) as connection:
+            connection.exec_driver_sql("SELECT 1")
+            server.signal(signal.SIGSTOP)
+            begun.append(time.monotonic())
+            connection.exec_driver_sql("SELECT 1")
+
+    begun: list[float] = []
+    timed("in a transaction, s", in_the_middle)
+    server.signal(signal.SIGCONT)
+    books.close(ledger)
+    return found
+
+
+def rush(
+    server: Server, data_set: str, clients: int, questions: int, kills: int, how: str
+) -> dict[str, object]:
     """All clients at once, the server killed meanwhile."""
     ledger = books.make_ledger(server.url)
     afforded = clients * questions // 2
@@ -125,7 +206,10 @@ def rush(server: Server, data_set: str, clients: int, questions: int, kills: int
     def killing() -> None:
         for _ in range(kills):
             time.sleep(0.5)
-            server.kill()
+            if how == "kill":
+                server.kill_hard()
+            else:
+                server.kill()
             server.start()
 
     killer = threading.Thread(target=killing)
@@ -165,14 +249,18 @@ def main() -> None:
     arguments.add_argument("--clients", type=int, default=100)
     arguments.add_argument("--questions", type=int, default=5)
     arguments.add_argument("--kills", type=int, default=20)
+    arguments.add_argument("--runs", type=int, default=1)
+    arguments.add_argument("--how", choices=["kill", "immediate"], default="kill")
     given = arguments.parse_args()
     os.environ["LEEWARD_STATE"] = tempfile.mkdtemp(prefix="leeward-state-")
     server = Server(connections=50)
     try:
         runs = [
-            rush(server, f"run of {kills}", given.clients, given.questions, kills)
+            rush(server, f"run {number} of {kills}", given.clients, given.questions, kills, given.how)
             for kills in dict.fromkeys((0, given.kills))
+            for number in range(given.runs)
         ]
+        print(json.dumps(silence(server)))
     finally:
         server.kill()
         shutil.rmtree(server.folder, ignore_errors=True)
