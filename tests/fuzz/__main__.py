@@ -22,7 +22,7 @@ from random import Random
 from types import FrameType
 from typing import Any, NoReturn
 
-A_CHILD = 250
+A_CHILD = 1000
 """Inputs that one process takes."""
 
 SECONDS = 30
@@ -35,7 +35,8 @@ class Hang(BaseException):
 
 def one(entry: str, number: int, seed: int, folder: Path) -> str:
     """Feed input `number`; returns what came of it."""
-    from tests.fuzz.entries import ENTRIES, LostRows
+    from tests.fuzz.counting import LostRows
+    from tests.fuzz.entries import ENTRIES
 
     from leeward.errors import LeewardError
 
@@ -70,13 +71,16 @@ def one(entry: str, number: int, seed: int, folder: Path) -> str:
 
 def child(seed: int, jobs: list[tuple[str, int]], out: Path) -> None:
     """Feed the inputs one after the other; what came of each is a line of `out` before the next begins."""
+    from tests.fuzz.counting import COUNTED
+
     with (
         tempfile.TemporaryDirectory(prefix="leeward-fuzz-") as folder,
         out.open("a", encoding="utf-8") as file,
     ):
         for entry, number in jobs:
+            COUNTED[0] = 0
             outcome = one(entry, number, seed, Path(folder))
-            file.write(json.dumps([entry, number, outcome]) + "\n")
+            file.write(json.dumps([entry, number, outcome, COUNTED[0]]) + "\n")
             file.flush()
 
 
@@ -87,6 +91,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
     names = only or list(ENTRIES)
     jobs = [(names[i % len(names)], first + i // len(names)) for i in range(inputs)]
     tally: collections.Counter[str] = collections.Counter()
+    counted: collections.Counter[str] = collections.Counter()
     faults: dict[str, list[str]] = {}
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leeward-fuzz-") as folder:
@@ -101,7 +106,9 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
                 env={**os.environ, "PYTHONFAULTHANDLER": "0"},
             )  # fmt: skip
             lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-            for entry, number, outcome in map(json.loads, lines):
+            for entry, number, outcome, rows in map(json.loads, lines):
+                counted["rows counted"] += rows
+                counted["inputs whose rows were counted"] += rows > 0
                 kind = outcome.split(":")[0]
                 tally[kind] += 1
                 if kind == "fault":
@@ -115,6 +122,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
         "inputs": sum(tally.values()),
         "seed": seed,
         **tally,
+        **counted,
         "seconds": round(time.monotonic() - begun),
         "faults": faults,
     }

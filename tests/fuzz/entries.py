@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -20,71 +19,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.fuzz.counting import counted, plain_rows, rows_accounted
+from tests.fuzz.making import CELLS, NAMES, mutated, one_value
+from tests.fuzz.stores import corpora, fhir, i2b2, omop, sql, synthea
 
-from leeward.cohort import Cohort, read
+from leeward.cohort import read
 from leeward.errors import BadInput, LeewardError
 
-CELLS = [
-    "", " ", "1", "01", "1.0", "-1", "007", "401.9", "4019", "250.00", "E11.9", "E876", "I10", "V20.2", "8", "?", "NULL",
-    "n/a", "-", "=1+1", "@SUM(1)", "+1", "\x00", "\x1b[31m", "\x1f", "\ufffe", "\u0661\u0662", "é", "中", "𝒳", "\u202e",
-    "a\nb", 'a"b', "a,b", "a;b", "a|b", "\t", "1e400", "-1e-400", "nan", "inf", "True", "2020-01-01", "2020-13-45", "99",
-    "127", "128", "150", "151", "-5", "61,3", "03.04.2010", "9" * 30, "9" * 400, "x" * 5000, "\r", "#", "//", "{{}}",
-    "18446744073709551616", "-9223372036854775809", "𝟙", "１２",
-]  # fmt: skip
-"""Cells that have broken readers of tables, here or elsewhere."""
-
-NAMES = [
-    "patient",
-    "code",
-    "age",
-    "visit",
-    "date",
-    "birth",
-    "vocabulary",
-    "sex",
-    "",
-    "Patient",
-    "code ",
-    "x\x01",
-    "中",
-]
-
 Entry = Callable[[Random, Path], None]
-
-
-class LostRows(AssertionError):
-    """Rows of the source that are neither in the cohort nor in a notice."""
-
-
-def mutated(data: bytes, random: Random) -> bytes:
-    """The bytes with a few changes: flips, cuts, repeats, insertions."""
-    out = bytearray(data)
-    for _ in range(random.randint(1, 8)):
-        place = random.randrange(len(out) + 1)
-        kind = random.randrange(6)
-        if kind == 0 and out:
-            out[place % len(out)] ^= 1 << random.randrange(8)
-        elif kind == 1:
-            del out[place : place + random.randint(1, 20)]
-        elif kind == 2:
-            out[place:place] = out[place : place + random.randint(1, 50)]
-        elif kind == 3:
-            out[place:place] = random.choice(CELLS).encode("utf-8", "surrogatepass")
-        elif kind == 4:
-            out[place:place] = bytes(random.randrange(256) for _ in range(random.randint(1, 4)))
-        else:
-            out[place:place] = random.choice(
-                [b"\r\n", b"\n\n", b",", b";", b'"', b"\xef\xbb\xbf", b"\x1f\x8b", b"\x00"]
-            )
-    return bytes(out)
-
-
-def rows_accounted(cohort: Cohort, rows: int) -> None:
-    """Every one of `rows` rows is in the events or counted by the notice of missing codes."""
-    kept = cohort.require_events()["row"].n_unique()
-    noticed = sum(notice.count for notice in cohort.notices if notice.kind == "missing code")
-    if kept + noticed != rows:
-        raise LostRows(f"{rows} rows in, {kept} kept, {noticed} noticed")
 
 
 def options_of(random: Random) -> dict[str, Any]:
@@ -128,12 +70,7 @@ def events(random: Random, folder: Path) -> None:
     file.write_bytes(gzip.compress(data) if compressed else data)
     options = options_of(random)
     cohort = read(file, **options)
-    wide = not isinstance((options.get("columns") or {}).get("code", ""), str)
-    if (
-        "missing" not in options
-        and not wide
-        and not any("\n" in cell or "\r" in cell for row in rows for cell in row)
-    ):
+    if not any("\n" in cell or "\r" in cell for row in rows for cell in row):
         rows_accounted(cohort, sum(any(row) for row in rows))
 
 
@@ -147,7 +84,10 @@ def bytes_of_events(random: Random, folder: Path) -> None:
     ending = random.choice([".csv", ".csv", ".tsv", ".csv.gz", ".parquet", ".txt"])
     file = folder / f"events{ending}"
     file.write_bytes(mutated(gzip.compress(data), random) if ending.endswith("gz") else data)
-    read(file, **options_of(random))
+    cohort = read(file, **options_of(random))
+    rows = plain_rows(data) if ending == ".csv" else None
+    if rows is not None:
+        rows_accounted(cohort, rows)
 
 
 def _values(random: Random, n: int) -> pa.Array:
@@ -189,12 +129,18 @@ def parquet(random: Random, folder: Path) -> None:
         pq.write_table(pa.table(columns), file)
     except (pa.ArrowException, OSError):
         return  # a type that Parquet does not have
-    if random.random() < 0.3:
+    damaged = random.random() < 0.3
+    if damaged:
         file.write_bytes(mutated(file.read_bytes(), random))
     table = random.random() < 0.3
     cohort = read(file, format="table") if table else read(file, **options_of(random))
     if table:
         cohort.table()
+        assert cohort.patients is not None
+        if not damaged:
+            counted(n, cohort.patients.height)
+    elif not damaged:
+        rows_accounted(cohort, n)
 
 
 def frames(random: Random, folder: Path) -> None:
@@ -236,7 +182,11 @@ def tables(random: Random, folder: Path) -> None:
                 {names[0]: {"x": 1}},
             ]
         )
-    read(file, format="table", **options).table()
+    cohort = read(file, format="table", **options)
+    cohort.table()
+    assert cohort.patients is not None
+    if not any("\n" in cell or "\r" in cell for row in rows for cell in row):
+        counted(sum(any(row) or len(row) > 1 for row in rows), cohort.patients.height)
 
 
 def lines(random: Random, folder: Path) -> None:
@@ -247,72 +197,32 @@ def lines(random: Random, folder: Path) -> None:
     )
     data = text.encode("utf-8", "surrogatepass")
     (folder / "lines.txt").write_bytes(mutated(data, random) if random.random() < 0.5 else data)
-    read(folder / "lines.txt", lines=True, accept_unknown=random.random() < 0.8)
+    cohort = read(folder / "lines.txt", lines=True, accept_unknown=random.random() < 0.8)
+    written = (folder / "lines.txt").read_bytes().removesuffix(b"\n").split(b"\n")
+    without = sum(each.count for each in cohort.notices if each.kind == "record without codes")
+    counted(len(written), cohort.require_events()["patient"].n_unique(), without)
 
 
-def _json(random: Random, depth: int = 0) -> Any:
-    kind = random.randrange(9 if depth < 3 else 6)
-    if kind < 3:
-        return random.choice(CELLS)
-    if kind == 3:
-        return random.choice([0, -1, 2**70, 1.5, True, None, float("1e308")])
-    if kind < 6:
-        return random.choice(
-            ["2020-01-01", "Condition/1", "Patient/a", "http://hl7.org/fhir/sid/icd-10-cm", "E11.9"]
-        )
-    if kind == 6:
-        return [_json(random, depth + 1) for _ in range(random.randint(0, 3))]
-    return {
-        random.choice(["coding", "code", "reference", "system", "display", "x"]): _json(random, depth + 1)
-    }
+def notes(random: Random, folder: Path) -> None:
+    """A table of clinical notes, or a folder of texts."""
+    from leeward.notes.reading import read as read_notes
 
-
-def fhir(random: Random, folder: Path) -> None:
-    """FHIR resources with parts replaced."""
-    resources: list[dict[str, Any]] = [
-        {"resourceType": "Patient", "id": "a", "birthDate": "1960-06-15", "gender": "male"},
-        {
-            "resourceType": "Condition", "id": "1", "subject": {"reference": "Patient/a"},
-            "code": {"coding": [{"system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "E11.9"}]},
-            "onsetDateTime": "2010-01-01", "encounter": {"reference": "Encounter/e"},
-        },
-        {"resourceType": "Encounter", "id": "e", "period": {"start": "2010-01-01"}},
-    ]  # fmt: skip
-    for _ in range(random.randint(0, 3)):
-        one = random.choice(resources)
-        if one:
-            one[random.choice(list(one))] = _json(random)
-    text = "\n".join(json.dumps(each) for each in resources)
-    data = text.encode("utf-8", "surrogatepass")
-    (folder / "Condition.ndjson").write_bytes(mutated(data, random) if random.random() < 0.3 else data)
-    read(folder, format="fhir", accept_unknown=random.random() < 0.8)
-
-
-def omop(random: Random, folder: Path) -> None:
-    """OMOP tables with odd cells, columns or tables gone."""
-    source: dict[str, dict[str, list[Any]]] = {
-        "person": {"person_id": [1, 2], "gender_concept_id": [8507, 8532], "year_of_birth": [1960, 1980]},
-        "condition_occurrence": {
-            "person_id": [1, 1, 2], "condition_concept_id": [201826, 320128, 0],
-            "condition_start_date": ["2010-06-14", "2010-06-15", "2015-01-01"], "visit_occurrence_id": [1, 1, 2],
-        },
-        "concept": {"concept_id": [201826], "concept_code": ["E11.9"], "vocabulary_id": ["ICD10CM"]},
-    }  # fmt: skip
-    for _ in range(random.randint(0, 4)):
-        name = random.choice(list(source))
-        column = random.choice(list(source[name]))
-        rows = source[name][column]
-        if random.random() < 0.15:
-            del source[name][column]
-            if not source[name]:
-                del source[name]
-        elif rows:
-            rows[random.randrange(len(rows))] = random.choice(CELLS)
-    for name, columns in source.items():
+    texts = [
+        random.choice(CELLS) + random.choice([" has fever.", "", "\n"]) for _ in range(random.randint(0, 5))
+    ]
+    if random.random() < 0.5:
         out = io.StringIO()
-        csv.writer(out).writerows([list(columns), *zip(*columns.values(), strict=True)])
-        (folder / f"{name}.csv").write_bytes(out.getvalue().encode("utf-8", "surrogatepass"))
-    read(folder, format="omop", concepts=random.random() < 0.5, accept_unknown=random.random() < 0.8)
+        names = random.sample(["patient", "text", "note", "date", "sex", "age"], random.randint(1, 5))
+        csv.writer(out).writerows([names, *([random.choice(texts) for _ in names] for _ in texts)])
+        data = out.getvalue().encode("utf-8", "surrogatepass")
+        place = folder / random.choice(["notes.csv", "notes.jsonl", "notes.tsv"])
+        place.write_bytes(mutated(data, random) if random.random() < 0.4 else data)
+    else:
+        place = folder / "texts"
+        place.mkdir()
+        for number, text in enumerate(texts):
+            (place / f"{number}.txt").write_bytes(mutated(text.encode("utf-8", "surrogatepass"), random))
+    read_notes(place)
 
 
 SPEC = """source: {path: events.csv, columns: {patient: pid, code: [a, b]}, missing: ['?']}
@@ -411,7 +321,7 @@ def policy(random: Random, folder: Path) -> None:
     if random.random() < 0.3:
         content = {
             "policy": random.choice(["hierarchy", "file", 3, None]),
-            random.choice(["level", "size", "path"]): _json(random),
+            random.choice(["level", "size", "path"]): one_value(random),
         }
     constraints(content, sets, random.choice([None, "icd9", "icd10", "icd"]))
 
@@ -584,9 +494,9 @@ def commands(random: Random, folder: Path) -> None:
 ENTRIES: dict[str, Entry] = {
     each.__name__: each
     for each in (
-        events, bytes_of_events, parquet, frames, tables, lines, fhir, omop, spec, parameters, policy, plan, queries,
+        events, bytes_of_events, parquet, frames, tables, lines, fhir, omop, i2b2, synthea, sql, corpora, notes, spec, parameters, policy, plan, queries,
         hierarchies, index_files, paths, commands,
     )
 }  # fmt: skip
 
-__all__ = ["ENTRIES", "BadInput", "LeewardError", "LostRows", "rows_accounted"]
+__all__ = ["ENTRIES", "BadInput", "LeewardError"]

@@ -7,15 +7,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 from tests.fuzz.__main__ import one, run
-from tests.fuzz.entries import ENTRIES, LostRows, rows_accounted
+from tests.fuzz.counting import LostRows, plain_rows, rows_accounted
+from tests.fuzz.entries import ENTRIES
 
 from leeward.cohort import read
 
 
 def test_no_input_is_a_fault() -> None:
-    found = run(340, seed=20, first=0, only=[])
+    found = run(440, seed=20, first=0, only=[])
     assert found["faults"] == {}
-    assert found["inputs"] == 340 and found["ok"] > 30 and found["refused"] > 100
+    assert found["inputs"] == 440 and found["ok"] > 60 and found["refused"] > 100
+    assert found["inputs whose rows were counted"] > 40
 
 
 def test_the_fuzzer_finds_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +33,9 @@ def test_lost_rows_are_a_fault() -> None:
     rows_accounted(cohort, 3)
     with pytest.raises(LostRows):
         rows_accounted(cohort, 4)
+
+
+def test_rows_of_a_file_are_counted_where_its_form_leaves_no_doubt() -> None:
+    assert plain_rows(b"patient,code\n1,401.9\n,\n2,\n") == 2
+    assert plain_rows(b'patient,code\n1,"a\nb"\n') is None
+    assert plain_rows(b"patient,code\n1,401.9,3\n") is None
