@@ -1,8 +1,10 @@
 # Needs make and Python >= 3.11 with venv; everything else is installed into .venv, from lock files with hashes.
 #
 #   make demo        a verified release of a made-up cohort, and where its report is
+#   make demo-portal the portal with five people and made-up data, and where it is
 #   make install     .venv with all that the tests need, and the package editable
 #   make test        install, system packages, lint, types, tests
+#   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
@@ -32,7 +34,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo test system-packages lint fuzz wheel benchmarks lock clean distclean
+.PHONY: help install demo demo-portal test-browser test system-packages lint fuzz wheel benchmarks lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -46,6 +48,15 @@ $(VENV)/.stamp-run: $(VENV)/.stamp-venv requirements/run.txt requirements/build.
 	@if [ ! -f $(VENV)/.stamp-dev ]; then \
 	    echo "Installing what Leeward runs on (once; a minute or two) ..."; \
 	    $(PIP) -r requirements/build.txt && $(PIP) -r requirements/run.txt; \
+	fi
+	@$(EDITABLE)
+	@touch $@
+
+# The lock of the portal, likewise.
+$(VENV)/.stamp-portal: $(VENV)/.stamp-venv requirements/portal.txt requirements/build.txt pyproject.toml
+	@if [ ! -f $(VENV)/.stamp-dev ]; then \
+	    echo "Installing what the portal runs on (once; a minute or two) ..."; \
+	    $(PIP) -r requirements/build.txt && $(PIP) -r requirements/portal.txt; \
 	fi
 	@$(EDITABLE)
 	@touch $@
@@ -64,6 +75,15 @@ demo: $(VENV)/.stamp-run
 
 system-packages:
 	@sh scripts/system-packages.sh java postgresql chromium
+
+# A new folder each time: the portal of an earlier demo is not overwritten.
+demo-portal: $(VENV)/.stamp-portal
+	@$(VENV)/bin/leeward serve --demo --folder "$$(mktemp -d $${TMPDIR:-/tmp}/leeward-portal.XXXXXX)" $(PORTAL_ARGS)
+
+# Walks the portal's pages with the system's Chromium and leaves pictures in .cache/portal-pictures.
+test-browser: install
+	@sh scripts/system-packages.sh chromium
+	$(PY) -m tests.portal.browser .cache/portal-pictures
 
 lint: install
 	$(PY) -m ruff check .

@@ -267,21 +267,59 @@ def test_it_succeeds_without_its_defence(
 def prepare(name: str, bench: Bench, patch: Patch) -> None:
     """What an attack needs of the portal, beside people and data."""
     if name == "paced counting":
-        import time
-
         from leeward.queries.answer import charged_query
 
         real = charged_query._counts
 
         def slow(index: Any, plan: Any) -> list[int]:
-            if "fever" in plan.query.terms:
-                until = time.perf_counter() + 0.025
-                while time.perf_counter() < until:
-                    pass
+            attacks.CLOCK.sleep(0.006 if "fever" in plan.query.terms else 0.002)
             return real(index, plan)
 
         patch.setattr(charged_query, "_counts", slow)
-        patch.setattr(asking, "PACE", 0.05)
+        patch.setattr(charged_query, "time", attacks.CLOCK)
+
+
+def test_10_a_reply_leaves_at_the_end_of_its_slot(bench: Bench, monkeypatch: Patch) -> None:
+    """Whatever was done for it, within a slot."""
+    clock = attacks.Clock()
+    left = []
+
+    async def wait(seconds: float) -> None:
+        clock.sleep(seconds)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            left.append(round(clock.now, 6))
+
+    def working(seconds: float) -> Any:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            clock.sleep(seconds)
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        return app
+
+    monkeypatch.setattr(middleware, "time", clock)
+    monkeypatch.setattr(clock, "monotonic", clock.perf_counter, raising=False)
+    monkeypatch.setattr(middleware.asyncio, "sleep", wait)
+    settings = dataclasses.replace(bench.portal.settings, slot=0.05)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [(b"host", settings.host.encode())],
+        "client": None,
+    }
+    for slot, expected in ((0.05, [0.05, 0.05, 0.1]), (0, [0.003, 0.047, 0.051])):
+        left.clear()
+        for work in (0.003, 0.047, 0.051):
+            clock.now = 0.0
+            gate = middleware.Gate(
+                working(work), dataclasses.replace(settings, slot=slot), bench.portal.metrics
+            )
+            import asyncio
+
+            asyncio.run(gate(dict(scope), nothing, send))  # type: ignore[arg-type]
+        assert left == expected
 
 
 def test_a_body_that_never_ends_is_refused(bench: Bench, monkeypatch: Patch) -> None:

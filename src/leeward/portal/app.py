@@ -68,9 +68,6 @@ OPAQUE: Final = {
 
 def make_app(settings: Settings) -> Gate:
     """The portal as an ASGI application."""
-    from leeward.portal.api import v1
-    from leeward.portal.pages import ALL
-
     database = open_store(settings.folder, settings.database)
     indexes = Indexes(database, settings)
     provider = settings.provider
@@ -82,7 +79,7 @@ def make_app(settings: Settings) -> Gate:
         title="Leeward portal", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
-    for router in (*ALL, v1.router, _plumbing()):
+    for router in routers():
         app.include_router(router)
     app.add_exception_handler(LeewardError, _said)
     app.add_exception_handler(HTTPException, _said)
@@ -92,6 +89,14 @@ def make_app(settings: Settings) -> Gate:
     app.add_exception_handler(Exception, _said)
     gate = Gate(app, settings, metrics)
     return gate
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """Every router of the application: a route that is on none of them is not served."""
+    from leeward.portal.api import v1
+    from leeward.portal.pages import ALL
+
+    return (*ALL, v1.router, _plumbing())
 
 
 def _plumbing() -> APIRouter:
