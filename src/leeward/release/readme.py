@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from leeward.release.content import Anonymized, Guarantee
 from leeward.release.manifest import FileEntry
+from leeward.release.recipients import citing, columns_table, counting_lines
 from leeward.version import __version__
 
 SEEDED = (
@@ -56,8 +57,11 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         READING,
         CSV if with_csv else "",
         _codes(anonymized),
+        columns_table(anonymized.method, [file.path for file in files]),
         "## How to read and analyse it\n",
         anonymized.readme.strip() + "\n",
+        counting_lines(anonymized.method),
+        citing(anonymized.method, _named(anonymized.guarantee), anonymized.records, __version__),
         "## Please\n",
         (
             "Do not try to find out who a record belongs to, and do not combine this release with another "
@@ -82,9 +86,18 @@ def _lists_codes(anonymized: Anonymized) -> bool:
     )
 
 
-def _guarantee(guarantee: Guarantee) -> str:
+def _numbers(guarantee: Guarantee) -> str:
     numbers = {"k": guarantee.k, "m": guarantee.m, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
-    given = ", ".join(f"{name} = {value:g}" for name, value in numbers.items() if value is not None)
+    return ", ".join(f"{name} = {value:g}" for name, value in numbers.items() if value is not None)
+
+
+def _named(guarantee: Guarantee) -> str:
+    given = _numbers(guarantee)
+    return f"{guarantee.name}, {given}" if given else guarantee.name
+
+
+def _guarantee(guarantee: Guarantee) -> str:
+    given = _numbers(guarantee)
     lines = [
         f"**{guarantee.name}**{f' ({given})' if given else ''}, for each {guarantee.unit}.\n",
         f"Against whom: {guarantee.attacker}\n",

@@ -43,6 +43,7 @@ SHARED = frozenset(
         "contract",
         "manifest",
         "readme",
+        "recipients",
         "storage",
         "unchecked",
     }

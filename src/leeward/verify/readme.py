@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leeward.verify.manifest import Share
+from leeward.verify.recipients import citing, columns_table, counting_lines
 
 
 def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
@@ -93,21 +94,33 @@ def readme_of(share: Share, words: Words) -> str:
         READING,
         CSV if copies else "",
         _codes(share) if words.lists_codes else "",
+        columns_table(manifest["method"], list(listed)),
         "## How to read and analyse it\n",
         words.readme.strip() + "\n",
+        counting_lines(manifest["method"]),
+        citing(manifest["method"], _named(share, words), manifest["records"], manifest["leeward"]),
         "## Please\n",
         PLEASE,
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _guarantee(share: Share, words: Words) -> str:
+def _numbers(share: Share) -> str:
     stated = share.manifest["guarantee"]
-    given = ", ".join(
+    return ", ".join(
         f"{name} = {stated[name]:g}"
         for name in ("k", "m", "epsilon", "delta")
         if stated.get(name) is not None
     )
+
+
+def _named(share: Share, words: Words) -> str:
+    given = _numbers(share)
+    return f"{words.name}, {given}" if given else words.name
+
+
+def _guarantee(share: Share, words: Words) -> str:
+    given = _numbers(share)
     lines = [f"**{words.name}**{f' ({given})' if given else ''}, for each patient.\n"]
     lines.append(f"Against whom: {words.attacker}\n")
     if words.not_protected:
