@@ -51,7 +51,8 @@ OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_VISIT = (
     "Somebody who knows every code of one visit of a person and reads all visits of a record together: a code that "
     "one visit no longer shows may be shown by another visit of the same person, so fewer than {k} patients of the "
-    "population may have in their records all that the person's record shows of the known visit."
+    "population may have in their records all that the person's record shows of the known visit. Merged visits "
+    "(`merge_visits`), or level `containment`, exclude this."
 )
 NOT_AT_LEVEL_CODE = (
     "Somebody who knows two or more codes of a person, be it of one visit: a pair of codes may point at one patient.",
