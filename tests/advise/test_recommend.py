@@ -114,7 +114,7 @@ def test_a_declared_control_changes_no_number_and_no_method(golden: dict[str, An
 
 def test_the_advice_on_a_cohort_gives_specs_that_run(tmp_path: Path) -> None:
     cohort = cohort_of_events()
-    plan = {"threshold": {"max": 0.34}, "plan": [{"counts": {"of": "hierarchy:1", "from": 5}}]}
+    plan = {"threshold": {"max": 0.34}, "plan": [{"counts": {"of": "hierarchy:1", "from": 12}}]}
     found = lw.recommend(cohort, plan)
     assert found.situation.k == 3 and found.situation.facts.groups[0] == 6
     assert len(found.ready) == 2
@@ -146,7 +146,7 @@ def test_the_command_writes_specs_that_protect_takes(
     events().write_csv(tmp_path / "events.csv")
     (tmp_path / "plan.yaml").write_text(
         "source: {path: events.csv, columns: {patient: patient, code: code}}\nthreshold: {max: 0.34}\n"
-        'plan: [{counts: {of: "hierarchy:1", from: 5}}]\n'
+        'plan: [{counts: {of: "hierarchy:1", from: 12}}]\n'
     )
     assert status_of(["recommend", str(tmp_path / "plan.yaml"), "-o", str(tmp_path / "advice")]) == 0
     shown = capsys.readouterr().out

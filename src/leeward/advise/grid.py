@@ -85,7 +85,9 @@ def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, An
         return dict(method)
     policy = method.get("policy", method.get("utility"))
     shared = {"k": method.get("k"), "m": method.get("m"), "policy": policy}
-    level = {"level": "codes", "merge_visits": True} if name == "visits" and shared["m"] else {}
+    level = (
+        {"merge_visits": True} if name == "visits" else {}
+    )  # the patient's codes as one set, as in other methods
     return {
         "name": name,
         **{key: value for key, value in shared.items() if key in known and value is not None},

@@ -24,7 +24,6 @@ RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
 
 LARGEST_REASONABLE_M = 6
 FEW_GROUPS = 20
-SMALL_K = 11
 FEW_CODES = 150
 """Below so many codes most pairs of codes are held by many patients."""
 
@@ -45,7 +44,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method beside a situation. `closed`: why it cannot be used, with the source; None: it can."""
+    """A method beside a situation.
+
+    closed : why it cannot be used, with the source; None: it can. findings : of the plan's `lines` lines, then of the
+    columns to keep and of sensitive codes.
+    """
 
     name: str
     title: str
@@ -53,6 +56,7 @@ class Candidate:
     closed: tuple[str, str] | None
     findings: tuple[Finding, ...]
     seconds: float
+    lines: int
 
     @property
     def order(self) -> tuple[bool, int, int]:
@@ -63,7 +67,8 @@ class Candidate:
     @property
     def serves_something(self) -> bool:
         """Whether it is open and some line of the plan is served, be it with care."""
-        return self.closed is None and any(RANK[each.verdict] < 2 for each in self.findings)
+        of_lines = self.findings[: self.lines]
+        return self.closed is None and any(RANK[each.verdict] < 2 for each in of_lines)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
@@ -117,11 +122,17 @@ def _known_columns(case: Case) -> tuple[str, ...]:
     return tuple(_knows(case).columns) or case.situation.facts.columns
 
 
+def _least(case: Case) -> int:
+    """The smallest count that matters to the line."""
+    return case.line.least if isinstance(case.line, Counts | Query) else 0
+
+
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "events": lambda case: case.situation.facts.kind == "events",
     "table": lambda case: case.situation.facts.kind == "table",
     "notes": lambda case: case.situation.facts.kind == "notes",
     "no_ages": lambda case: not case.situation.facts.ages,
+    "no_visits": lambda case: case.situation.facts.visit_codes is None,
     "no_population": lambda case: case.situation.facts.population is None,
     "in_study": lambda case: bool(_knows(case).in_study),
     "knows_all_codes": lambda case: _knows(case).codes == "all",
@@ -132,10 +143,13 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "k_above_half": lambda case: 2 * case.situation.k > case.situation.facts.patients,
     "k_above_population": lambda case: case.situation.k > (case.situation.facts.population or 0),
     "few_groups": lambda case: case.situation.groups < FEW_GROUPS,
-    "small_k": lambda case: case.situation.k < SMALL_K,
+    "at_least_4_k": lambda case: _least(case) >= 4 * case.situation.k,
+    "at_least_10_k": lambda case: _least(case) >= 10 * case.situation.k,
+    "at_least_20_k": lambda case: _least(case) >= 20 * case.situation.k,
     "few_codes": lambda case: case.situation.facts.codes <= FEW_CODES,
-    "of_groups": lambda case: isinstance(case.line, Counts) and case.line.of != "codes",
-    "pairs": lambda case: isinstance(case.line, Counts) and case.line.together > 1,
+    "pairs": lambda case: (
+        isinstance(case.line, Query) or (isinstance(case.line, Counts) and case.line.together > 1)
+    ),
     "within_budget": lambda case: total_epsilon(case.situation) <= case.situation.plan.epsilon,
     "exposure_known": lambda case: (
         isinstance(case.line, Phewas) and case.line.exposure in case.situation.facts.columns
@@ -177,6 +191,7 @@ def candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
         None if closed is None else (closed["reason"], closed["source"]),
         tuple(findings),
         round(rule["seconds_per_100k_patients"] * situation.facts.patients / 1e5, 1),
+        len(situation.plan.lines),
     )
 
 

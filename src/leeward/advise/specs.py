@@ -30,13 +30,12 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
     if name == "constraints":
         return {"name": name, "k": k, "m": m, **_policy(situation)}
     if name == "visits":
-        level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
+        level = visits_level(situation, m)
         policy = _policy(situation) or {"policy": "none"}
         return {
             "name": name,
             "k": k,
             **level,
-            "merge_visits": plan.recipient.knows.visits == 0,
             **policy,
             **_payload(situation),
         }
@@ -49,6 +48,16 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
         known = plan.recipient.knows.columns
         return {"name": name, "k": k, **({"quasi_identifiers": list(known)} if known else {})}
     return {"name": name, "k": k}
+
+
+def visits_level(situation: Situation, m: int) -> dict[str, Any]:
+    """Without visits in the source each patient's codes are one set, which k patients must show as a whole; otherwise
+    any m codes of a record (of a visit, where an attacker knows a visit)."""
+    if situation.facts.visit_codes is None:
+        return {"level": "visit", "merge_visits": True}
+    known = situation.plan.recipient.knows
+    level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
+    return {**level, "merge_visits": known.visits == 0}
 
 
 def spec_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
