@@ -27,6 +27,7 @@ WITH_DATA = (
     "study_censoring.py",
     "visits.py",
     "study_visits.py",
+    "study_advice.py",
     "study_condensation.py",
     "study_trajectories.py",
     "notes.py",
