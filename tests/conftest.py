@@ -71,3 +71,45 @@ def global_generators() -> dict[str, object]:
     inner = state["state"]
     numpy_state = (inner["key"].tobytes(), int(inner["pos"]), int(state["has_gauss"]), float(state["gauss"]))
     return {"random": random.getstate(), "numpy.random": numpy_state}
+
+
+REFUTED: set[str] = set()
+"""Names of the verifiers' checks that failed in some test of this session."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def failed_checks_are_noted() -> Iterator[None]:
+    """Every check that fails is noted in `REFUTED`, for the law that each one has a break."""
+    from leeward.verify.checks import Check
+
+    made = Check.__init__
+
+    def noting(self: Check, *values: object, **named: object) -> None:
+        made(self, *values, **named)  # type: ignore[arg-type]  # whatever a check is made of
+        if not self.passed:
+            REFUTED.add(self.name)
+
+    Check.__init__ = noting  # type: ignore[method-assign]
+    yield
+    Check.__init__ = made  # type: ignore[method-assign]
+
+
+BREAKS = "test_every_check_was_refuted"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The law on breaks comes last, for the verifiers of which this session runs all tests; the others are left out."""
+    from tests.laws.test_completeness import files_with_breaks
+
+    chosen = bool(
+        config.option.keyword or config.option.markexpr or any("::" in each for each in config.args)
+    )
+    running = {Path(item.path) for item in items}
+    last = [item for item in items if getattr(item, "originalname", "") == BREAKS]
+    items[:] = [item for item in items if item not in last]
+    items += [
+        item
+        for item in last
+        if not chosen and files_with_breaks(item.callspec.params["verifier"]) <= running  # type: ignore[attr-defined]
+    ]
