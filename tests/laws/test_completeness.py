@@ -150,3 +150,20 @@ def test_warm_runs_every_method() -> None:
     from leeward.cli.warm import RUNS
 
     assert {method.command for method in METHODS.values()} <= {line.split()[0] for line in RUNS}
+
+
+def test_public_names_are_the_same_for_type_checkers() -> None:
+    """A type checker needs imports that it can read; they name the same things from the same modules."""
+    tree = ast.parse((TREE / "src/leeward/__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        (each.asname or each.name): node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    imported["synth"], imported["open"] = imported.pop("synthetic"), imported.pop("open_release")
+    assert set(imported) == set(lw._WHERE)
+    for name, module in imported.items():
+        where = lw._WHERE[name].partition(":")[0]
+        assert where == module or where.startswith(f"{module}."), name

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.notices import Notice
 from leeward.errors import BadInput
-from leeward.texts import OUTSIDE_XML
-
-NO_CODE = -1
-"""The number of a missing code."""
 
 ROWS_KEPT = 1000
 """A notice keeps at most this many row numbers."""
-
-ROWS_SHOWN = 20
-"""A message lists at most this many."""
 
 VOCABULARY_NAMES = {
     name: vocabulary
@@ -46,106 +37,6 @@ VOCABULARY_NAMES = {
     for name in names
 }
 """How files name the vocabularies, in lower case."""
-
-
-def row_text(rows: Int64s) -> str:
-    """'row 4' or 'rows 4, 9, …' for a message."""
-    shown = ", ".join(str(row) for row in rows[:ROWS_SHOWN])
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > ROWS_SHOWN else ''}"
-
-
-@dataclass
-class CodeNumbers:
-    """Numbers the distinct texts of a column in order of appearance, over many batches."""
-
-    missing: frozenset[str]
-    texts: list[str] = field(default_factory=list)
-    _number_of: dict[str, int] = field(default_factory=dict)
-
-    def number(self, column: pa.Array, name: str, title: str, rows: Int64s | None = None) -> Int32s:
-        """The number of each value, NO_CODE where it is null, blank or a text for 'missing'.
-
-        `rows` are the numbers of the rows, for messages (default: 1, 2, …).
-        """
-        if pa.types.is_nested(column.type) or pa.types.is_decimal256(column.type):
-            raise BadInput(
-                f"{name}: column '{title}' holds {column.type}, not codes; codes are text or whole numbers."
-            )
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        check_indices(column, name, title)
-        values = _as_texts(column.dictionary, name, title)
-        _refuse_line_breaks(values, name, title)
-        _refuse_control(column, values, name, title, rows)
-        table = np.array([*map(self._number, values), NO_CODE], np.int32)
-        indices = column.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(values))
-        # By way of Polars: pyarrow's own conversion imports pandas, which costs more than a million rows.
-        return table[pl.Series(pl.from_arrow(indices)).to_numpy()]
-
-    def _number(self, value: str | None) -> int:
-        text = value.strip() if value is not None else ""
-        if not text or text in self.missing:
-            return NO_CODE
-        number = self._number_of.setdefault(text, len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(text)
-        return number
-
-
-def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None:
-    """A value over several lines is what a quote that is never closed makes of the rows after it."""
-    if any(value is not None and "\n" in value for value in values):
-        raise BadInput(
-            f"{name}: a value in column '{title}' goes over several lines; "
-            f"look for a quote that is not closed."
-        )
-
-
-def check_indices(column: pa.Array, name: str, title: str) -> None:
-    """BadInput where a dictionary-encoded column points outside of its dictionary."""
-    limits = pc.min_max(column.indices)
-    low, high = limits["min"].as_py(), limits["max"].as_py()
-    if low is not None and (low < 0 or high >= len(column.dictionary)):
-        raise BadInput(f"{name}: column '{title}' is damaged (its values point outside of its dictionary).")
-
-
-def _refuse_control(
-    column: pa.Array, values: list[str | None], name: str, title: str, rows: Int64s | None
-) -> None:
-    """Codes go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
-    bad = [number for number, value in enumerate(values) if value is not None and OUTSIDE_XML.search(value)]
-    if not bad:
-        return
-    hits = pl.Series(pl.from_arrow(column.indices)).is_in(bad)
-    at = np.flatnonzero(hits.fill_null(False).to_numpy())
-    if not len(at):
-        return
-    numbers = at + 1 if rows is None else rows[at]
-    raise BadInput(
-        f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); take it out of the "
-        f"file."
-    )
-
-
-def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
-    kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
-        return values.to_pylist()
-    if pa.types.is_integer(kind):
-        return [None if v is None else str(v) for v in values.to_pylist()]
-    if pa.types.is_null(kind):
-        return [None] * len(values)
-    if pa.types.is_floating(kind):
-        numbers = [None if v is None or v != v else v for v in values.to_pylist()]
-        if all(v is None or v.is_integer() for v in numbers):
-            return [None if v is None else str(int(v)) for v in numbers]
-        raise BadInput(
-            f"{name}: column '{title}' holds codes as decimal numbers, where 250.1 and 250.10 are the same; "
-            f"store them as text."
-        )
-    raise BadInput(f"{name}: column '{title}' holds {kind}, not codes; codes are text or whole numbers.")
 
 
 @dataclass(frozen=True)

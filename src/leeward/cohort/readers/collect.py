@@ -27,15 +27,13 @@ from leeward.cohort.readers.ages import (
     noticed,
     of_patients,
 )
+from leeward.cohort.readers.code_numbers import NO_CODE, CodeNumbers, row_text
 from leeward.cohort.readers.codes import (
     AS_WRITTEN,
-    NO_CODE,
     ROWS_KEPT,
     VOCABULARY_NAMES,
-    CodeNumbers,
     Normalised,
     normalise,
-    row_text,
     rules_of,
 )
 from leeward.cohort.readers.columns import ColumnMap

@@ -12,7 +12,7 @@ import polars as pl
 from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.codes import row_text
+from leeward.cohort.readers.code_numbers import row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER

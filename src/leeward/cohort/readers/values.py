@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import Bools
-from leeward.cohort.readers.codes import check_indices, row_text
+from leeward.cohort.readers.code_numbers import check_indices, row_text
 from leeward.errors import BadInput
 
 OLDEST_YEARS = 150
