@@ -18,7 +18,7 @@ import numpy as np
 class Randomness:
     """A source of independent streams.
 
-    `key` is 128 bits; `seeded` tells whether a person chose it (a known key makes shuffles invertible, so the
+    `key` is 128 bits; `seeded` says whether a person chose it (a known key makes shuffles invertible, so the
     release's manifest says so, never which).
     """
 

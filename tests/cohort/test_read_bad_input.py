@@ -24,7 +24,7 @@ def message_of(path: Path | str, **options: Any) -> str:
 
 ENDINGS = ".csv, .tsv, .tab, .txt, .parquet, .pq"
 REPAIR = "quote values that hold the separator, or repair the row."
-NAME_MISSING = "repair it or name the text that stands for 'missing'."
+NAME_MISSING = "repair it or name the text that means 'missing'."
 
 DELIMITED = [
     ("empty file", "", "f.csv: the file is empty."),

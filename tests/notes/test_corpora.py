@@ -179,7 +179,7 @@ BROKEN: list[tuple[Callable[[Path], Path], str]] = [
     (write("a.conll", f"{SECRET}\n"), "row 1: a token and its label are expected"),
     (write("a.conll", f"Al O\n{SECRET} X-NAME\n"), "row 2: the label must begin with"),
     (write("a.ann", "T1\tNAME 0 1\ta\n"), "its text a.txt is not beside it"),
-    (annotated(f"T1\tNAME 0 7\t{SECRET}\n"), "row 1: the text given is not what stands"),
+    (annotated(f"T1\tNAME 0 7\t{SECRET}\n"), "row 1: the text given is not the text at"),
     (annotated("T1\tNAME zero 7\tx\n"), "row 1: offsets must be pairs"),
     (annotated(f"T1\t{SECRET}\n"), "row 1: must be an identifier, a label with offsets"),
 ]
@@ -198,7 +198,7 @@ def test_what_is_not_there_or_not_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file or folder"):
         read(tmp_path / "none.xml")
     (tmp_path / "a.doc").write_text("x", encoding="utf-8")
-    with pytest.raises(BadInput, match="no file whose ending tells a format"):
+    with pytest.raises(BadInput, match="no file whose ending names a format"):
         read(tmp_path)
     with pytest.raises(BadInput, match="the format 'word' is unknown"):
         read(tmp_path, "word")

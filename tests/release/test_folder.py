@@ -208,7 +208,7 @@ def test_a_really_full_device_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_file_in_the_way_of_a_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="a file stands where a folder is needed"):
+    with pytest.raises(BadInput, match="this is a file, and a folder is needed"):
         write(made(), tmp_path / "file" / "out")
 
 

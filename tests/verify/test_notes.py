@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.forging import write_parquet
 
-from leeward.release.content import Anonymized, Guarantee
+from leeward.release.content import Anonymized, Guarantee, stated_facts
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
@@ -74,7 +74,8 @@ class Made:
             method="notes",
             parameters=self.parameters,
             guarantee=Guarantee(
-                contract.NAME, contract.ATTACKER, contract.NOT_PROTECTED, epsilon=self.epsilon
+                contract.NAME, contract.ATTACKER, contract.NOT_PROTECTED, epsilon=self.epsilon,
+                facts=stated_facts("everything else", "none"),
             ),
             records=0,
             tables=(),

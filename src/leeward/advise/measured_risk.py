@@ -156,7 +156,7 @@ def _chunks(release: Release, cohort: Cohort, m: int) -> Float64s:
 
 
 def _labels(release: Release, cohort: Cohort, m: int) -> Float64s:
-    """Records with the labels of the known codes; a code that was suppressed tells nothing."""
+    """Records with the labels of the known codes; a code that was suppressed says nothing."""
     from leeward.analysis.generalized import read
 
     labels = read(release)

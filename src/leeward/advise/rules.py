@@ -84,7 +84,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Case:
-    """A situation and, where a rule speaks of one, a line of the plan."""
+    """A situation and, where a rule is about one, a line of the plan."""
 
     situation: Situation
     line: Line | None = None

@@ -54,7 +54,7 @@ def cohort(
 ) -> None:
     """Draw a cohort from MASTER, a release by `leeward visits` of the whole population.
 
-    The cohort shows its patients exactly as the master does, so cohorts that overlap agree. Its k speaks of the
+    The cohort shows its patients exactly as the master does, so cohorts that overlap agree. Its k is about the
     population; how many share a visit inside the cohort is counted and stated too.
 
     \b

@@ -224,7 +224,7 @@ def with_table(function: F) -> F:
 def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) -> Any:
     """The source with columns of the patients. A map names all its columns: the usual ones where none were named.
 
-    A folder, and a format whose columns are fixed, can only be told the patients' columns.
+    A folder, and a format whose columns are fixed, takes only the patients' columns as an option.
     """
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How a finished release is told: what it is safe against, what not, what it cost, what the reader noticed."""
+"""The end of a command: what a release is safe against, what not, what it cost, what the reader noticed."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class LocalEngine:
     """Everything on this machine. Kernels run side by side in threads if they release the GIL.
 
     With `processes` each group of rows goes to one of `threads` processes instead, for kernels of plain Python; such
-    a kernel can be pickled, and the caller's main module may be imported again. `told` hears how many rows are done;
-    `say`, in words, how far a long step of a method is.
+    a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` and `say(text)` report
+    progress.
     """
 
     threads: int

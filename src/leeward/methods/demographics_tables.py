@@ -80,7 +80,7 @@ def custody_tables_of(classes: Classes) -> tuple[ReleaseTable, ...]:
 
 
 def facts_of(classes: Classes) -> dict[str, Any]:
-    """What the custodian is told of the classes."""
+    """The classes, for the custodian."""
     return {
         "classes": len(classes),
         "smallest_class": int(classes.sizes.min()),

@@ -32,7 +32,7 @@ class Labels:
 
     meanings: Mapping[str, str]
     lasts: frozenset[str] = field(init=False, repr=False)
-    """The last words of all labels: before most colons of a text stands none of them."""
+    """The last words of all labels: most colons of a text follow none of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lasts", frozenset(label.rpartition(" ")[2] for label in self.meanings))
@@ -108,7 +108,7 @@ def _before(text: str, low: str, colon: int, table: Labels) -> tuple[int, str] |
 
 
 def _skip(text: str, at: int) -> int:
-    """Past blanks, and past a line's end where the value stands below its label."""
+    """Past blanks, and past a line's end where the value is below its label."""
     while at < len(text) and text[at] in " \t*":
         at += 1
     return at

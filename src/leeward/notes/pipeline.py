@@ -42,7 +42,7 @@ OUTPUT = pa.schema(
     ]
 )
 """What the kernel gives for a note: its row; the text without identities (null where none was asked for) and, in four
-lists, what stands in it where; and `kind/category` of every span that was found, for counts."""
+lists, what is where in it; and `kind/category` of every span that was found, for counts."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Notes from files: a folder of texts, CSV, TSV, Parquet, JSON lines, or FHIR's DocumentReference.
 
 Every way gives one frame: `row` (counted in the whole input from 1), `file`, `note`, `patient`, the metadata of
-`pipeline.KNOWN`, `text`; all but `row` as text. Errors name file and row, never what stands there.
+`pipeline.KNOWN`, `text`; all but `row` as text. Errors name file and row, never their content.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Span(NamedTuple):
     source : str
         The annotator that said so: `rules`, `dictionary`, `svm`, `crf`, or `gold`.
     asserted : bool
-        False where the text denies it, doubts it, or speaks of somebody else or of another time.
+        False where the text denies it, doubts it, or is about somebody else or another time.
     """
 
     start: int

@@ -182,7 +182,7 @@ def _parents(out: Path) -> Iterator[None]:
         out.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise BadInput(
-            f"{out}: a file stands where a folder is needed; name another folder with -o."
+            f"{out}: this is a file, and a folder is needed; name another folder with -o."
         ) from None
     try:
         yield

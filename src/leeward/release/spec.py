@@ -61,7 +61,7 @@ class SourceSpec(Declared):
     vocabulary: Annotated[
         str | None,
         Parameter(
-            "icd9, icd10, icd (both, told apart code by code), none (as written) or a hierarchy file (CSV with the "
+            "icd9, icd10, icd (both, distinguished code by code), none (as written) or a hierarchy file (CSV with the "
             "columns node,parent).",
             default="ICD codes are recognised",
         ),

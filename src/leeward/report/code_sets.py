@@ -107,7 +107,7 @@ def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None
 
 
 def bins(errors: Sequence[float]) -> list[dict[str, float]]:
-    """Counts of errors in steps of `BIN`; the outermost bins take what lies beyond."""
+    """Counts of errors in steps of `BIN`; the outermost bins take what is beyond."""
     last = round(BINS_TO / BIN)
     counts = Counter(max(-last, min(last - 1, math.floor(round(error / BIN, 9)))) for error in errors)
     return [{"low": n * BIN, "high": (n + 1) * BIN, "count": counts[n]} for n in range(-last, last)]

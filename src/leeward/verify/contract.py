@@ -267,7 +267,7 @@ def reads(written: str, share: Share, words: Words) -> bool:
 
 
 def files_of_contract(share: Share, contract: Contract) -> Check:
-    """The data files are those of the contract; a CSV copy lies beside a Parquet file; no further folders."""
+    """The data files are those of the contract; a CSV copy is beside a Parquet file; no further folders."""
     parameters = share.manifest["parameters"]
     listed = [str(entry["path"]) for entry in share.manifest["files"]]
     wrong = len(listed) - len(set(listed))

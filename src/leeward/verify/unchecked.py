@@ -88,7 +88,7 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     if share.method == "disassociation":
         found += _of_disassociation(share)
     if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:
-        found.append("Without the custodian's folder: the listed code sets, of which the guarantee speaks.")
+        found.append("Without the custodian's folder: the listed code sets, which the guarantee is about.")
     foreign = foreign_writers(share)
     if foreign:
         found.append(

@@ -51,7 +51,7 @@ class Classification:
 
     clean : raw text → (canonical code or None, whether leading zeros were put back).
     category_of : canonical code → category.
-    chapters, sections : in the classification's order; every section lies in one chapter.
+    chapters, sections : in the classification's order; every section is in one chapter.
     gaps : categories inside a section that the classification does not have.
     placed : section labels of categories that their spelling would put elsewhere (C4A, M1A, …).
     digits : what a code of each length beyond its category is called, longest first; the category comes last.

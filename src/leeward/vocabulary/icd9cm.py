@@ -48,7 +48,7 @@ def clean(code: str) -> tuple[str | None, bool]:
 
 
 def category_of(code: str) -> str:
-    """The category of a canonical code: what stands before the dot."""
+    """The category of a canonical code: what is before the dot."""
     return code.partition(".")[0]
 
 

@@ -388,7 +388,7 @@ def test_what_cannot_be_done_says_so(
 
 def test_two_rows_of_one_patient_are_refused() -> None:
     frame = pl.DataFrame({"id": [1, 1, 2, 3], "x": [1, 2, 3, 4]})
-    with pytest.raises(BadInput, match="1 patients stand in more than one row"):
+    with pytest.raises(BadInput, match="1 patients are in more than one row"):
         run(read_table(frame, columns={"patient": "id"}), k=2)
 
 

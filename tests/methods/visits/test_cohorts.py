@@ -176,7 +176,7 @@ def test_merged_visits_at_level_visit_leave_no_record_alone(tmp_path: Path) -> N
 
 def test_payload_with_a_patient_twice_is_refused(master: Path, tmp_path: Path) -> None:
     twice = pl.DataFrame({"patient": ["p001", "p001"], "dna": ["A", "B"]})
-    with pytest.raises(BadInput, match="stands there more than once"):
+    with pytest.raises(BadInput, match="is there more than once"):
         extract(master, "snp = 2", tmp_path / "one", payload=twice)
 
 

@@ -2,7 +2,7 @@
 
 A measured entry is made from a JSON pointer into one of the evidence files and nothing else, so that every figure
 resolves. Files: `release.json` (share), `measures.json`, `verification.json` (custody) and `evidence.json`, which was
-computed on the day of the dossier and lies beside it.
+computed on the day of the dossier and is beside it.
 """
 
 from __future__ import annotations

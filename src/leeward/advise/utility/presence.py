@@ -1,6 +1,6 @@
 """How likely each released record has a code: what counts from a release are sums of.
 
-Every method's release is read as recipients are told to read it (docs/methods/*.md).
+Every method's release is read as its README says (docs/methods/*.md).
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
     Raises
     ------
     BadInput
-        No rows, no columns, a patient who stands in several rows, a column of a kind that cannot be released, a domain
+        No rows, no columns, a patient with several rows, a column of a kind that cannot be released, a domain
         that does not fit.
     """
     if frame is None or frame.height == 0:
@@ -166,7 +166,7 @@ def _require_one_row_each(patients: pl.Series, name: str) -> None:
     if doubled.any():
         rows = np.flatnonzero(doubled.to_numpy())[:ROWS_SHOWN] + 1
         raise BadInput(
-            f"{name}: {patients.filter(doubled).n_unique():,} patients stand in more than one row (rows "
+            f"{name}: {patients.filter(doubled).n_unique():,} patients are in more than one row (rows "
             f"{', '.join(map(str, rows.tolist()))}); k counts patients, so keep one row for each."
         )
 

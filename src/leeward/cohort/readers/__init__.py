@@ -61,7 +61,7 @@ def read(
         'icd9', 'icd10', 'icd' (both, code by code), 'none', a hierarchy file (CSV `node,parent`), or None to recognise
         ICD codes by themselves.
     missing
-        Texts that stand for 'missing', for example '?'; null and blank always do.
+        Texts that mean 'missing', for example '?'; null and blank always do.
     lines
         One record a line, codes separated by blanks or commas, no header; the patient is the line's number.
     patients
@@ -75,7 +75,7 @@ def read(
         'condition' (alone, unless asked), 'drug', 'procedure', 'observation', 'measurement'; Synthea 'condition',
         'drug', 'procedure', 'allergy'; i2b2 the prefixes of its concepts.
     query
-        What to read from a database: SELECT … or a table's name, which may also stand after the URL (`…#table`).
+        What to read from a database: SELECT … or a table's name, which may also follow the URL (`…#table`).
     concepts
         OMOP: CONCEPT's concept_code, with its vocabulary, in the place of concept ids.
     accept_unknown

@@ -14,7 +14,7 @@ READABLE = DELIMITED + PARQUET
 
 
 def suffix(file: Path) -> str:
-    """The ending that tells the format, lower case, without a final `.gz`."""
+    """The ending that names the format, lower case, without a final `.gz`."""
     endings = [ending.lower() for ending in file.suffixes]
     if endings and endings[-1] == ".gz":
         endings.pop()

@@ -1,7 +1,7 @@
 """The i2b2 star schema: OBSERVATION_FACT, PATIENT_DIMENSION and VISIT_DIMENSION, as files or in a database.
 
 A concept is `PREFIX:CODE` (`ICD10:E11.9`); the facts of diagnoses are read, or those of the asked prefixes. A
-fact that stands on several rows, one a modifier, is one event.
+fact of several rows, one a modifier, is one event.
 """
 
 from __future__ import annotations

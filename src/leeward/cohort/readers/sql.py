@@ -194,7 +194,7 @@ def _day(value: datetime.date | None) -> datetime.date | None:
 
 
 def _split_after_host(url: str) -> tuple[str, str, str]:
-    """The URL and what stands after '#'; a '#' in the password is none."""
+    """The URL and what follows '#'; a '#' in the password is none."""
     user, at, rest = url.rpartition("@")
     address, sign, place = rest.partition("#")
     return user + at + address, sign, place

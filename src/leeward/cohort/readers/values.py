@@ -141,5 +141,5 @@ def _unreadable(name: str, title: str, what: str, bad: pl.Series, first_row: int
     rows = np.flatnonzero(bad.to_numpy()) + first_row
     return BadInput(
         f"{name}: column '{title}' holds a value that {what} ({row_text(rows)}); "
-        f"repair it or name the text that stands for 'missing'."
+        f"repair it or name the text that means 'missing'."
     )

@@ -50,7 +50,7 @@ ATTACKER_OF_GROUPS = (
 
 README = """\
 `data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
-recorded n times stands n times, unless censored){payload}.
+recorded n times is listed n times, unless censored){payload}.
 
 - A code's number of mentions is a lower bound: mentions may have been censored, none was added or changed.
 - For a phenotype of "at least two mentions" count a code's places in the list. Cases found are cases; some records
@@ -60,8 +60,8 @@ recorded n times stands n times, unless censored){payload}.
 """
 
 RULES = {
-    "global": "All records are censored alike: no code stands more often in any record than its final cap.",
-    "record": "Each record was censored by itself, so how often a code may stand differs from record to record.",
+    "global": "All records are censored alike: no code is more often in any record than its final cap.",
+    "record": "Each record was censored by itself, so how often a code may occur differs from record to record.",
     "groups": "Each record shows what a group of at least k people of the population has in common; a code that is not "
     "shown may be there, and which codes are hidden differs from group to group.",
 }

@@ -219,7 +219,7 @@ def _require_contained(name: str, sample: CodeCounts, population: Population, or
 
 
 def _require_each_once(population: Cohort) -> None:
-    """No patient may stand twice in the population: two records of one person would hide nobody
+    """No patient may be twice in the population: two records of one person would hide nobody
     (docs/methods/censoring.md#guarantee)."""
     population.require_one_row_each()
     events = population.require_events()

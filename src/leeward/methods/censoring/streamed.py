@@ -46,7 +46,7 @@ class Streamed:
     codes : sequence of str
         The sample's codes, sorted.
     caps : int64[codes]
-        Counts above these are not told apart.
+        Counts above these are not distinguished.
     originals : Multisets
         Records that will be asked for in any case; they are counted in the first pass.
     """

@@ -177,7 +177,7 @@ class CellKernel:
     def _levels(
         self, scores: Floats, own: Floats, absent: NDArray[np.bool_] | None, offsets: Longs, levels: int
     ) -> Floats:
-        """Level numbers; NaN for the level after the last, which stands for missing."""
+        """Level numbers; NaN for the level after the last, which is 'missing'."""
         if self.marginals == "group":
             codes = np.where(absent, levels, own) if absent is not None else own
             given = kernels.group_levels(scores, codes.astype(np.int64), offsets, scores.shape[1])

@@ -85,7 +85,7 @@ def _levels(
         numbers = list(dict.fromkeys(each.a for each in own))
         column = columns[name]
         codes = made[name]
-        # Numbers that stand for levels (0 and 1, say) are numbered through.
+        # Numbers that are levels (0 and 1, say) are numbered through.
         values = np.unique(codes[~np.isnan(codes)])
         low = np.full((len(numbers), max(1, len(values))), -np.inf)
         high = np.full((len(numbers), max(1, len(values))), np.inf)
@@ -127,7 +127,7 @@ def _equal_in_levels(
 def _by_cell(
     made: Floats, own: Floats, here: NDArray[np.bool_], there: NDArray[np.bool_], group: Longs
 ) -> Floats:
-    """The made values of a group given by rank inside its two cells, each cell those that stand for its own values."""
+    """The made values of a group given by rank inside its two cells, each cell those of its own values."""
     as_made = np.empty_like(made)
     as_made[np.lexsort((own, group))] = made[np.lexsort((made, group))]
     found = np.empty_like(made)

@@ -17,7 +17,7 @@ from leeward.methods.condensation.prepare import Feature
 
 @dataclass(frozen=True)
 class Place:
-    """Where a feature stands in the matrix.
+    """Where a feature is in the matrix.
 
     columns : its columns (one, or one a level); indicator : the column that is 1 where the value is missing, or None
     """
@@ -73,7 +73,7 @@ class Layout:
         return made
 
     def points(self, values: Mapping[str, Floats]) -> NDArray[np.float32]:
-        """Weighted standardized float32[rows, columns] to measure distances with; a missing value lies in the mean."""
+        """Weighted standardized float32[rows, columns] to measure distances with; a missing value is at the mean."""
         rows = len(next(iter(values.values())))
         made = np.empty((rows, self.width), np.float32)
         roots = np.sqrt(self.weights)

@@ -252,7 +252,7 @@ def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
 
 
 def _refuse_numberings(table: Table, roles: Roles, models: Sequence[Model]) -> None:
-    """BadInput where whole numbers that nobody speaks for differ in every row, as record numbers do."""
+    """BadInput where whole numbers without a role differ in every row, as record numbers do."""
     used = {*roles.strata, *roles.times, *roles.responses, *(name for m in models for name in m.columns())}
     found = [
         column.name

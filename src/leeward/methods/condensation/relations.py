@@ -51,7 +51,7 @@ class Relation:
     high: float = np.inf
 
     def columns(self) -> tuple[str, ...]:
-        """Every column that it speaks of."""
+        """Every column that it names."""
         named = [self.a, self.b, *([self.level[0]] if self.level else [])]
         return tuple(each for each in named if each)
 

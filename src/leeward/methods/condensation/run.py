@@ -111,7 +111,7 @@ def _shuffled(
     prepared: Prepared, made: pa.Table, names: Sequence[str], stratum_of: Longs, randomness: Randomness
 ) -> Condensed:
     cell = made.column(CELL).to_numpy()
-    # Groups numbered through all cells: a cell's rows stand together, its groups in ascending order.
+    # Groups numbered through all cells: a cell's rows are together, its groups in ascending order.
     starts = np.concatenate(([True], (cell[1:] != cell[:-1])))
     local = made.column(GROUP).to_numpy()
     first = np.concatenate(([True], (local[1:] != local[:-1]) | starts[1:]))

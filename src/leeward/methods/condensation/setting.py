@@ -73,7 +73,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
 
 
 def _require_relations(relations: Sequence[Relation], prepared: Prepared) -> None:
-    """BadInput where a relation does not hold in the source, or speaks of a column that is not condensed."""
+    """BadInput where a relation does not hold in the source, or names a column that is not condensed."""
     require(relations, prepared.table)
     condensed = {feature.column.name for feature in prepared.features}
     for relation in relations:

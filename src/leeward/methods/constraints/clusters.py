@@ -170,7 +170,7 @@ class Clusters:
     def union_losses(self, cluster: int, others: NDArray[np.int32]) -> list[tuple[int, int]]:
         """(exact loss of `cluster` ∪ other, other), only where it or its increase can be the least.
 
-        An increase UL(g ∪ h) - UL(g) - UL(h) lies between a quarter of the union's leading term and all of
+        An increase UL(g ∪ h) - UL(g) - UL(h) is between a quarter of the union's leading term and all of
         it, so whatever is more than four times the least leading term cannot win; very long numbers are
         then few.
         """

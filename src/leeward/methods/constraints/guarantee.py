@@ -163,7 +163,9 @@ def notices(mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: 
             "Every code was suppressed: the release says how many records there are, and nothing else."
         )
     elif len(mapping.labels) == 1:
-        found.append("One label is left: the release tells records with it from records without it, no more.")
+        found.append(
+            "One label is left: the release distinguishes records with it from records without it, and nothing else."
+        )
     over = satisfaction(mapping, sets, utility, cap)["over_cap"]
     if over:
         found.append(

@@ -62,7 +62,7 @@ def improved(
 
     Clusters of 2k records and more are split where that can be done. With `diversity`, the given clusters in which
     no sensitive value (`p.group`) makes up more than 1 in `diversity` stay so; others, and those below k, are left
-    alone. Stops after `rounds`, when a round gains nothing, or when `seconds` are over. `tell` hears, every half
+    alone. Stops after `rounds`, when a round gains nothing, or when `seconds` are over. `tell` is called, every half
     second, the rounds done, the seconds left and the loss so far.
     """
     done = progress if progress is not None else Progress()

@@ -15,7 +15,7 @@ CHAPTER = "chapter"
 def usable_codes(tree: Hierarchy) -> Bools:
     """The nodes at 3-digit level (the category of a built-in vocabulary) or finer.
 
-    Elsewhere the children of the root stand for chapters, and what is below them is usable; so is every leaf.
+    Elsewhere the children of the root count as chapters, and what is below them is usable; so is every leaf.
     """
     if CHAPTER in tree.level_names:
         category = tree.level_names.index(CHAPTER) - 2

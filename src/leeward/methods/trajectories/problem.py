@@ -238,7 +238,7 @@ def _distinct(
 def _in_order(offsets: Longs, code_rank: Longs, age_rank: Longs) -> tuple[Longs, NDArray[np.bool_]]:
     """Records by their tuples of (code, age), a prefix first, equal ones by number; and where each kind begins.
 
-    One position of the tuples after the other, among the records that are not yet told apart.
+    One position of the tuples after the other, among the records that are still equal.
     """
     lengths = np.diff(offsets)
     width = int(age_rank.max()) + 1

@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
         ("ages", pa.list_(pa.int32())),
     ]
 )
-"""A clustered part: its records in joining order; the published pairs stand with the first of each cluster."""
+"""A clustered part: its records in joining order; the published pairs are with the first of each cluster."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def clustered(
     part: str = "",
     searched: list[Progress] | None = None,
 ) -> list[Group]:
-    """All records as one partition. `say` hears how far the local search is; `part` names this one; `searched` gets
+    """All records as one partition. `say` reports how far the local search is; `part` names this one; `searched` gets
     what the search did.
 
     With `improve` and a diversity, groups are made diverse first, as far as these records allow, and stay so.
@@ -162,7 +162,7 @@ def in_parts(
 
 
 def said_by(engine: Engine) -> Callable[[str], None] | None:
-    """Who hears how far a long step is: nobody, on engines that work elsewhere."""
+    """The reporter of a long step's progress: none on engines that work elsewhere."""
     from leeward.engine import LocalEngine
 
     return engine.say if isinstance(engine, LocalEngine) else None

@@ -68,14 +68,14 @@ class Without(NamedTuple):
 
 
 class Clock:
-    """The time limit, `end` on the monotonic clock; whoever looks lets `tell` be told, at most twice a second."""
+    """The time limit, `end` on the monotonic clock; each look calls `tell`, at most twice a second."""
 
     def __init__(self, end: float, tell: Callable[[], None] | None = None) -> None:
         self.end, self.tell, self.told = end, tell, 0.0
         self.ran_out = False
 
     def look(self) -> None:
-        """See what time it is, and let `tell` be told."""
+        """See what time it is, and call `tell`."""
         now = time.monotonic()
         if self.tell is not None and now - self.told >= TELL_SECONDS:
             self.told = now

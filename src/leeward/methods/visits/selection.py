@@ -21,7 +21,7 @@ def selected(master: Master, selection: str | Path | pl.Series, column: str) -> 
     Raises
     ------
     BadInput
-        The file lacks the column, or the expression speaks of none.
+        The file lacks the column, or the expression names none.
     """
     if isinstance(selection, pl.Series):
         return selection
@@ -84,7 +84,7 @@ def payload_columns(table: pl.DataFrame, patient: str, master: Master, records: 
     kind = master.people["patient"].dtype
     keyed = table.with_columns(pl.col(patient).cast(kind, strict=False))
     if keyed[patient].is_duplicated().any():
-        raise BadInput("--payload: a patient stands there more than once; keep one row for each.")
+        raise BadInput("--payload: a patient is there more than once; keep one row for each.")
     taken = {"record", "visit", "codes"} & set(keyed.columns)
     if taken:
         raise BadInput(f"--payload: rename the column `{min(taken)}`; that name is the release's own.")

@@ -56,7 +56,7 @@ class VisitLists:
         return VisitLists(self.record[rows], self.visit[rows], bounds, self.values[within], self.labels)
 
     def by_record(self) -> VisitLists:
-        """The same visits, those of a record together (records ascending); as they are where they stand so."""
+        """The same visits, those of a record together (records ascending); unchanged where they are in that order."""
         if bool((self.record[1:] >= self.record[:-1]).all()):
             return self
         return self.take(np.argsort(self.record, kind="stable"))

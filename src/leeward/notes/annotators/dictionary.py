@@ -84,7 +84,7 @@ BEFORE_PLACES = frozenset(
     ]
 )
 NO_FIRST_NAMES = frozenset(["april", "august", "grant", "hope", "june", "mark", "may", "will"])
-"""First names that begin sentences or stand in dates: beside a surname that is a word too they name nobody."""
+"""First names that begin sentences or are parts of dates: beside a surname that is a word too they name nobody."""
 
 MAX_NAME = 5
 """Words that a name may have, initials counted."""
@@ -104,7 +104,7 @@ class Dictionary:
         typos: bool = False,
     ) -> None:
         """`names` and `places` are the common ones if not given; empty ones (`Names()`) leave them out. With
-        `typos`, words of six letters or more that no term has may stand for the only one that is one edit away.
+        `typos`, words of six letters or more that no term has are read as the only one that is one edit away.
         """
         self.lexicon = lexicon
         self._matcher = TermMatcher(lexicon, typos=typos)
@@ -273,7 +273,7 @@ def _is_initial(words: Words, place: int) -> bool:
 
 
 def _initials_before(words: Words, place: int, past: int) -> int:
-    """The first of the initials, each with a full stop, that stand before a surname; the surname if there is none."""
+    """The first of the initials, each with a full stop, that precede a surname; the surname if there is none."""
     first = place
     while first - 2 >= past and words.raw[first - 1] == "." and _is_initial(words, first - 2):
         if "\n" in words.gap(first - 1) or words.gap(first - 2):

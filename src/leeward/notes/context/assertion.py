@@ -24,7 +24,7 @@ from leeward.notes.spans import Span
 Status = Literal["negated", "uncertain", "family", "past"]
 
 REACH = 10
-"""Words over which an uncertainty or a negation after the term speaks (a sentence's end stops it before)."""
+"""Scope, in words, of an uncertainty or a negation after the term (the end of the sentence stops it earlier)."""
 
 _Action = tuple[str, str]
 
@@ -165,7 +165,7 @@ def _said(low: str, term: Span, near: Sequence[Trigger]) -> set[str]:
     return said
 
 
-# Who tells, brings or looks after the patient has no disease by that.
+# People who report on, bring or look after the patient are not ill by that.
 _TELLS = re.compile(
     r"\b(?:patient|pt|he|she|but|however|today|child|infant|baby|reports?|reported|states?|stated|says?|said|notes?|noted|"
     r"noticed|denies|brought|brings|called|gives|gave|describes?|described|concerned|worried|feels?|felt|observed|"

@@ -1,4 +1,4 @@
-"""Sections of a note, by their headings: where family history, allergies or plans are told.
+"""Sections of a note, by their headings: family history, allergies, plans.
 
 MTSamples, discharge letters and visit notes name the same sections in many ways; what is no known heading does not
 end a section of the patient's own.
@@ -38,7 +38,7 @@ def find(text: str, low: str) -> list[Section]:
 
 
 def _end(text: str, label: labels.Label) -> int:
-    """Where a section ends: family history and allergies with their paragraph, since what follows may stand under a
+    """Where a section ends: family history and allergies with their paragraph, since what follows may be under a
     heading that the table does not know."""
     if label.meaning not in ("family", "allergies"):
         return label.end
@@ -47,7 +47,7 @@ def _end(text: str, label: labels.Label) -> int:
 
 
 def topic_at(sections: Sequence[Section], starts: Sequence[int], place: int) -> str:
-    """The topic of the section that a place lies in; `own` outside of all. `starts` are the sections' starts."""
+    """The topic of the section around a place; `own` outside of all. `starts` are the sections' starts."""
     from bisect import bisect_right
 
     i = bisect_right(starts, place) - 1

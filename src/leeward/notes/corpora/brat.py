@@ -92,7 +92,7 @@ def _spans(row: str, text: str, where: str, mapping: Mapping, denied: set[str]) 
     if len(parts) > 2 and len(spans) == 1:
         there = text[spans[0].start : spans[0].end]
         if " ".join(parts[2].split()) != " ".join(there.split()):
-            raise BadInput(f"{where}: the text given is not what stands at the offsets.")
+            raise BadInput(f"{where}: the text given is not the text at the offsets.")
     return spans
 
 

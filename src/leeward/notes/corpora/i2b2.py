@@ -44,7 +44,7 @@ def _span(tag: ElementTree.Element, text: str, where: str, mapping: Mapping) -> 
         return None
     span = span_in(text, start, end, target, where)
     if tag.get("text") is not None and _plain(tag.get("text") or "") != _plain(text[start:end]):
-        raise BadInput(f"{where}: its attribute `text` is not what stands at {start}–{end}.")
+        raise BadInput(f"{where}: its attribute `text` is not the text at {start}–{end}.")
     return span
 
 

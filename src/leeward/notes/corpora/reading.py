@@ -54,6 +54,6 @@ def _format_of(path: Path) -> str:
     endings = {file.suffix for file in path.iterdir()} if path.is_dir() else {path.suffix}
     found = sorted({ENDINGS[ending] for ending in endings if ending in ENDINGS})
     if len(found) != 1:
-        what = "files of several formats" if found else "no file whose ending tells a format"
+        what = "files of several formats" if found else "no file whose ending names a format"
         raise BadInput(f"{path}: {what}; say which with --format {'|'.join(FORMATS)}.")
     return found[0]

@@ -19,7 +19,7 @@ BYTES = 32
 
 @dataclass(frozen=True, repr=False)
 class Keys:
-    """Keys of one secret; none tells anything of another (HKDF's expand step, RFC 5869, with SHA-256)."""
+    """Keys of one secret; none reveals another (HKDF's expand step, RFC 5869, with SHA-256)."""
 
     patients: bytes
     surrogates: bytes
@@ -32,7 +32,7 @@ class Keys:
         return cls(*(_expanded(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
 
     def patient(self, identifier: str) -> str:
-        """What stands for a patient in the table: a keyed hash, the same for all notes under this key."""
+        """A patient's pseudonym in the table: a keyed hash, the same for all notes under this key."""
         return hmac.digest(self.patients, identifier.encode(), "sha256")[:12].hex()
 
     def number(self, *parts: str) -> int:
@@ -54,7 +54,7 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
     Raises
     ------
     BadInput
-        The file holds no key, or lies inside the folder `release`.
+        The file holds no key, or is inside the folder `release`.
     """
     file = Path(path)
     if release is not None and Path(release).resolve() in file.resolve().parents:

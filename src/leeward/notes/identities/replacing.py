@@ -46,7 +46,7 @@ def goes(span: Span) -> bool:
 def replaced(
     text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
-    """The text without its identities, and what stands where.
+    """The text without its identities, and what is where.
 
     Parameters
     ----------

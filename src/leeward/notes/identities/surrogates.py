@@ -1,6 +1,6 @@
 """Surrogates: made-up identities of the same form, the same for the same words of the same patient.
 
-What stands for what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing has to be
+What replaces what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing has to be
 kept and every engine gives the same text. Dates of a patient all move by the same number of days.
 """
 
@@ -44,7 +44,7 @@ class Lists:
 
 
 def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 2001) -> str:
-    """What stands in the place of an identity of `category` that reads `text`; never the text itself.
+    """The replacement of an identity of `category` that reads `text`; never the text itself.
 
     `year` is that of the visit, for dates without one.
     """

@@ -17,7 +17,7 @@ from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.words import WORD, Key, fold, keys
 
 NEAR = 4
-"""Words that may stand between an ambiguous term and the health term that speaks for it."""
+"""Words that may be between an ambiguous term and the health term that makes it one."""
 
 BASE = 24
 """Digits that number a word; see `_symbols`."""
@@ -54,7 +54,7 @@ class Words:
         return self.starts[place] + len(self.raw[place])
 
     def gap(self, place: int) -> str:
-        """What stands between the word at `place` and the next one."""
+        """The text between the word at `place` and the next one."""
         return self.text[self.end(place) : self.starts[place + 1]]
 
     @cached_property
@@ -158,7 +158,7 @@ class TermMatcher:
         return [match for match in chosen if match.concept != NO_CONCEPT]
 
     def _mend(self, folded: Sequence[str], written: list[str]) -> None:
-        """Let unknown words of six letters or more stand for the one known word that is one edit away."""
+        """Read unknown words of six letters or more as the one known word that is one edit away."""
         for place, word in enumerate(folded):
             if word not in self._symbols and len(word) >= 6 and word.isalpha():
                 near = {

@@ -1,4 +1,4 @@
-"""A lexicon from the OMOP vocabulary: `CONCEPT.csv`, and `CONCEPT_SYNONYM.csv` where it lies beside."""
+"""A lexicon from the OMOP vocabulary: `CONCEPT.csv`, and `CONCEPT_SYNONYM.csv` beside it, where there is one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OWN_FILES = {
     "drugs": "drug",
     "procedures": "procedure",
 }
-"""The files of the project's lexicon, and the kind of what stands in them."""
+"""The files of the project's lexicon, and the kind of their terms."""
 
 
 @cache

@@ -22,7 +22,7 @@ KINDS_OF_TYPES = {
     **dict.fromkeys(("T109", "T121", "T125", "T127", "T129", "T195", "T200"), "drug"),
     **dict.fromkeys(("T058", "T061", "T074"), "procedure"),
 }
-"""Semantic types that notes speak of. A concept of several is of the kind that stands first in `ORDER`."""
+"""Semantic types that occur in notes. A concept of several types has the kind that is first in `ORDER`."""
 
 ORDER = ("symptom", "disease", "drug", "test", "procedure", "finding")
 

@@ -41,7 +41,7 @@ def text_key(text: str) -> Key:
 
 
 def plural(word: str) -> str | None:
-    """The regular plural of a folded word; None where a word has none that could be told from another word."""
+    """The regular plural of a folded word; None where it would be another word."""
     if len(word) < 3 or not word.isalpha() or not word.isascii():
         return None
     if word.endswith(("sis", "xis")):
@@ -55,7 +55,7 @@ def plural(word: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def keys(text: str) -> tuple[Key, ...]:
-    """The ways a term may stand in a text: as written, hyphens closed up, possessive `s` without its apostrophe,
+    """The ways a term may be written: as written, hyphens closed up, possessive `s` without its apostrophe,
     last word in the plural. The first is the term as written.
     """
     forms = [text]

@@ -25,7 +25,7 @@ READ = ("age", "sex", "age_sex", "race", "zip", "place")
 """Fields that hold a quasi-identifier, beside those of dates."""
 
 OLDEST = demographics.OLDEST + 1
-"""Ages above 89 stand in the table as 90."""
+"""Ages above 89 are 90 in the table."""
 
 TABLE = labels.Labels(
     {label: meaning for label, meaning in FIELDS.items() if meaning in ("visit_date", "other_date", *READ)}

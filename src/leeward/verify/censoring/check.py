@@ -37,7 +37,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     """
     if source is None or source.population_events is None:
         raise BadInput(
-            "a k-map speaks of a population, so it can only be checked against it: give the population that the "
+            "a k-map is about a population, so it can only be checked against it: give the population that the "
             "release was made with (--population)."
         )
     checks, table = layout(share)
@@ -178,7 +178,7 @@ def k_map(released: list[Record], people: People, k: int) -> Check:
 
 
 def caps(released: list[Record], parameters: dict[str, Any]) -> list[Check]:
-    """No code stands more often in a record than the caps that the manifest states."""
+    """No code is more often in a record than the caps that the manifest states."""
     given, rest = parameters.get("caps"), parameters.get("cap")
     if given is None and rest is None:
         return []

@@ -1,6 +1,6 @@
 """The attacker of condensed and k-anonymous tables, from the files (docs/methods/condensation.md#guarantee).
 
-The shared folder alone tells whether the table can be laid out, whether it has the rows stated, and for `k-anonymity`
+The shared folder alone shows whether the table can be laid out, whether it has the rows stated, and for `k-anonymity`
 whether every combination of quasi-identifiers has k rows. With the custodian's folder beside it, k is derived again
 from the groups; with the source, strata, permissible values, the groups' own marginals, and verbatim copies are
 compared. Nothing of the method is used.
@@ -317,7 +317,7 @@ def strata_counts(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> 
 def copies(
     share: Share, table: pl.DataFrame, original: pl.DataFrame, groups: pl.DataFrame | None = None
 ) -> Check:
-    """Rows of the source that stand in the release as they are, against chance.
+    """Rows of the source that are in the release unchanged, against chance.
 
     Only source rows that fewer than k rows share count. Chance is the larger of two shares of those rows: what the
     source does to itself (another row equals it, as a new draw from the population would), and, with the custodian's
@@ -338,7 +338,7 @@ def copies(
     return Check(
         "no_verbatim_copies",
         found <= min(allowed, near) or copied <= 1,
-        f"{copied:,} of {total:,} rows that fewer than k share stand in the release as they are "
+        f"{copied:,} of {total:,} rows that fewer than k share are in the release unchanged "
         f"({100 * found:.1f} %); chance alone would repeat about {100 * chance:.1f} %.",
         {"copied": copied, "rows": total, "chance": chance},
     )
@@ -350,7 +350,7 @@ def numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
-    """How many of the rows counted in `rare` (columns `row` and `len`) stand in `table`."""
+    """How many of the rows counted in `rare` (columns `row` and `len`) are in `table`."""
     return int(rare.join(numbered(table).unique(), on="row", how="semi")["len"].sum())
 
 

@@ -135,7 +135,7 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
             "labels_are_disjoint",
             twice + memberless,
             f"{kept.height:,} labels and {gone.height:,} suppressed codes; every code is in one of them.",
-            "codes stand in two places, or labels have no members.",
+            "codes are in two places, or labels have no members.",
         ),
         of_count(
             "labels_say_their_members",
@@ -269,7 +269,7 @@ def inside_utility_constraints(published: Published, file: Path) -> Check:
     return of_count(
         "inside_utility_constraints",
         crossing,
-        "Every generalized code lies inside one utility constraint.",
+        "Every generalized code is inside one utility constraint.",
         "generalized codes cross utility constraints.",
     )
 

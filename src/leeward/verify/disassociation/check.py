@@ -260,7 +260,7 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
         of_count(
             "chunk_domains",
             int(overlapping),
-            "No code lies in two chunks of a cluster that must not share codes.",
+            "No code is in two chunks of a cluster that must not share codes.",
             "nodes have a code in two chunks that must not share codes." + where,
         ),
         of_count(

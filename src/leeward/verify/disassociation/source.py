@@ -101,7 +101,7 @@ def patients_with(events: pl.DataFrame, codes: int) -> Longs:
 
 
 def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray[np.bool_]) -> Check:
-    """Each code's number of patients lies between what its chunks show: exact but for item chunks (1 to
+    """Each code's number of patients is between what its chunks show: exact but for item chunks (1 to
     all). Codes that may have been suppressed have no upper bound."""
     low, high = count_bounds(layout)
     true = patients_with(events, len(low))
@@ -109,7 +109,7 @@ def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray
     return of_count(
         "source_counts",
         outside,
-        "Each code's number of patients lies within what the chunks show.",
+        "Each code's number of patients is within what the chunks show.",
         "codes have a number of patients that the chunks exclude.",
     )
 

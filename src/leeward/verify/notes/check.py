@@ -27,7 +27,7 @@ Rows = list[tuple[tuple[str, ...], float]]
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a catalogue; `source` is not used: the guarantee speaks of the noise, not of the data."""
+    """Every check of a catalogue; `source` is not used: the guarantee is about the noise, not about the data."""
     rows, problem = read(share)
     if problem is not None:
         return [problem]
@@ -135,11 +135,11 @@ def parts(rows: Rows, of_qid: dict[str, str]) -> Check:
 
 
 def order(rows: Rows) -> Check:
-    """By size, falling count, text: an order that tells nothing more."""
+    """By size, falling count, text: an order that reveals nothing more."""
     keys = [(len(items), -count, list(items)) for items, count in rows]
     bad = sum(a > b for a, b in pairwise(keys))
     return of_count(
-        "order", bad, "The order is by size, count and text.", "rows stand in an order that may tell more."
+        "order", bad, "The order is by size, count and text.", "rows are in an order that may reveal more."
     )
 
 

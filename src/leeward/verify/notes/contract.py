@@ -21,7 +21,7 @@ README = """
 There are no records here. `itemsets.parquet` has one row an itemset: `items`, health terms and values such as `sex=f`,
 and `count`, the number of patients with a {row} that has all of them, plus noise. Rows are sorted by size, count, text.
 
-- The noise is two-sided geometric; its scale for each size stands in `release.json` under `levels`. With scale s, a
+- The noise is two-sided geometric; its scale for each size is in `release.json` under `levels`. With scale s, a
   count is off by about s on average, and by less than 3s in 95 of 100.
 - Candidates were all terms of the public vocabulary; a larger itemset was tried when all its parts are listed. What is
   not listed had a noisy count below the threshold of its size, or was not tried.

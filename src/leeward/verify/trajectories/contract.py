@@ -27,7 +27,7 @@ README = """\
 `data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
 in order of age), `code` and `age` (text: nodes of the two hierarchies; an age is `33` or `33-36`).
 `data/records.parquet` holds one row a record{payload}; a record without any row in `trajectories.parquet` lost all its
-pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) say what stands below each value{listed}.
+pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) list what is below each value{listed}.
 
 - At least {k} records share each published trajectory.
 - A generalized value stands for one of the leaves below it; which one is unknown. Reading each as equally likely, a

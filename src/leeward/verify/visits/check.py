@@ -20,7 +20,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     Raises
     ------
     BadInput
-        What the guarantee speaks of is not at hand: the master of an extract, the custodian's visit sets at level
+        What the guarantee is about is not at hand: the master of an extract, the custodian's visit sets at level
         `containment`.
     """
     checks, visits = layout(share)

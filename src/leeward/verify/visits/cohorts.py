@@ -57,7 +57,7 @@ def open_master(custody: Path) -> Share:
     note = custody / "master.json"
     if not note.is_file():
         raise BadInput(
-            "a cohort's k speaks of the population it was drawn from: verify the whole folder, with "
+            "a cohort's k is about the population it was drawn from: verify the whole folder, with "
             "custody/master.json."
         )
     named = json.loads(note.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def same_records(visits: VisitLists, population: VisitLists, custody: Path, reco
 
 
 def _differing(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    """Keys that do not stand in both equally often."""
+    """Keys that are not in both equally often."""
     keys, counts = np.unique(one, return_counts=True)
     others, theirs = np.unique(other, return_counts=True)
     both, mine, yours = np.intersect1d(keys, others, assume_unique=True, return_indices=True)

@@ -51,7 +51,7 @@ def number_lists(offsets, values, table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_people(record, offsets, things, count):
-    """Adds to `count` the records with each thing; visits of a record stand together.
+    """Adds to `count` the records with each thing; visits of a record are together.
 
     record : int64[visits]. offsets : the things of visit v are things[offsets[v]:offsets[v + 1]].
     """

@@ -52,7 +52,7 @@ def custody_sets(share: Share, population: VisitLists) -> tuple[VisitLists, Visi
     file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
     if not file.is_file():
         raise BadInput(
-            f"level `{share.manifest['parameters']['level']}` speaks of visit sets that the merged release does not "
+            f"level `{share.manifest['parameters']['level']}` is about visit sets that the merged release does not "
             "show: verify the whole release folder, with custody/data/visit_sets.parquet."
         )
     sets, population = joint(read_visits(file), population)

@@ -41,7 +41,7 @@ def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Chec
 
 
 def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path) -> list[Check]:
-    """Levels that speak of source visits: their images are made again from the source and counted in the records."""
+    """Levels about source visits: their images are made again from the source and counted in the records."""
     level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
     if level == "codes":
         sets = sets_of_source(source, folder)
@@ -56,7 +56,7 @@ def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path)
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
-    """A label names its members, merged codes lie in one group of the hierarchy, nodes are above their codes."""
+    """A label names its members, merged codes are in one group of the hierarchy, nodes are above their codes."""
     parameters = share.manifest["parameters"]
     kept = codes.drop_nulls("label")
     strangers = sum(code not in label.split(MEMBERS) for code, label in kept.select("code", "label").rows())
@@ -185,8 +185,8 @@ def image_checks(
         of_count(
             "parts_of_source_visits",
             _strange(visits, events, codes),
-            "Every released code stands for a code of the source visit that it comes from.",
-            "released codes stand for nothing in the source visit that they come from.",
+            "Every released code is the image of a code of the source visit that it comes from.",
+            "released codes are the image of nothing in the source visit that they come from.",
         ),
     ]
 

@@ -72,7 +72,7 @@ def measure(
     ------
     BadInput
         No population, an unknown measure, or a release without its custody folder: only `custody/data/records.parquet`
-        tells which patient a record belongs to.
+        says which patient a record belongs to.
     """
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
@@ -105,7 +105,7 @@ def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
     original = Multisets(sample.offsets, sample.values, sample.counts)
     everyone = Index.of(population.code_counts(), sample.codes, sample.most())
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
-        raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
+        raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     places = pl.read_parquet(release.custody / "data" / "records.parquet")
     shown = release.table("records.parquet").collect().join(places, on="record").sort("place")
     if shown.height != len(sample):

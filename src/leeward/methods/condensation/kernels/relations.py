@@ -1,6 +1,6 @@
 """Kernels that keep relations inside groups: values change rows, no value changes.
 
-Rows stand group by group; group g is rows offsets[g] … offsets[g + 1] − 1. See docs/methods/condensation.md#relations.
+Rows are sorted by group; group g is rows offsets[g] … offsets[g + 1] − 1. See docs/methods/condensation.md#relations.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def zeros_together(a: Any, b: Any, offsets: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def levels_in_range(codes: Any, numbers: Any, low: Any, high: Any, offsets: Any) -> None:
-    """Swap levels inside groups until each stands at numbers that it may stand at; changes `codes`.
+    """Swap levels inside groups until each is beside numbers that it may be beside; changes `codes`.
 
     codes : float64[rows]; numbers : float64[columns, rows]; low, high : float64[columns, levels]. A level whose row it
-    may not stand at goes to the first row of the group where both are then allowed.
+    may not be beside goes to the first row of the group where both are then allowed.
     """
     columns = numbers.shape[0]
     for g in range(len(offsets) - 1):

@@ -2,7 +2,7 @@
 
 See docs/methods/condensation.md#synthesis and docs/methods/condensation.md#group-marginals.
 
-Rows stand group by group; group g is rows offsets[g] … offsets[g + 1] − 1.
+Rows are sorted by group; group g is rows offsets[g] … offsets[g + 1] − 1.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
     ]
     sides = tuple(np.empty((rows, len(names)), np.float32) for rows in (len(both.table), both.made.height))
     place = 0
-    for each in columns:  # a column at a time: large tables do not stand in memory twice
+    for each in columns:  # a column at a time: large tables are not in memory twice
         column, *values = both.columns(each.name)
         for number in range(len(column.levels)) if column.is_categorical else (None,):
             before, after = values if number is None else [(v == number).astype(float) for v in values]

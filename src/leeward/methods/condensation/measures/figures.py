@@ -200,7 +200,7 @@ class CoarseTimes(Figures):
 
 @dataclass(frozen=True)
 class Membership(Figures):
-    """How well an attacker tells patients who are in a table made of half the source from the others.
+    """How well an attacker distinguishes patients who are in a table made of half the source from the others.
 
     auc : the probability that a patient who is in it looks nearer than one who is not (0.5 is chance)
     caught : share of the patients in it that are named while 1 % of the others are

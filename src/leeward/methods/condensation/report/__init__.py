@@ -259,7 +259,7 @@ def attacks(
             f"{coarse.rows:,} rows; `coarsen_groups` lets more groups share a time."
         )
     if membership:
-        rows.append(("somebody's membership told (area under the curve)", f"{membership.auc:.2f}", "0.50"))
+        rows.append(("inference of membership (area under the curve)", f"{membership.auc:.2f}", "0.50"))
         tried.append(
             "tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
             f"{percent(membership.caught)} of those who are in it are named while 1 % of the others are."

@@ -28,7 +28,7 @@ PRIORS = ("cubic", "graded", "uniform", "one")
 
 GRADES = ("cubic", "quintic")
 """`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
-is rare, and two of its few patients seldom meet in a cluster; the release itself tells which codes these are."""
+is rare, and two of its few patients seldom meet in a cluster; the release itself shows which codes these are."""
 
 NO_LIMIT = 2**62
 

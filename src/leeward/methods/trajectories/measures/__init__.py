@@ -85,7 +85,7 @@ def both_of(release: Release, cohort: Cohort) -> Both:
     lens = cohort.trajectories(first, last)
     codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens), years=False)
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
-        raise BadInput("this release has no custody/data/records.parquet, which tells whose record is whose.")
+        raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
     if len(place) != len(lens):
         raise BadInput(

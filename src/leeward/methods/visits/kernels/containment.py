@@ -154,7 +154,7 @@ def count_containing(
     limit: int,
     found: Longs,
 ) -> None:
-    """How many patients hold each set: exact below `limit`, else `limit`; fewer than it need not be told apart."""
+    """How many patients hold each set: exact below `limit`, else `limit`."""
     for s in range(starts.shape[0]):
         found[s] = _containing(content, starts[s], lengths[s], -1, held, limit, limit)
 

@@ -232,7 +232,7 @@ def fill_table(table: Ints, hashes: Hashes, first: int, last: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
-    """Where patient p's count of code c stands."""
+    """Where patient p's count of code c is."""
     low, high = starts[p], starts[p + 1]
     while low < high:
         middle = (low + high) >> 1

@@ -138,7 +138,7 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Risk:
 def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHolders:
     """How many visits and people have a set that fewer than k people share; how many are alone with one.
 
-    Sets are told apart by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
+    Sets are compared by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
     """
     from leeward.methods.visits.measures.kernels import count_people, fingerprints
 

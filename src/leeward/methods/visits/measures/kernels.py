@@ -24,7 +24,7 @@ def fingerprints(offsets, values, keys):
 def count_people(prints, person, table, seen, last, count):
     """(place of each visit's fingerprint in the table, how many differ); counts the people of each place.
 
-    The visits of a person stand together. table : uint64[power of two, more than twice the visits]; seen : bool of it;
+    The visits of a person are together. table : uint64[power of two, more than twice the visits]; seen : bool of it;
     last : int64 of it, all -1; count : int64 of it, zeros.
     """
     mask = np.uint64(table.shape[0] - 1)

@@ -102,7 +102,7 @@ def membership(release: Release, shared: SharedBy | None, patients: int) -> Sect
         "If membership in the cohort is known",
         (
             (
-                "The guarantee speaks of the population: an attacker who knows that somebody is a patient finds at "
+                "The guarantee is about the population: an attacker who knows that somebody is a patient finds at "
                 f"least {shared.k} candidates. **An attacker who knows that the person is in this cohort finds "
                 f"fewer:** {percent(shared.few_share)} of its visits have a set that fewer than {shared.k} "
                 "members share. "

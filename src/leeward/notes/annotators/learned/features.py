@@ -1,8 +1,8 @@
 """Features of a note's tokens, as arrays for the models and as strings for their training.
 
 All features are categorical and each belongs to a word and its place (`words.py`), to a pair of neighbouring classes,
-to the dictionary's hit, or to the note (the word stands after a title elsewhere in it). A linear model's score of a
-label is then a sum of rows of small tables, and a word's rows are the same wherever it stands: they are added up once.
+to the dictionary's hit, or to the note (the word follows a title elsewhere in it). A linear model's score of a
+label is then a sum of rows of small tables, and a word's rows are the same wherever it is: they are added up once.
 """
 
 from __future__ import annotations
@@ -189,5 +189,5 @@ def hit_feature(distance: int, hit: str) -> str:
 
 
 def again_feature(distance: int, flag: bool) -> str:
-    """The feature of a word that stands after a title elsewhere in the note."""
+    """The feature of a word that follows a title elsewhere in the note."""
     return f"again{distance:+d} {int(flag)}"

@@ -27,7 +27,7 @@ def context(
     role: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """For each token: the index of the word before the last colon on its line (−1: none), the index of the last word
-    of the section's heading, and whether its word stands after a title or a role somewhere in the note.
+    of the section's heading, and whether its word follows a title or a role somewhere in the note.
 
     `capital` marks words that begin with a capital letter, `upper` tokens without small letters.
     """
@@ -81,7 +81,7 @@ def add_words(
     head: NDArray[np.int32],
     emissions: NDArray[np.float32],
 ) -> None:
-    """Add what the words around each token say. `emissions[word, slot, label]`; word 0 stands beyond the text."""
+    """Add what the words around each token say. `emissions[word, slot, label]`; word 0 is beyond the text."""
     n, labels = scores.shape
     window = emissions.shape[1] - 2
     reach = window // 2
@@ -116,7 +116,7 @@ def add_context(
 
     `pairs[template, class, class, label]` with the distances `first[template]` and `second[template]`;
     `hit_weights[place, hit, label]`, `again_weights[place, flag, label]` for the distances `around[place]`.
-    Class 0 and hit 0 stand beyond the text.
+    Class 0 and hit 0 are beyond the text.
     """
     n, labels = scores.shape
     for i in range(n):

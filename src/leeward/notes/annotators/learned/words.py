@@ -67,7 +67,7 @@ def _lists() -> dict[str, str]:
 
 
 def class_of(word: str) -> str:
-    """The class of a token; the empty word stands for what is beyond the text."""
+    """The class of a token; the empty word is what is beyond the text."""
     if word in SIGNS:
         return SIGNS[word]
     if word.isdigit():
@@ -112,13 +112,13 @@ def normal(word: str) -> str:
 
 OFFSETS = (-2, -1, 0, 1, 2)
 SLOTS: tuple[str, ...] = (*(f"{offset:+d}" for offset in OFFSETS), "key", "head")
-"""Where a word can stand to the token that is labelled: at a distance, as the word before the last colon on the line,
-or as the last word of the section's heading."""
+"""Where a word can be, seen from the token that is labelled: at a distance, before the last colon on the line, or last in
+the section's heading."""
 CENTRE = OFFSETS.index(0)
 
 
 def features_at(word: str, slot: int) -> list[str]:
-    """The features that `word` gives a token to which it stands in `SLOTS[slot]`."""
+    """The features that `word` gives a token from its place `SLOTS[slot]`."""
     name = SLOTS[slot]
     small = normal(word)
     features = [f"{name} w={small}"]

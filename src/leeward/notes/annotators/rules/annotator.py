@@ -31,7 +31,7 @@ _SENTENCE = re.compile(r"[.;!?]\s+(?=[A-Z\d])")
 
 @dataclass(frozen=True)
 class Rules:
-    """What HIPAA's categories and the table's quasi-identifiers look like, and where they stand."""
+    """Patterns of HIPAA's categories and of the table's quasi-identifiers, and their surroundings."""
 
     name: str = "rules"
 

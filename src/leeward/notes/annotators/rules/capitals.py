@@ -41,7 +41,7 @@ def find(text: str) -> list[Capital]:
 
 
 def gap(text: str, left: Capital, right: Capital) -> str:
-    """What stands between two words."""
+    """The text between two words."""
     return text[left.end : right.start]
 
 

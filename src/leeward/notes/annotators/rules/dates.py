@@ -49,7 +49,7 @@ BEFORE_SHORT = re.compile(
 
 @dataclass(frozen=True)
 class Written:
-    """A date as it stands in a text. `year`, `day` are None where the text has none.
+    """A date as it is written. `year`, `day` are None where the text has none.
 
     `fields` gives for each element its part (`y`, `m`, `d` as numbers, `n` a month's name) and its characters,
     counted from `start`.

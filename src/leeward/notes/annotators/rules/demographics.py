@@ -68,7 +68,7 @@ AGED = re.compile(
 COMPACT = re.compile(r"(?<![\w.,/-])(?P<number>\d{1,2}|1[01]\d)\s?(?:/|-)?\s?(?P<sex>[MF])(?![\w/'’-])")
 PAIR = re.compile(r"\((?P<sex>[MF])\s?[,/]\s?(?P<number>\d{1,3})\)")
 DECADE = re.compile(r"\b(?:in (?:his|her|their) (?:early |mid |mid-|late )?)(?P<number>\d0)['’]?s\b")
-# What stands after the age of a person: the sex, perhaps behind race and other words.
+# What follows the age of a person: the sex, perhaps behind race and other words.
 _AFTER_AGE = re.compile(
     r"[\s,-]{0,3}(?:(?:and|very|pleasant|well|developed|well-developed|nourished|well-nourished|healthy"
     r"|right|left|handed|"
@@ -276,7 +276,7 @@ _FAMILY = re.compile(r"\b(?:" + RELATIVE + r")s?\b")
 
 
 def _own(low: str, start: int, end: int) -> bool:
-    """Whether a phrase speaks of the patient, not of a relative in the same sentence."""
+    """Whether a phrase is about the patient, not about a relative in the same sentence."""
     begin = max(low.rfind(sign, 0, start) for sign in ("\n", ";")) + 1
     stop = low.rfind(". ", begin, start)
     while stop >= 0 and low[max(0, stop - 3) : stop] in (" mr", "mrs", " ms", " dr"):

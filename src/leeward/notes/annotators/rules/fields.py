@@ -1,4 +1,4 @@
-"""Fields of a note's header and footer: what their labels say that stands beside them."""
+"""Fields of a note's header and footer, by their labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of people by what stands around them: titles, signatures, fields, relatives, ages, given names."""
+"""Names of people by their surroundings: titles, signatures, fields, relatives, ages, given names."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
 
 
 def _titled(text: str, title: Capital, name: tuple[Capital, ...]) -> tuple[Capital, ...]:
-    """The name after a title, with particles before it (`Mrs. van der Berg`); empty where it stands too far."""
+    """The name after a title, with particles before it (`Mrs. van der Berg`); empty where it is too far away."""
     between = gap(text, title, name[0])
     words = between.strip(" .").split()
     if "\n" in between or len(between) > 16 or not all(word in PARTICLES for word in words):

@@ -269,7 +269,7 @@ def _treated_at(
 def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
     """Cities, counties, states and countries."""
     i = 0
-    # Before none of these words stands a city that only its state tells.
+    # None of these words follows a city that is known only by its state.
     states = {k for k, c in enumerate(capitals) if c.word in ABBREVIATIONS or c.low in STATES}
     while i < len(capitals):
         count, certain = _known(text, capitals, i)
