@@ -74,7 +74,10 @@ class Made:
             method="notes",
             parameters=self.parameters,
             guarantee=Guarantee(
-                contract.NAME, contract.ATTACKER, contract.NOT_PROTECTED, epsilon=self.epsilon,
+                contract.NAME,
+                contract.ATTACKER,
+                contract.NOT_PROTECTED,
+                epsilon=self.epsilon,
                 facts=stated_facts("everything else", "none"),
             ),
             records=0,

@@ -112,8 +112,8 @@ def normal(word: str) -> str:
 
 OFFSETS = (-2, -1, 0, 1, 2)
 SLOTS: tuple[str, ...] = (*(f"{offset:+d}" for offset in OFFSETS), "key", "head")
-"""Where a word can be, seen from the token that is labelled: at a distance, before the last colon on the line, or last in
-the section's heading."""
+"""Where a word can be, seen from the token that is labelled: at a distance, before the last colon on the line, or the
+last word of the section's heading."""
 CENTRE = OFFSETS.index(0)
 
 
