@@ -6,6 +6,8 @@
 #   make test        install, system packages, lint, types, tests
 #   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
+#   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
+#   make studies     every study on the public data sets (STUDIES_ARGS='--data DIR'; hours)
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
 #   make benchmarks  the benchmarks of benchmarks/README.md
@@ -34,7 +36,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test system-packages lint fuzz wheel benchmarks lock clean distclean
+.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz wheel benchmarks lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -92,6 +94,14 @@ lint: install
 
 test: install system-packages lint
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+studies-small: install
+	$(PY) -m pytest tests/studies
+
+studies: install
+	@for each in benchmarks/study_*.py; do \
+	    if grep -q '__main__' "$$each"; then $(PY) "$$each" $(STUDIES_ARGS) || exit 1; fi; \
+	done
 
 fuzz: install
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)

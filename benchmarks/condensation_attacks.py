@@ -108,12 +108,12 @@ def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]
         "–" if None in linked else f"{100 * np.mean(linked):.1f}",
         f"{100 * chance:.1f}",
         f"{100 * np.mean(tied):.1f}",
-        "ABOVE" if highest > max(1 / k, float(np.mean(tied))) + 2 * error else "",
+        "ABOVE" if highest > max(1 / k, float(np.mean(tied))) + 2 * error else "–",
         " / ".join(
             f"{100 * np.mean(each):.1f}"
             for each in ([e.outside for e in kept], [e.significance for e in kept])
         ),
-        f"{100 * np.mean(broken):.1f}" if broken else "",
+        f"{100 * np.mean(broken):.1f}" if broken else "–",
     ]
 
 
@@ -134,11 +134,11 @@ def main() -> None:
             try:
                 rows.append(measured(registry, k, given))
             except LeewardError as error:
-                rows.append([name, str(k), f"{100 / k:.1f}", f"refused: {str(error)[:60]}", *[""] * 6])
+                rows.append([name, str(k), f"{100 / k:.1f}", f"refused: {str(error)[:60]}", *["–"] * 6])
             print(*rows[-1], sep=" | ", flush=True)
     print(f"\n{machine()}; commit {commit()}; {given.algorithm}, {given.seeds} seeds\n")
     heads = ["registry", "k", "1/k ± se, %", "nearest row, %", "matching, %", "chance, %"]
-    heads += ["chance in the own group, %", ""]
+    heads += ["chance in the own group, %", "above?"]
     print(table([*heads, "Cox: outside / changed significance, %", "rows broken, %"], rows))
 
 

@@ -147,7 +147,7 @@ def through_spark(patients: int, file: Path | None) -> None:
                 if ours != theirs:
                     raise SystemExit("Spark and the local engine wrote different indexes")
                 same = f"{local:.0f} s on the local engine: the same bytes"
-                rows.append(["", "", same, "", ""])
+                rows.append(["the same", "–", same, "–", "–"])
     engine.close()
     head = ["Patients", "Recorded codes", "Index through Spark", "On disk", "An exact count, first time"]
     text = table(head, rows)
@@ -185,7 +185,7 @@ def main() -> None:
         del made
         begin = time.perf_counter()
         index = Index.open(Path(folder) / "index")
-        rows.append(["Open the index", f"{1000 * (time.perf_counter() - begin):.0f} ms", ""])
+        rows.append(["Open the index", f"{1000 * (time.perf_counter() - begin):.0f} ms", "–"])
         asked = questions(5000)
         cold = timed_counts(index, asked[:1000], "patient")
         times = f"p50 {milliseconds(cold, 0.5)}, p99 {milliseconds(cold, 0.99)}"
@@ -207,7 +207,9 @@ def main() -> None:
         tried = sum(level["candidates"] for level in listed["levels"])
         rows.append(["The private catalogue, epsilon 1, up to two items", f"{time.perf_counter() - begin:.1f} s",
                      f"{len(listed['counts']):,} itemsets of {tried:,} candidates"])  # fmt: skip
-    text = f"{chosen.notes:,} made-up notes with {facts:,} facts.\n\n" + table(["Step", "Time", ""], rows)
+    text = f"{chosen.notes:,} made-up notes with {facts:,} facts.\n\n" + table(
+        ["Step", "Time", "Remarks"], rows
+    )
     if chosen.print:
         print(text)
     else:

@@ -114,10 +114,12 @@ def tables_1_and_2(sample: Cohort, population: Cohort) -> list[str]:
                         percent(found["kept"]),
                     ]
                 )
-            rows.append([label, "*thesis*", *four(thesis), "", "", "16 %" if (k, cap) == (5, 3) else "", ""])
+            rows.append(
+                [label, "*thesis*", *four(thesis), "–", "–", "16 %" if (k, cap) == (5, 3) else "–", "–"]
+            )
         head = [
             name,
-            "",
+            "rule",
             "mean",
             "sd",
             "median",
@@ -156,7 +158,7 @@ def costs(samples: list[Cohort], population: Cohort) -> str:
                     percent(first["attack"]["pinned_down"]),
                 ]
             )
-    head = ["k", "", f"mentions kept, {len(samples)} samples", "records emptied", "not exact"]
+    head = ["k", "rule", f"mentions kept, {len(samples)} samples", "records emptied", "not exact"]
     head += [
         "repeats kept",
         "pairs kept",
@@ -186,7 +188,7 @@ def caps_3_to_10(sample: Cohort, population: Cohort) -> str:
                 ]
             )
     return table(
-        ["cap", "", *(f"kept, k = {k}" for k in TABLE_1), *(f"emptied, k = {k}" for k in TABLE_1)], rows
+        ["cap", "rule", *(f"kept, k = {k}" for k in TABLE_1), *(f"emptied, k = {k}" for k in TABLE_1)], rows
     )
 
 

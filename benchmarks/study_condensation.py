@@ -269,9 +269,9 @@ def studied(name: str, each: Set, repetitions: int, figures: Figures) -> str:
             "bootstrap",
             *(percents([run[number] for run in boot]) for number in range(len(plan.models))),
             percents(alone),
-            "",
-            "",
-            "",
+            "–",
+            "–",
+            "–",
         ]
     )
     print(name, *utility[-1], flush=True)

@@ -75,6 +75,8 @@ class Grid:
 
 def grid(counts_of: dict[int, Counts], kind: Kind, sensitivity: int = 1) -> Grid:
     """Five runs for each ε and support; noise is drawn anew for every cell."""
+    if not all(len(counts) and counts.min() > 0 for counts in counts_of.values()):
+        raise AssertionError("each support has itemsets, and each of them a count above 0")
     shape = (len(EPSILONS), len(SUPPORTS))
     measured, expected, distance = np.empty(shape), np.empty(shape), np.empty(shape)
     for i, epsilon in enumerate(EPSILONS):
@@ -256,7 +258,8 @@ def charged_path(index: Index, table: pl.DataFrame, folder: Path, queries: Seque
     order = Randomness.of(2).stream("questions").permutation(len(queries))[:ASKED]
     ledger = books.make_ledger(folder)
     epsilon = micro("0.1")
-    books.register(ledger, books.DataSet(id=index.meta.id, budget=Budget(epsilon=len(order) * epsilon)))
+    budget = Budget(epsilon=len(order) * epsilon)
+    books.register(ledger, books.DataSet(id=index.meta.id, budget=budget, default_allotment="all"))
     session = open_session(folder)
     found = answer_all(session, [Question(query=queries[i], epsilon=epsilon) for i in order], "study")
     patients = {i: scanned(folded_rows, queries[i]) for i in order}

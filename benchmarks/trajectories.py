@@ -188,7 +188,7 @@ def parts(folder: Path, path: Path) -> None:
             groups = run.clustered(records, spaces, settings, engine.threads)
             whole = losses.of(groups, records.lengths(), spaces).total
             say(
-                f"| {len(records):,} | {joining} | 1 | {whole:.4f} | | {time.perf_counter() - begin:.1f} |",
+                f"| {len(records):,} | {joining} | 1 | {whole:.4f} | – | {time.perf_counter() - begin:.1f} |",
                 flush=True,
             )
             for largest in (50_000, 25_000, 14_000, 7_000):

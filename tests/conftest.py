@@ -19,6 +19,7 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 import numpy as np
 import pytest
+import rich.style  # noqa: F401  # draws from Python's global generator when it is loaded: before the first test
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 

@@ -54,19 +54,21 @@ def of_predictor(predictor: str, tests: Sequence[OnePhecode]) -> list[Chart]:
                 "Left of zero associations got weaker.",
             )
         )
-    if first:
+    effects = [row for row in first if row["effect"] is not None]
+    if effects:
         found.append(
             Chart(
                 f"{predictor}: volcano plot, original data",
                 "Effect (log odds) against -log10 p; the line is p = 0.05.",
                 _dots(
-                    [r for r in first if r["effect"] is not None],
+                    effects,
                     "effect",
                     "log odds ratio per allele or unit",
                     "original",
                 ),
             )
         )
+    if first:
         found.append(
             Chart(
                 f"{predictor}: by disease category",

@@ -1,0 +1,149 @@
+"""Each study runs to its page on little made-up data, and every cell of its tables says something."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.studies.pages import faults_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def studies_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Studies are scripts: they find each other in their folder."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT))
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"common", "benchmarks"}]:
+        del sys.modules[name]
+
+
+def test_the_committed_pages_have_no_empty_cell() -> None:
+    pages = [ROOT / "docs" / "benchmarks.md", *(ROOT / "docs" / "studies").rglob("*.md")]
+    assert len(pages) > 6
+    found = {page.name: faults_of(page.read_text(encoding="utf-8")) for page in pages}
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def test_a_page_with_a_fault_is_found() -> None:
+    page = "| | a |\n| --- | ---: |\n| x | {} |\n"
+    assert faults_of(page.format("1.0")) == []
+    for wrong in ("nan", "", "inf %", "None", "0.1 ± nan"):
+        assert len(faults_of(page.format(wrong))) == 1, wrong
+
+
+def test_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import study_queries as study
+
+    monkeypatch.setattr(study, "NOTES", 240)
+    monkeypatch.setattr(study, "PATIENTS", 120)
+    monkeypatch.setattr(study, "SUPPORTS", (3, 4, 5, 6, 8))
+    monkeypatch.setattr(study, "ASKED", 20)
+    page = study.page(None, tmp_path, "command")
+    assert faults_of(page) == []
+    assert page.count("\n|") > 20
+
+
+def test_censoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import study_censoring as study
+
+    monkeypatch.setattr(study, "PATIENTS", 30_000)
+    (tmp_path / "data").mkdir()
+    page = "\n".join(study.synthetic_part(tmp_path / "data", tmp_path / "page.md"))
+    assert faults_of(page) == []
+    assert page.count("\n|") > 20
+    assert [*tmp_path.glob("*.svg")]
+
+
+def test_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import study_trajectories as study
+
+    for name, shape in study.SETS.items():
+        monkeypatch.setitem(study.SETS, name, replace(shape, patients=220))
+    monkeypatch.setattr(study, "KS", (2, 5))
+    page = study.Page()
+    sets = study.synthetic(tmp_path)
+    study.table_3(page, sets)
+    found = study.figures_9_to_11(page, sets, 0.05)
+    levels = study.figures_13_and_14(page, sets)
+    errors = study.figure_12(page, sets[:1], tmp_path)
+    study.figure_15(page, sets[0])
+    assert errors and levels and found
+    text = "\n".join(page.lines)
+    assert faults_of(text) == []
+    assert text.count("\n|") > 20
+
+
+def test_disassociation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import study_disassociation as study
+    from leeward.cohort.readers import read
+    from leeward.synthetic.codes import write_codes
+
+    monkeypatch.setattr(study, "SIZES", (150, 300))
+    monkeypatch.setattr(study, "KS", (2, 5, 25))
+    write_codes(tmp_path / "codes.parquet", 300, 70, 4.0, seed=1)
+    cohort = read(tmp_path / "codes.parquet", vocabulary="icd9")
+    part = study.Study("UCI", cohort, tmp_path / "UCI")
+    part.folder.mkdir()
+    figures = {name: list(make(part)) for name, make in study.FIGURES.items()}
+    assert all(figures.values())
+    size = {"patients": 300, "codes": 70, "mean": 4.0}
+    found = {"UCI": {**size, **figures}, "synthetic": {**size, **figures}}
+    part = study.Study("two chapters", study.two_chapters(200), tmp_path)
+    found["two chapters"] = {"patients": 200, "codes": 40, "subtrees": list(study.subtrees(part))}
+    (tmp_path / "disassociation").mkdir()
+    study.write_page(study.rounded(found), tmp_path)
+    assert faults_of((tmp_path / "disassociation.md").read_text(encoding="utf-8")) == []
+
+
+def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    import study_visits as study
+    from leeward.synthetic.visits import write_visits
+
+    monkeypatch.setattr(study, "PAGE", tmp_path / "visits.md")
+    monkeypatch.setattr(study, "LEVELS", {"visit": study.LEVELS["visit"]})
+    wanted = ["retention", "risk", {"phewas": {"predictors": list(study.SNPS), "map": "", "min_cases": 3}}]
+    wanted[2]["phewas"]["map"] = str(tmp_path / "map.csv")
+    monkeypatch.setattr(study, "measures_of", lambda mapping: wanted)
+    write_visits(tmp_path / "population", 2_000, 1)
+    events = pl.read_parquet(tmp_path / "population" / "events.parquet")
+    codes = events["code"].cast(pl.String).unique().sort()
+    codes = codes.filter(codes.str.contains(r"^[0-9]"))
+    pl.DataFrame(
+        {"ICD9": codes, "PheCode": codes.str.slice(0, 3), "Phenotype": "p" + codes.str.slice(0, 3)}
+    ).write_csv(tmp_path / "map.csv")
+    lines = study.synthetic(
+        tmp_path / "population", tmp_path / "map.csv", ["visit"], [], 1, tmp_path / "made"
+    )
+    assert faults_of("\n".join(lines)) == []
+    assert sum(line.startswith("|") for line in lines) > 10
+
+
+def test_condensation() -> None:
+    import study_condensation as study
+    from leeward.cohort.readers import read
+    from leeward.synthetic.registry import registry
+
+    plan = study.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage", "Gender"], ["DiagAge"])
+    cohort = read(registry(600, "colon", 9, seed=1), format="table")
+    figures = study.Figures()
+    section = study.studied("small", study.Set(cohort, plan), 1, figures)
+    assert faults_of(section) == []
+    assert figures.models and figures.privacy
+
+
+def test_notes() -> None:
+    import study_notes as study
+    from leeward.synthetic.notes import NotePlan
+    from leeward.synthetic.notes import synthetic_notes as made
+
+    notes = [note.annotated for note in made(NotePlan(10, 20, "held-out", 1))]
+    page = study.synthetic("Held-out synthetic notes", study.members(), notes)
+    assert faults_of(page) == []
