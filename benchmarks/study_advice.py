@@ -1,6 +1,6 @@
 """Does the advice hold? Two plans on public data sets, run by following only what `recommend` prints.
 
-    python benchmarks/study_advice.py --data DIR [--only NAME] [--write]
+    python benchmarks/study_advice.py --data DIR [--only NAME]
 
 For each data set: the plan is advised on, the first method and the next two that are open are released at the same
 threshold with the specs that the advice gives, each several times, and every line of the plan is measured. The rules
@@ -223,21 +223,20 @@ def _orders(found: list[Outcome]) -> list[list[int]]:
 
 
 def main() -> None:
-    """Run the cases and, with --write, put their tables into the page."""
+    """Run the cases and put their tables into the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", help="one data set; nothing is written")
     given = parser.parse_args()
     parts = [section(case, *run(case, given.data)) for case in CASES if given.only in (None, case.name)]
     body = "\n".join(parts)
     print(body)
-    if given.write:
+    if given.only is None:
         begin, end = "<!-- tables -->", "<!-- end of tables -->"
         before, rest = PAGE.read_text(encoding="utf-8").split(begin, 1)
-        told = f"{machine()}. Commit {commit()}. Command: `python benchmarks/study_advice.py --data DIR --write`\n\n"
+        told = f"{machine()}. Commit {commit()}. Command: `python benchmarks/study_advice.py --data DIR`\n\n"
         PAGE.write_text(before + begin + "\n" + told + body + end + rest.split(end, 1)[1], encoding="utf-8")
 
 
