@@ -91,13 +91,15 @@ def of_facts(plan: Plan, facts: Facts, codes: Sequence[str] = ()) -> Recommendat
     """The advice for a plan and facts of the data."""
     situation = Situation(plan, facts)
     found = candidates(situation)
-    best = [each.name for each in found if each.serves_something][:BEST]
+    best = [each.name for each in found if each.serves_something]
+    if best:  # the next open method too, so that there is something to compare with
+        best += [each.name for each in found if each.closed is None and each.name not in (*best, "queries")]
     return Recommendation(
         situation,
         sharing_of(situation, found),
         tuple(found),
         tuple(steps_of(situation)),
-        tuple(_ready(name, situation, codes) for name in best),
+        tuple(_ready(name, situation, codes) for name in best[:BEST]),
         tuple(questions_of(situation)),
     )
 

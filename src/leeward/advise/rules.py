@@ -24,8 +24,6 @@ RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
 
 LARGEST_REASONABLE_M = 6
 FEW_GROUPS = 20
-FEW_CODES = 150
-"""Below so many codes most pairs of codes are held by many patients."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,6 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "at_least_4_k": lambda case: _least(case) >= 4 * case.situation.k,
     "at_least_10_k": lambda case: _least(case) >= 10 * case.situation.k,
     "at_least_20_k": lambda case: _least(case) >= 20 * case.situation.k,
-    "few_codes": lambda case: case.situation.facts.codes <= FEW_CODES,
     "pairs": lambda case: (
         isinstance(case.line, Query) or (isinstance(case.line, Counts) and case.line.together > 1)
     ),
