@@ -1,11 +1,12 @@
 """Cox fits of public registries and their resamples: the gradient at the reported maximum, beside two other programs.
 
-    python benchmarks/cox.py --data DIR [--resamples 8] [--sets flchain,gbsg]
+    python benchmarks/cox.py --data DIR [--resamples 8] [--sets flchain,gbsg] [--further SITE-PACKAGES]
 
 For the registry and each resample: the largest component of Efron's gradient (of standardized columns) at the
 coefficients that the product, lifelines and statsmodels report, computed by statsmodels' score; and the largest gap
 between the product's coefficients and lifelines', and those of statsmodels started at the product's, in standard
-errors.
+errors. `--further` names the packages of an environment that has scikit-survival (GPL, so no dependency): its gradient
+and its coefficients' gap to the product's are added.
 """
 
 from __future__ import annotations
@@ -53,14 +54,28 @@ def lifelines_of(design: Design, kept: Any) -> Any:
     return found.params_.to_numpy()
 
 
+def further_of(matrix: Any, design: Design) -> Any:
+    """scikit-survival's coefficients of standardized columns; NaN where it is not there or fails."""
+    try:
+        from sksurv.linear_model import CoxPHSurvivalAnalysis
+        from sksurv.util import Surv
+
+        survival = Surv.from_arrays(design.event.astype(bool), design.outcome.astype(float))
+        model = CoxPHSurvivalAnalysis(ties="efron", tol=1e-12, n_iter=200)
+        return model.fit(matrix, survival).coef_
+    except (ImportError, ArithmeticError, ValueError):
+        return np.full(matrix.shape[1], np.nan)
+
+
 def measured(design: Design) -> tuple[list[float], list[float]]:
-    """Gradients of product, lifelines, statsmodels; gaps of the product to the two others in standard errors."""
+    """Gradients of product, lifelines, statsmodels, scikit-survival; gaps of the product to lifelines and statsmodels in
+    standard errors, and to scikit-survival in coefficients of standardized columns."""
     from statsmodels.duration.hazard_regression import PHReg
 
     found = fit("cox", design)
     kept = ~np.isnan(found.coefficients)
     if not found.converged:
-        return [float("nan")] * 3, [float("nan")] * 2
+        return [float("nan")] * 4, [float("nan")] * 3
     matrix = design.matrix[:, kept]
     spread = matrix.std(axis=0)
     other = PHReg(design.outcome, (matrix - matrix.mean(axis=0)) / spread, status=design.event, ties="efron")
@@ -72,8 +87,12 @@ def measured(design: Design) -> tuple[list[float], list[float]]:
     near = np.asarray(other.fit(start_params=own).params)
     lines = lifelines_of(design, kept) * spread
     errors = found.errors[kept] * spread
+    third = further_of((matrix - matrix.mean(axis=0)) / spread, design)
     gaps = [float(np.abs((own - each) / errors).max()) for each in (lines, near)]
-    return [gradient(other, each) for each in (own, lines, theirs)], gaps
+    return [gradient(other, each) for each in (own, lines, theirs, third)], [
+        *gaps,
+        float(np.abs(own - third).max()),
+    ]
 
 
 def main() -> None:
@@ -81,13 +100,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--resamples", type=int, default=8)
     parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--further", type=Path)
     given = parser.parse_args()
+    if given.further:
+        sys.path.append(str(given.further))
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in given.sets.split(","):
             found = [measured(each) for each in designs(name, given.data, given.resamples)]
-            ours, lines, models = (np.array([each[0][place] for each in found]) for place in range(3))
+            ours, lines, models, third = (np.array([each[0][place] for each in found]) for place in range(4))
             gaps = np.array([each[1] for each in found])
             rows.append(
                 [
@@ -95,17 +117,21 @@ def main() -> None:
                     str(len(found)),
                     str(int(np.isnan(ours).sum())),
                     f"{np.nanmax(ours):.1e}",
-                    *(f"{np.nanmax(each):.1e} ({int((~(each < 1e-3)).sum())})" for each in (lines, models)),
+                    *(
+                        f"{np.nanmax(each):.1e} ({int((~(each < 1e-3)).sum())})"
+                        for each in (lines, models, third)
+                    ),
                     *(
                         f"{summary(gaps[:, place]):.1e}"
-                        for place, summary in enumerate((np.nanmedian, np.nanmax))
+                        for place, summary in enumerate((np.nanmedian, np.nanmax, np.nanmax))
                     ),
                 ]
             )
             print(*rows[-1], flush=True)
     print(f"\n{machine()}; commit {commit()}\n")
     heads = ["registry", "fits", "did not converge", "greatest gradient", "lifelines (above 1e-3)"]
-    heads += ["statsmodels (above 1e-3)", "median gap to lifelines, se", "to statsmodels started there, se"]
+    heads += ["statsmodels (above 1e-3)", "scikit-survival (above 1e-3)", "median gap to lifelines, se"]
+    heads += ["to statsmodels started there, se", "to scikit-survival, coefficients"]
     print(table(heads, rows))
 
 

@@ -54,6 +54,13 @@ def attack(share: Path, known: Mapping[int, Iterable[Codes]], k: int, m: int | N
     for record, codes in records.items():
         for code in codes:
             holders[code].add(record)
+    counted: dict[tuple[str, ...], int] = {}
+
+    def count(codes: tuple[str, ...]) -> int:
+        if codes not in counted:
+            counted[codes] = len(set.intersection(*sorted((holders[code] for code in codes), key=len)))
+        return counted[codes]
+
     total = below = alone = 0
     for record, visits in known.items():
         for visit in visits:
@@ -63,7 +70,7 @@ def attack(share: Path, known: Mapping[int, Iterable[Codes]], k: int, m: int | N
                 continue
             sizes = range(1, min(m, len(shown)) + 1) if m else [len(shown)]
             sets = (each for size in sizes for each in combinations(sorted(shown), size))
-            fewest = min(len(set.intersection(*(holders[code] for code in each))) for each in sets)
+            fewest = min(map(count, sets))
             total += 1
             below += fewest < k
             alone += fewest == 1
