@@ -68,8 +68,8 @@ def further_of(matrix: Any, design: Design) -> Any:
 
 
 def measured(design: Design) -> tuple[list[float], list[float]]:
-    """Gradients of product, lifelines, statsmodels, scikit-survival; gaps of the product to lifelines and statsmodels in
-    standard errors, and to scikit-survival in coefficients of standardized columns."""
+    """Gradients of product, lifelines, statsmodels, scikit-survival; gaps of the product to lifelines and statsmodels
+    in standard errors, and to scikit-survival in coefficients of standardized columns."""
     from statsmodels.duration.hazard_regression import PHReg
 
     found = fit("cox", design)
