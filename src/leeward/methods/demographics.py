@@ -53,6 +53,15 @@ Small = Annotated[
     ),
 ]
 
+Recoding = Annotated[
+    Literal["full", "local"],
+    Parameter(
+        "Levels of the columns that `keep` does not name. full: one level for everybody; local: classes are cut "
+        "further where that costs the codes little. Both are searched by running the method.",
+        shown=_with_demographics("recoding"),
+    ),
+]
+
 Hierarchies = Annotated[
     Mapping[str, str] | None,
     Parameter(
@@ -75,6 +84,8 @@ class WithDemographics(Protocol):
     def keep(self) -> Mapping[str, int | str] | None: ...
     @property
     def small(self) -> str: ...
+    @property
+    def recoding(self) -> str: ...
     @property
     def hierarchies(self) -> Mapping[str, str] | None: ...
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.arrays import counted
 from leeward.report.sections import Section, Table, number, percent
 
 
-def section(found: WholePatient | None, k: int, m: int) -> Section | None:
-    """Demographics and codes in one release; None without demographics."""
+def section(
+    found: WholePatient | None, k: int, m: int, searched: Sequence[Mapping[str, Any]] = ()
+) -> Section | None:
+    """Demographics and codes in one release; None without demographics. `searched`: the candidates of the search."""
     if found is None:
         return None
     return Section(
@@ -25,6 +30,7 @@ def section(found: WholePatient | None, k: int, m: int) -> Section | None:
                 "true number of patients with the codes, times the true share of the demographics."
             ),
             columns_table(found),
+            *([search_table(searched)] if searched else []),
             risk_table(found, k, m),
             (
                 f"In the release: exact demographics alone leave at least **{found.after.by_demographics:,}** "
@@ -56,6 +62,34 @@ def columns_table(found: WholePatient) -> Table:
     """What each column lost."""
     rows = tuple((each.column, each.asked, percent(each.loss, 1)) for each in found.columns)
     return Table("Demographic columns", ("column", "asked for at", "loss (LM)"), rows)
+
+
+def search_table(searched: Sequence[Mapping[str, Any]]) -> Table:
+    """What the search for levels or cuts measured; of candidates that another one beats in both losses, none."""
+    front = [
+        each
+        for each in searched
+        if not any(
+            (other["loss"] <= each["loss"] and other["lost"] < each["lost"])
+            or (other["loss"] < each["loss"] and other["lost"] <= each["lost"])
+            for other in searched
+        )
+    ]  # fmt: skip
+    rows = tuple(
+        (
+            each["candidate"] + ("" if each["all_records"] else " (sample)"),
+            number(each["classes"]),
+            percent(each["loss"], 1),
+            percent(each["lost"], 1),
+            percent(each["objective"], 1),
+        )
+        for each in sorted(front, key=lambda each: float(each["loss"]))
+    )
+    return Table(
+        f"Loss of demographics against loss of codes: the frontier of {len(searched)} candidates",
+        ("candidate", "classes", "demographics (LM)", "code occurrences lost", "objective"),
+        rows,
+    )
 
 
 def risk_table(found: WholePatient, k: int, m: int) -> Table:

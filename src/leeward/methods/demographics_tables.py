@@ -15,13 +15,24 @@ if TYPE_CHECKING:
     import polars as pl
 
     from leeward.analysis.demographics import Classes
+    from leeward.analysis.demographics.search import Found, Lost
+    from leeward.arrays import Int64s
     from leeward.cohort.cohort import Cohort
 
 
 def find_classes(
-    parameters: WithDemographics, cohort: Cohort, patients: pl.Series, randomness: Randomness
-) -> Classes:
-    """The classes of the patients of a lens, in its order (docs/methods/whole-patient.md#classes).
+    parameters: WithDemographics,
+    cohort: Cohort,
+    patients: pl.Series,
+    occurrences: Int64s,
+    lost: Lost,
+    randomness: Randomness,
+) -> Found:
+    """The classes of the patients of a lens, in its order, and what the search for them measured
+    (docs/methods/whole-patient.md#search).
+
+    occurrences : int64[patients], the codes of each
+    lost : the code occurrences that the method loses in each of some classes
 
     Raises
     ------
@@ -30,13 +41,16 @@ def find_classes(
     GuaranteeUnreachable
         Fewer than k patients.
     """
-    from leeward.analysis.demographics import classes_of, columns_of
+    from leeward.analysis.demographics import columns_of
+    from leeward.analysis.demographics.search import Setting, search_full, search_local
 
     keep = dict(parameters.keep or {})
     columns = columns_of(
         cohort.patients, patients, parameters.demographics, parameters.hierarchies or {}, keep, cohort.name
     )
-    return classes_of(columns, keep, parameters.k, parameters.small, randomness, frozenset(keep))
+    setting = Setting(columns, keep, parameters.k, parameters.small, randomness, occurrences, lost)
+    local = parameters.recoding == "local" and setting.free
+    return search_local(setting) if local else search_full(setting)
 
 
 def class_table(classes: Classes) -> pa.Table:
@@ -79,8 +93,9 @@ def custody_tables_of(classes: Classes) -> tuple[ReleaseTable, ...]:
     return tuple(found)
 
 
-def facts_of(classes: Classes) -> dict[str, Any]:
-    """The classes, for the custodian."""
+def facts_of(found: Found) -> dict[str, Any]:
+    """The custodian's facts on the classes and the search for them."""
+    classes = found.classes
     return {
         "classes": len(classes),
         "smallest_class": int(classes.sizes.min()),
@@ -89,6 +104,17 @@ def facts_of(classes: Classes) -> dict[str, Any]:
         "patients_left_out": classes.left_out,
         "demographics_loss": classes.losses(),
         "missing_demographics": {c.name: c.missing for c in classes.columns.columns},
+        "demographics_search": [
+            {
+                "candidate": point.name,
+                "classes": point.classes,
+                "loss": point.loss,
+                "lost": point.lost,
+                "objective": point.objective,
+                "all_records": point.whole,
+            }
+            for point in found.frontier
+        ],
     }
 
 

@@ -81,6 +81,7 @@ PARAMETERS: dict[str, Rule] = {
     "demographics": texts,
     "keep": _levels,
     "small": one_of("merge", "suppress", "drop"),
+    "recoding": one_of("full", "local"),
     "hierarchies": _kinds,
 }
 """The parameters that classes add."""

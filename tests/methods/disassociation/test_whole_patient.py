@@ -284,3 +284,20 @@ def test_a_hierarchy_of_a_file_is_verified_beside_the_source(tmp_path: Path) -> 
     assert result.verification["class_source"].passed
     assert result.release.parameters["hierarchies"] == {"zip": "file"}
     assert str(tmp_path) not in (result.path / "share/release.json").read_text()
+
+
+@pytest.mark.parametrize("recoding", ["full", "local"])
+def test_levels_that_are_not_kept_are_searched_by_running_the_method(recoding: str, tmp_path: Path) -> None:
+    method = Disassociation(k=4, m=2, demographics=("age", "sex"), recoding=recoding)  # type: ignore[arg-type]
+    cohort = people(300)
+    result = lw.protect(cohort, method, tmp_path / "out", seed=5)
+    searched = result.measures["method"]["demographics_search"]
+    assert len(searched) > 1 and result.release.parameters["recoding"] == recoding
+    assert "Loss of demographics against loss of codes" in result.report.read_text(encoding="utf-8")
+    figures = result.measures["method"]
+    lost = figures["item_occurrences"] / figures["occurrences"]
+    loss = sum(figures["demographics_loss"].values()) / 2
+    best = min(point["objective"] for point in searched)
+    assert loss + lost == pytest.approx(best, abs=0.08)
+    again = method.protect(cohort, randomness=Randomness.of(6)).custody["demographics_search"]
+    assert [p["candidate"] for p in again] == [p["candidate"] for p in searched]

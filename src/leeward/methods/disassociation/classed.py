@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.disassociation.partition import Partition
+from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
 from leeward.methods.disassociation.refine import SharedChunks
 from leeward.methods.disassociation.rules import Rules
@@ -37,6 +37,11 @@ PIECE = pa.schema(
 """What a kernel returns: one row, the arrays as they are in memory."""
 
 
+WEIGHT = 0.6
+"""w of fitted partitioning in classes: they are small and their records unlike, so that the weight of a whole data set
+puts too many codes in item chunks (docs/methods/whole-patient.md#methods)."""
+
+
 @dataclass(frozen=True)
 class Classed:
     """A data set disassociated class by class, and the class of each node: int64[nodes]."""
@@ -52,20 +57,24 @@ def disassociate_classes(
     engine: Engine | None,
     workers: Workers,
     partitions: Mapping[int, Partition] | None = None,
+    weight: float | None = None,
 ) -> Classed:
     """Every class on its own: `class_of`, int32[records], from 0 on without gaps.
 
-    `partitions` where the records of every class are partitioned already (here only, not on Spark).
+    `partitions` where the records of every class are partitioned already (here only, not on Spark); `weight` of fitted
+    partitioning where there is only one class.
     """
     members = members_of(class_of)
+    weight = WEIGHT if len(members) > 1 else weight
     if engine is not None and engine.name == "spark" and not partitions:
-        return join_classes(_on_engine(sets, class_of, rules, engine), members)
+        return join_classes(_on_engine(sets, class_of, rules, engine, weight), members)
     found: list[Disassociated | None] = [None] * len(members)
 
     def run(number: int, helpers: Workers) -> Callable[[], object]:
         def task() -> None:
             part = sets.take(members[number])
-            found[number] = disassociate(part, rules, helpers, (partitions or {}).get(number))
+            partition = (partitions or {}).get(number) or partition_records(part, rules, helpers, weight)
+            found[number] = disassociate(part, rules, helpers, partition)
 
         return task
 
@@ -127,7 +136,9 @@ def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) ->
     return Classed(data, np.concatenate([np.repeat(number, leaves), np.repeat(number, joints)]))
 
 
-def _on_engine(sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine) -> list[Disassociated]:
+def _on_engine(
+    sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine, weight: float | None
+) -> list[Disassociated]:
     """The same through the engine's groups."""
     lengths = np.diff(sets.offsets)
     frame = pl.DataFrame(
@@ -144,9 +155,8 @@ def _on_engine(sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine) -
         starts = np.concatenate([[True], record[1:] != record[:-1]])
         offsets = np.append(np.flatnonzero(starts), len(record)).astype(np.int64)
         values = occurrences["code"].to_numpy().astype(np.int32)
-        part = disassociate(
-            CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]])), rules, Workers(1)
-        )
+        own = CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]]))
+        part = disassociate(own, rules, Workers(1), partition_records(own, rules, Workers(1), weight))
         row: dict[str, list[object]] = {"class": [occurrences["class"][0].as_py()]}
         row |= {name: [_packed(getattr(part, name))] for name in ARRAYS}
         row |= {name: [_packed(getattr(part.shared, name))] for name in SHARED}

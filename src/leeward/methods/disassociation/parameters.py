@@ -10,7 +10,7 @@ from leeward.errors import BadInput
 from leeward.fields import OMIT, BadParameter, Parameter
 from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
@@ -179,6 +179,7 @@ class Disassociation(Parameters):
     demographics: Demographics = ()
     keep: Keep = field(default=None, hash=False)
     small: Small = "merge"
+    recoding: Recoding = "full"
     hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...],

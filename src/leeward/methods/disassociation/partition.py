@@ -29,10 +29,12 @@ class Partition:
     leaf_offsets: Int64s
 
 
-def partition_records(sets: CodeSets, rules: Rules, workers: Workers) -> Partition:
-    """HorPart, then settling and recutting where the rules ask for them."""
+def partition_records(
+    sets: CodeSets, rules: Rules, workers: Workers, weight: float | None = None
+) -> Partition:
+    """HorPart, then settling and recutting where the rules ask for them; `weight` in place of the fitted one's own."""
     if rules.fit:
-        first = fitted_partition(sets.offsets, sets.values, rules, workers)
+        first = fitted_partition(sets.offsets, sets.values, rules, workers, weight)
     else:
         first = horizontal_partition(sets.offsets, sets.values, rules, workers)
     return improve_partition(sets.offsets, sets.values, first, rules, workers)
@@ -51,7 +53,9 @@ def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers:
     return pool_small(split_records(offsets, values, rules, workers), rules.k)
 
 
-def fitted_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+def fitted_partition(
+    offsets: Int64s, values: Int32s, rules: Rules, workers: Workers, weight: float | None = None
+) -> Partition:
     """HorPart, then records move, clusters are dissolved and split while the objective grows
     (docs/methods/disassociation.md#fitted-partitioning)."""
     k = rules.k
@@ -60,6 +64,7 @@ def fitted_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Wor
     bounds = partition.leaf_offsets
     at, codes, support = count_supports(*near, bounds, rules.n_codes)
     aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, 2 * rules.max_cluster)
+    aim = aim if weight is None else aim._replace(weight=weight)
     frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
     blocks = cut_blocks(bounds, block_records(k, frequent))
     cluster_of = np.empty(len(partition.order), np.int32)

@@ -33,7 +33,10 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         risk(release, Risk.of(measures, "risk")),
         loss(errors),
         demographics_report.section(
-            WholePatient.of(measures, "demographics"), release.guarantee["k"], release.guarantee["m"]
+            WholePatient.of(measures, "demographics"),
+            release.guarantee["k"],
+            release.guarantee["m"],
+            measures.get("method", {}).get("demographics_search", ()),
         ),
         placement(release, places, names_of_release(release)),
         policy(Mre.of(measures, "mre"), names_of_release(release)),

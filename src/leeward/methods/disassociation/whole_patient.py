@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import pyarrow as pa
 
 from leeward.analysis.demographics import Classes
 from leeward.analysis.demographics.columns import values_of
-from leeward.arrays import offsets_of
+from leeward.analysis.demographics.search import Lost
+from leeward.arrays import AnyArray, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
-from leeward.methods.disassociation.classed import disassociate_classes, members_of
+from leeward.methods.disassociation.classed import WEIGHT, disassociate_classes, members_of
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.publish import (
@@ -58,11 +60,14 @@ def release_in_classes(
     GuaranteeUnreachable
         Fewer than k patients, or patients left without any code.
     """
-    classes = whole.find_classes(parameters, cohort, sets.patients, randomness)
+    found = whole.find_classes(
+        parameters, cohort, sets.patients, sets.lengths(), _lost(sets, rules, workers), randomness
+    )
+    classes = found.classes
     if classes.left_out:
         sets = sets.take(np.flatnonzero(classes.of_record >= 0))
     class_of = classes.of_record[classes.of_record >= 0]
-    facts: dict[str, Any] = whole.facts_of(classes)
+    facts: dict[str, Any] = whole.facts_of(found)
     partitions: dict[int, Partition] = {}
     if parameters.diversity is not None:
         if engine is not None and engine.name == "spark":
@@ -86,6 +91,28 @@ def release_in_classes(
         for n in range(1, parameters.reconstructions + 1)
     )
     return tables, sets, classes, {**facts_of(result), **facts, "partitions": 1}
+
+
+def _lost(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
+    """Occurrences in item chunks when each of some sets of records is disassociated as a class."""
+
+    def lost(parts: Sequence[AnyArray]) -> list[int]:
+        counts = [0] * len(parts)
+
+        def run(i: int) -> Callable[[], object]:
+            def task() -> None:
+                class_of = np.zeros(len(parts[i]), np.int32)
+                classed = disassociate_classes(
+                    sets.take(parts[i]), class_of, rules, None, Workers(1), weight=WEIGHT
+                )
+                counts[i] = facts_of(publish(classed.data, sets.codes, Randomness.of(0)))["item_occurrences"]
+
+            return task
+
+        workers.tasks([run(i) for i in sorted(range(len(parts)), key=lambda i: -len(parts[i]))])
+        return counts
+
+    return lost
 
 
 def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:
