@@ -116,7 +116,7 @@ async def read_form(request: Request) -> None:
         raise Malformed("this form cannot be read.") from None
     fields: dict[str, list[str]] = {}
     for name, value in pairs:
-        fields.setdefault(name, []).append(value)
+        fields.setdefault(name, []).append(value.replace("\r\n", "\n"))
     request.state.form = {name: values[-1] for name, values in fields.items()}
     request.state.lists = fields
     check_origin(request)

@@ -44,7 +44,7 @@ def _sorted_names(key: _Key) -> tuple[str, ...]:
 
 
 def search(index: Index, text: str, most: int = MOST) -> list[Found]:
-    """Terms whose name, code, label or synonym begins with `text`, then those that hold it, by name.
+    """Terms whose name, code, label or synonym begins with `text` or else holds it; labels before synonyms, by name.
 
     Empty where the vocabulary is no list.
     """
@@ -64,4 +64,12 @@ def search(index: Index, text: str, most: int = MOST) -> list[Found]:
                 found.setdefault(terms.names[name])
                 if len(found) >= most:
                     break
-    return [Found(name, terms.shown(name), quoted(name)) for name in found]
+    # A term's own name or label before what is only a synonym of it.
+    found_first = sorted(found, key=lambda name: not folded(terms.shown(name)).startswith(wanted))
+    return [Found(name, terms.shown(name), _asked(terms, name)) for name in found_first]
+
+
+def _asked(terms: Terms, name: str) -> str:
+    """A term as a question writes it: its label, where that names this term and no other."""
+    label = terms.shown(name)
+    return quoted(label if terms.names.get(folded(label)) == name else name)

@@ -42,7 +42,9 @@ def show(request: Request) -> Response:
         health=_health(portal),
         backup=last_backup(portal.settings.folder),
         may=viewer.may("administer"),
-        database=portal.database.place if "://" in portal.database.place else "SQLite in the portal's folder",
+        database="SQLite in the portal's folder"
+        if portal.settings.database is None
+        else portal.database.place,
     )
 
 
