@@ -61,15 +61,13 @@ def notes(patients: int = 40, shift: int = 0) -> pl.DataFrame:
 
 
 def make_index(
-    folder: Path, *, epsilon: float = CAP, patients: int = 40, shift: int = 0, parent: str | None = None
+    folder: Path, *, epsilon: float = CAP, patients: int = 40, shift: int = 0, ledger_url: str | None = None
 ) -> str:
     """An index with its ledger in `folder`; the data set's identity."""
     domains = {"when": ("2025-01", "2025-12"), "age": ("0", "99")}
-    built = index_table(
-        notes(patients, shift), folder, terms=TERMS, domains=domains, max_rows_per_patient=1, parent=parent
-    )
+    built = index_table(notes(patients, shift), folder, terms=TERMS, domains=domains, max_rows_per_patient=1)
     folder.chmod(0o700)
-    ledger = books.make_ledger(folder, folder)
+    ledger = books.make_ledger(ledger_url or folder, folder)
     budget = Budget(epsilon=micro(epsilon))
     books.register(
         ledger, DataSet(id=built.index.meta.id, budget=budget, threshold=5, default_allotment="none")
@@ -200,13 +198,14 @@ def make_bench(
     allotted: float = 4,
     cap: float = CAP,
     database: str | None = None,
+    ledger: str | None = None,
     **given: Any,
 ) -> Bench:
     """A portal in `folder` with an index, two projects, and everybody signed in."""
     for name in ("indexes", "releases"):
         (folder / name).mkdir(mode=0o700, parents=True)
     folder.chmod(0o700)
-    make_index(folder / "indexes" / "clinic", epsilon=cap)
+    make_index(folder / "indexes" / "clinic", epsilon=cap, ledger_url=ledger)
     given.setdefault("slot", 0)
     given.setdefault("local_accounts", True)
     given.setdefault("questions_a_minute", 100_000)
@@ -227,7 +226,9 @@ def make_bench(
             portal.database, bench.viewer("carl"), f"Project {name}", "A plan.", "2026-1", bench.ids[lead]
         )
     projects.change_member(portal.database, bench.viewer("carl"), bench.project["one"], "rita", "researcher")
-    made = proposals.propose_index(portal.indexes, bench.viewer("carl"), "clinic", "Clinic", "", "test")
+    made = proposals.propose_index(
+        portal.indexes, bench.viewer("carl"), "clinic", "Clinic", ledger or "", "test"
+    )
     proposals.decide(portal.indexes, bench.viewer("anna"), made, "confirmed", "test")
     bench.index = portal.indexes.rows()[0]["id"]
     bench.allot("one", allotted)

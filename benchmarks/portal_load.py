@@ -1,0 +1,381 @@
+"""The portal under load, killed, and timed: what is overspent, lost or charged twice, by recount of the ledger's log.
+
+    python benchmarks/portal_load.py load   [--postgres] [--seconds 120] [--sessions 100]
+    python benchmarks/portal_load.py kill   [--postgres] [--times 50]
+    python benchmarks/portal_load.py timing [--replies 10000]
+
+Server and clients are on one machine and share its processors. `load`: sessions ask stored questions, prices and new
+questions against a budget that does not pay for all. `kill`: the server (with --postgres in turn the database) is
+killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and 100,000 patients, from one
+client; the area under the ROC curve of "slower means larger".
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from leeward.portal import people, projects, proposals, tokens
+from leeward.portal.app import make_app
+from leeward.portal.settings import Settings
+from leeward.portal.store import reading, writing
+from leeward.queries import ledger as books
+from leeward.queries.index.build import index_table
+from leeward.queries.language.vocabulary import Terms
+from leeward.queries.ledger import DataSet, chain
+from leeward.queries.ledger.families import family_of
+from leeward.queries.ledger.opening import reading as reading_ledger
+from leeward.queries.privacy.accounting import Budget, micro
+
+PATIENTS = 100_000
+CAP = 1000
+NEW = "0.01"
+
+
+@dataclass
+class Place:
+    """A portal that is set up: where it is, and who may ask what."""
+
+    folder: Path
+    url: str
+    port: int
+    database: str | None
+    project: str = ""
+    index: str = ""
+    tokens: list[str] = field(default_factory=list)
+    server: subprocess.Popen[bytes] | None = None
+
+    def settings(self) -> Settings:
+        return Settings(
+            folder=self.folder,
+            public_url=self.url,
+            database=self.database,
+            questions_a_minute=10**9,
+            slot=0.05,
+        )
+
+    def start(self) -> float:
+        """Start the server; seconds until it is ready."""
+        began = time.monotonic()
+        database = self.database or "-"
+        self.server = subprocess.Popen(
+            [sys.executable, __file__, "serve", str(self.folder), str(self.port), database]
+        )
+        while time.monotonic() - began < 60:
+            try:
+                if httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200:
+                    return time.monotonic() - began
+            except httpx.HTTPError:
+                time.sleep(0.02)
+        raise SystemExit("the server did not start")
+
+    def kill(self, how: int = signal.SIGKILL) -> None:
+        assert self.server is not None
+        self.server.send_signal(how)
+        self.server.wait()
+
+    def question(self, terms: str, epsilon: str, **conditions: str) -> dict[str, Any]:
+        return {
+            "project": self.project, "index": self.index, "terms": terms, "epsilon": epsilon, "conditions": conditions,
+            "large_noise": True,
+        }  # fmt: skip
+
+
+def set_up(folder: Path, database: str | None, sessions: int, allotted: float) -> Place:
+    """A portal with an index of 100,000 made-up patients, and a token for each session."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir(mode=0o700)
+    for name in ("indexes", "releases"):
+        (folder / name).mkdir(mode=0o700)
+    rows = range(PATIENTS)
+    table = pl.DataFrame(
+        {
+            "patient": rows,
+            "note": rows,
+            "visit_month": [f"2025-{1 + each % 12:02d}" for each in rows],
+            "age": [each % 100 for each in rows],
+            "terms": [["common", "rare"] if each == 0 else ["common"] for each in rows],
+        }
+    )
+    place = folder / "indexes" / "clinic"
+    domains = {"age": ("0", "99"), "when": ("2025-01", "2025-12")}
+    built = index_table(
+        table, place, terms=Terms(("common", "rare")), domains=domains, max_rows_per_patient=1
+    )
+    place.chmod(0o700)
+    ledger = books.make_ledger(database or place, place)
+    books.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=micro(CAP))))
+    found = Place(folder, f"http://127.0.0.1:{port}", port, database)
+    app: Any = make_app(found.settings()).app
+    portal = app.state.portal
+    ids = {}
+    with writing(portal.database) as connection:
+        for login, roles in (("carl", ["custodian"]), ("anna", ["approver"]), ("rita", [])):
+            row = people.admit(connection, "benchmark", login, login, None)
+            assert row is not None
+            ids[login] = row["id"]
+            people.set_house_roles(connection, row["id"], roles, "benchmark")
+
+    def viewer(login: str) -> Any:
+        with reading(portal.database) as connection:
+            return people.viewer_of(connection, ids[login])
+
+    found.project = projects.make_project(portal.database, viewer("carl"), "Load", "Load.", "0", ids["rita"])
+    made = proposals.propose_index(portal.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load")
+    proposals.decide(portal.indexes, viewer("anna"), made, "confirmed", "load")
+    found.index = portal.indexes.rows()[0]["id"]
+    ends = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
+    made = proposals.propose_allotment(
+        portal.indexes, viewer("carl"), found.project, found.index, str(allotted), ends, False, "load"
+    )
+    proposals.decide(portal.indexes, viewer("anna"), made, "confirmed", "load")
+    rita = viewer("rita")
+    found.tokens = [
+        tokens.make_token(portal.database, rita, found.project, "ask", 2, f"session {each}")[1]
+        for each in range(sessions)
+    ]
+    return found
+
+
+@dataclass
+class Seen:
+    """What clients were told: question -> value and how often it was new; times by kind; statuses."""
+
+    shown: dict[str, set[str]] = field(default_factory=dict)
+    new: dict[str, int] = field(default_factory=dict)
+    times: dict[str, list[float]] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+
+
+async def ask_for(place: Place, seen: Seen, until: float, number: int, mix: tuple[float, float]) -> None:
+    """One session: stored questions, prices and new ones, as `mix` says; what fails is asked again with its key."""
+    dice = random.Random(number)
+    headers = {"authorization": f"Bearer {place.tokens[number]}"}
+    count = 0
+    async with httpx.AsyncClient(base_url=f"{place.url}/api/v1", headers=headers, timeout=30) as client:
+        while time.monotonic() < until:
+            drawn = dice.random()
+            kind = "stored" if drawn < mix[0] else "price" if drawn < mix[1] else "new"
+            count += 1
+            if kind == "stored":
+                body = place.question("common", "0.5", age=f"0..{dice.randrange(20)}")
+            else:
+                exact = f"{0.01 + (number * 500 + count) / 1e6:.6f}" if kind == "new" else NEW
+                body = place.question("common", exact, age=f"{dice.randrange(100)}")
+            path = "/questions:price" if kind == "price" else "/questions"
+            more = {} if kind == "price" else {"idempotency-key": f"{number}-{count}"}
+            began = time.perf_counter()
+            try:
+                reply = await client.post(path, json=body, headers=more)
+            except httpx.HTTPError as error:
+                name = type(error).__name__
+                seen.statuses[name] = seen.statuses.get(name, 0) + 1
+                await asyncio.sleep(0.05)
+                continue
+            seen.times.setdefault(kind, []).append(time.perf_counter() - began)
+            seen.statuses[str(reply.status_code)] = seen.statuses.get(str(reply.status_code), 0) + 1
+            if kind != "price" and reply.status_code in (200, 201):
+                found = reply.json()
+                key = json.dumps([body["terms"], body["epsilon"], body["conditions"]])
+                seen.shown.setdefault(key, set()).add(json.dumps(found["answer"]))
+                if reply.status_code == 201:
+                    seen.new[key] = seen.new.get(key, 0) + 1
+
+
+def recount(place: Place, seen: Seen) -> dict[str, int]:
+    """The ledger's log against what was shown: overspent, lost, charged twice, shown with two values."""
+    folder = place.folder / "indexes" / "clinic"
+    ledger = books.open_ledger(place.database or folder, folder)
+    index = json.loads((folder / "index.json").read_text())
+    data_set = index["id"] if "id" in index else index["meta"]["id"]
+    with reading_ledger(ledger) as connection:
+        family = family_of(connection, ledger, data_set)
+        events = [json.loads(entry.body) for entry in chain.entries_of(connection, family)]
+    charged: dict[str, int] = {}
+    for event in events:
+        if event["event"] == "charged":
+            charged[event["key"]] = charged.get(event["key"], 0) + 1
+    spent = sum(event["cost"] for event in events if event["event"] == "charged")
+    most = max(event["most"] for event in events if event["event"] == "allotted")
+    answered = {event["key"] for event in events if event["event"] == "answered"}
+    report = books.audit(ledger, data_set)
+    return {
+        "audit passed": int(report.passed),
+        "charges": len(charged),
+        "answered": len(answered),
+        "overspent": max(0, spent - most),
+        "lost": max(0, len(seen.shown) - len(answered)),
+        "charged twice": sum(times > 1 for times in charged.values()) + sum(n > 1 for n in seen.new.values()),
+        "shown with two values": sum(len(values) > 1 for values in seen.shown.values()),
+        "spent": spent,
+        "allotted": most,
+    }
+
+
+def percentile(times: list[float], part: float) -> float:
+    return 1000 * sorted(times)[min(len(times) - 1, int(part * len(times)))]
+
+
+def load(place: Place, seconds: float, sessions: int) -> None:
+    """Sessions that ask for some time."""
+    ready = place.start()
+    seen = Seen()
+
+    async def run() -> None:
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(ask_for(place, seen, until, each, (0.55, 0.85)) for each in range(sessions)))
+
+    asyncio.run(run())
+    memory = Path(f"/proc/{place.server.pid}/status").read_text() if place.server else ""
+    peak = next((line.split()[1] for line in memory.splitlines() if line.startswith("VmHWM")), "0")
+    place.kill(signal.SIGTERM)
+    print(f"ready after {ready:.1f} s; at most {int(peak) / 1024:.0f} MB; statuses {seen.statuses}")
+    for kind, times in sorted(seen.times.items()):
+        print(
+            f"{kind:<7} {len(times):>7} replies, {len(times) / seconds:6.1f}/s, p50 {percentile(times, 0.5):.0f} ms, "
+            f"p99 {percentile(times, 0.99):.0f} ms"
+        )
+    print(json.dumps(recount(place, seen)))
+
+
+def kill(place: Place, times: int, sessions: int, postgres: Any) -> None:
+    """The server, and every other time the database, killed at random moments under load."""
+    seen = Seen()
+    dice = random.Random(7)
+    for each in range(times):
+        place.start()
+
+        async def run(moment: float = 0.3 + dice.random() * 1.2, database: bool = bool(each % 2)) -> None:
+            until = time.monotonic() + moment + 0.4
+            tasks = [
+                asyncio.create_task(ask_for(place, seen, until, number, (0.2, 0.2)))
+                for number in range(sessions)
+            ]
+            await asyncio.sleep(moment)
+            if postgres is not None and database:
+                postgres.kill()
+            place.kill()
+            await asyncio.gather(*tasks)
+
+        asyncio.run(run())
+        if postgres is not None and each % 2:
+            postgres.start()
+    place.start()
+    place.kill(signal.SIGTERM)
+    print(f"{times} kills; statuses {seen.statuses}; {len(seen.shown)} questions whose answer was shown")
+    print(json.dumps(recount(place, seen)))
+
+
+def timing(place: Place, replies: int) -> None:
+    """New questions with counts of 1 and of 100,000, one at a time."""
+    place.start()
+    times: dict[str, list[float]] = {"rare": [], "common": []}
+    headers = {"authorization": f"Bearer {place.tokens[0]}"}
+    with httpx.Client(base_url=f"{place.url}/api/v1", headers=headers, timeout=30) as client:
+        for each in range(replies):
+            terms = ("rare", "common")[random.Random(each).randrange(2)]
+            body = place.question(terms, f"{0.01 + each / 1e6:.6f}")
+            began = time.perf_counter()
+            reply = client.post("/questions", json=body, headers={"idempotency-key": f"t{each}"})
+            if reply.status_code == 201 and each >= 50:
+                times[terms].append(time.perf_counter() - began)
+    place.kill(signal.SIGTERM)
+    ranks = sorted((value, terms) for terms, found in times.items() for value in found)
+    above = sum(place for place, (_, terms) in enumerate(ranks) if terms == "common")
+    many, few = len(times["common"]), len(times["rare"])
+    area = (above - many * (many - 1) / 2) / (many * few)
+    for terms, found in times.items():
+        print(f"{terms:<7} {len(found)} replies, median {1000 * statistics.median(found):.2f} ms")
+    print(f"AUC {area:.4f}")
+
+
+class Postgres:
+    """A server that can be killed and started again."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        from tests.postgres_fixture import running_postgres
+
+        self.url = stack.enter_context(running_postgres(connections=100))
+        self.folder = Path(self.url.split("unix_sock=")[1]).parent
+
+    def kill(self) -> None:
+        """Kill the postmaster; its children end with it."""
+        os.kill(int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
+
+    def start(self) -> None:
+        """Start it on the same data; it recovers what was committed."""
+        from tests.postgres_fixture import binary
+
+        other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
+        time.sleep(0.5)
+        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' -c max_connections=100"
+        data, log = str(self.folder / "data"), str(self.folder / "log")
+        subprocess.run(
+            [binary("pg_ctl"), "-D", data, "-w", "-o", options, "-l", log, "start"],
+            check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **other,
+        )  # fmt: skip
+
+
+def serve(folder: str, port: int, database: str) -> None:
+    import uvicorn
+
+    place = Place(Path(folder), f"http://127.0.0.1:{port}", port, None if database == "-" else database)
+    config = uvicorn.Config(make_app(place.settings()), port=port, log_config=None, access_log=False)
+    uvicorn.Server(config).run()
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["load", "kill", "timing"])
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--replies", type=int, default=10_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        os.environ["LEEWARD_STATE"] = f"{folder}/state"
+        postgres = Postgres(stack) if options.postgres else None
+        allotted = {"load": 40.0, "kill": 900.0, "timing": 900.0}[options.what]
+        sessions = {"load": options.sessions, "kill": 10, "timing": 1}[options.what]
+        place = set_up(Path(folder) / "portal", postgres.url if postgres else None, sessions, allotted)
+        try:
+            if options.what == "load":
+                load(place, options.seconds, options.sessions)
+            elif options.what == "kill":
+                kill(place, options.times, sessions, postgres)
+            else:
+                timing(place, options.replies)
+        finally:
+            if place.server is not None and place.server.poll() is None:
+                place.server.kill()
+
+
+if __name__ == "__main__":
+    main()
