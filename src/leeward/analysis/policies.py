@@ -249,7 +249,8 @@ def _of_similarity(size: int, codes: Sequence[str], vocabulary: str | Vocabulary
 def _vocabulary(kind: str, vocabulary: str | Vocabulary | None) -> Vocabulary:
     if vocabulary is None:
         raise BadInput(
-            f"policy `{kind}` needs a vocabulary: `icd9`, `icd10` or a hierarchy file (CSV `node,parent`)."
+            f"policy `{kind}` needs a vocabulary: `icd9`, `icd10`, one that was added (`leeward vocabulary list`) or a "
+            "hierarchy file (CSV `node,parent`). Without one: policy `none`."
         )
     return load(vocabulary) if isinstance(vocabulary, str) else vocabulary
 

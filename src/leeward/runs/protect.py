@@ -296,7 +296,7 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
         return check(path)
     everyone = None if population is None else population.events
     names = {code: (each.name, each.patients) for code, each in source.names.items()}
-    return check(path, Source(_events_of(source), source.patients, everyone, names))
+    return check(path, Source(_events_of(source), source.patients, everyone, names, source.vocabulary))
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:

@@ -55,12 +55,15 @@ class Source:
     names
         The source's own names of codes: the name, and how many patients have the code under it (None: the name is of
         a public table).
+    vocabulary
+        What the source's codes are of, as `leeward.vocabulary.load` knows it.
     """
 
     events: pl.DataFrame
     patients: pl.DataFrame | None = None
     population_events: pl.DataFrame | None = None
     names: Mapping[str, tuple[str, int | None]] | None = None
+    vocabulary: str | None = None
 
 
 @dataclass(frozen=True)

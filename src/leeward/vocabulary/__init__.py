@@ -85,6 +85,10 @@ VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
 """The built-in vocabularies by the name that the command line uses."""
 
 
+HIERARCHIES = ("hierarchy", "omop")
+"""Kinds of added vocabularies that are hierarchies of codes."""
+
+
 def built_in(title: str) -> Vocabulary | None:
     """The built-in vocabulary that a released hierarchy is of, by its title, which is the name of the root."""
     return next((made for make in VOCABULARIES.values() if (made := make()).name == title), None)
@@ -95,15 +99,33 @@ def load(name_or_path: str | Path) -> Vocabulary:
 
     Raises BadInput for a name that is neither built in nor a file, and for a file that is not a hierarchy.
     """
-    made = VOCABULARIES.get(str(name_or_path).lower())
+    name = str(name_or_path).lower()
+    made = VOCABULARIES.get(name)
     if made is not None:
         return made()
-    path = Path(name_or_path)
+    if name == "flat":
+        from leeward.vocabulary.open_tree import FLAT, OpenVocabulary
+
+        return OpenVocabulary(FLAT)
+    path = added(name) or Path(name_or_path)
     if not is_file(path):
         raise BadInput(
             f"vocabulary {path.name!r} is neither built in ({', '.join(VOCABULARIES)}) nor a file; "
             "give one of these names or the path of a CSV with the columns node,parent."
         )
+    from leeward.vocabulary.omop import is_concept_ancestor
+
+    if is_concept_ancestor(path):
+        from leeward.vocabulary.open_tree import OpenVocabulary
+
+        return OpenVocabulary(path.name, path)
     from leeward.vocabulary.custom import read
 
     return CustomVocabulary(read(path))
+
+
+def added(name: str) -> Path | None:
+    """The file of a hierarchy that was added under this name (`leeward vocabulary add`); None without one."""
+    from leeward.vocabulary import registry
+
+    return registry.find(name) if name in HIERARCHIES and registry.has(name) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,6 +69,28 @@ def _covers(below: dict[int, frozenset[int]], above: dict[int, dict[int, int]]) 
             best = min(larger, key=lambda c: (len(below[c]), c))
             covers |= dict.fromkeys(concepts, best)
     return covers
+
+
+def header_of(path: Path) -> str:
+    """The first line of a text file, `.gz` too."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        return stream.readline().decode("utf-8-sig", "replace")
+
+
+def is_concept_ancestor(path: Path) -> bool:
+    """Whether a file looks like CONCEPT_ANCESTOR."""
+    try:
+        return "ancestor_concept_id" in header_of(path).lower()
+    except (OSError, EOFError):
+        return False
+
+
+def require_concept_ancestor(path: Path) -> None:
+    """Raise BadInput for a file that is no CONCEPT_ANCESTOR."""
+    if not is_concept_ancestor(path):
+        raise BadInput(
+            f"{path.name}: no column 'ancestor_concept_id'; give the CONCEPT_ANCESTOR.csv of an OMOP vocabulary."
+        )
 
 
 def _rows(path: Path) -> Sequence[Row]:

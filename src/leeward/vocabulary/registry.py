@@ -8,9 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from leeward.errors import BadInput
-from leeward.vocabulary import custom, phecode
+from leeward.vocabulary import custom, omop, phecode
 
-KINDS: Mapping[str, Callable[[Path], object]] = {"phecode": phecode.load, "hierarchy": custom.read}
+KINDS: Mapping[str, Callable[[Path], object]] = {
+    "phecode": phecode.load,
+    "hierarchy": custom.read,
+    "omop": omop.require_concept_ancestor,
+}
 """What can be added, and the reader that must accept the file first."""
 
 
@@ -59,6 +63,24 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
         if candidate.exists():
             return candidate
     raise BadInput(f"no {kind} vocabulary was added yet; run `leeward vocabulary add {kind} FILE`.")
+
+
+def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a vocabulary of the kind was added."""
+    return any(candidate.exists() for candidate in _candidates(_checked(kind), environ))
+
+
+def added(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
+    """Every vocabulary that was added, by its kind."""
+    return {kind: find(kind, environ) for kind in KINDS if has(kind, environ)}
+
+
+def remove(kind: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Delete the added vocabulary of a kind; returns where it was. BadInput if there is none."""
+    path = find(kind, environ)
+    for candidate in _candidates(kind, environ):
+        candidate.unlink(missing_ok=True)
+    return path
 
 
 def _checked(kind: str) -> str:

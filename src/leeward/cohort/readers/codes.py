@@ -55,6 +55,9 @@ class Rules:
 
 def rules_of(vocabulary: str) -> Rules:
     """The rules of 'icd9', 'icd10', 'icd' (or another of their names), 'none', or of a hierarchy file `node,parent`."""
+    from leeward.vocabulary import added
+    from leeward.vocabulary.omop import is_concept_ancestor
+
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
     if name == "none":
         return AS_WRITTEN
@@ -69,10 +72,15 @@ def rules_of(vocabulary: str) -> Rules:
 
         both = ICD if name == "icd" else ICD_UNDOTTED
         return Rules(name, both.name, both.clean, both.is_known)
+    open_to_all = vocabulary.strip().lower()
+    if open_to_all == "flat" or added(open_to_all) is not None or is_concept_ancestor(Path(vocabulary)):
+        return Rules(
+            vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), lambda code: True
+        )
     if not Path(vocabulary).suffix:
         raise BadInput(
-            f"No vocabulary '{vocabulary}': give icd9, icd10, icd (both), none, or a file with the columns "
-            "node,parent (CSV)."
+            f"No vocabulary '{vocabulary}': give icd9, icd10, icd (both), flat, none, one that was added (`leeward "
+            "vocabulary list`), or a file with the columns node,parent (CSV)."
         )
     from leeward.vocabulary import Hierarchy
 

@@ -32,6 +32,7 @@ from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
 from leeward.cohort.readers.files import find_files, is_gzip, suffix
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import Births, code_and_patients
+from leeward.cohort.readers.trees import with_tree
 from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput
 from leeward.paths import is_folder
@@ -170,7 +171,7 @@ def _conditions(
     cohort = collector.cohort(
         vocabulary, people.births.frame, lambda: _encounters(files.get("Encounter", []))
     )
-    cohort = replace(cohort, names=_names(displays, cohort))
+    cohort = with_tree(replace(cohort, names=_names(displays, cohort)))
     if not wrong:
         return cohort
     message = f"{len(wrong):,} conditions that were refuted or entered in error left out"

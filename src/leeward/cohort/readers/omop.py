@@ -27,6 +27,7 @@ from leeward.cohort.readers.people import (
     visits_of,
 )
 from leeward.cohort.readers.stores import Store, frames, pick, require_table
+from leeward.cohort.readers.trees import with_tree
 from leeward.errors import BadInput, did_you_mean
 
 
@@ -111,6 +112,10 @@ def read_omop(
     notes, of_notes = notes_of(store, "note", "note_id", "person_id", "note_date", "note_text")
     codes = cohort.code_sets().codes
     names = {} if ending == "source_value" else names_of_concepts(store, codes, by_code=concepts)
+    if not concepts and ending != "source_value":
+        cohort = with_tree(cohort, store.file("concept_ancestor"), "omop")
+    elif concepts:
+        cohort = with_tree(cohort)
     return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
         *notices, *births.notices, *told, *of_notes
     )

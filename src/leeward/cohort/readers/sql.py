@@ -55,6 +55,10 @@ class Database:
         self._tables = {name.lower(): name for name in names}
         self._inspector = inspector
 
+    def file(self, table: str) -> Path | None:
+        """A database has no files."""
+        return None
+
     def _is_table(self, inspector: sa.Inspector) -> bool:
         return self.table in inspector.get_table_names() + inspector.get_view_names()
 

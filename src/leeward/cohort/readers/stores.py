@@ -56,6 +56,9 @@ class Store(Protocol):
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The asked columns in batches, each with the name of the file or table that it comes from."""
 
+    def file(self, table: str) -> Path | None:
+        """The one text file of a table; None where there is none, or several."""
+
 
 class Folder:
     """A folder of CSV, TSV or Parquet files (text also as `.gz`); a table may be a folder of parts."""
@@ -83,6 +86,11 @@ class Folder:
     def has(self, table: str) -> bool:
         """Whether there is a file of this name."""
         return table in self._files
+
+    def file(self, table: str) -> Path | None:
+        """The one text file of the table."""
+        files = self._files.get(table, [])
+        return files[0] if len(files) == 1 and suffix(files[0]) != ".parquet" else None
 
     def columns(self, table: str) -> list[str]:
         """The columns of the table's first file, in lower case."""

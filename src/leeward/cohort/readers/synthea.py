@@ -20,6 +20,7 @@ from leeward.cohort.readers.columns import ColumnMap, ColumnNames
 from leeward.cohort.readers.names import names_of_descriptions
 from leeward.cohort.readers.people import births_of, code_and_patients, events_of, patients_of, visits_of
 from leeward.cohort.readers.stores import Store, pick, require_table
+from leeward.cohort.readers.trees import with_tree
 from leeward.errors import BadInput, did_you_mean
 
 DOMAINS = {
@@ -95,7 +96,7 @@ def read_synthea(
         mapped = _columns_of(store, table, code)
         described = pick(store, table, _prefixed(DESCRIPTION))
         called |= names_of_descriptions(store, table, mapped.patient, mapped.code[0], described, "SNOMED CT")
-    return replace(cohort, patients=patients, names=called).with_notices(*births.notices, *told)
+    return replace(with_tree(cohort), patients=patients, names=called).with_notices(*births.notices, *told)
 
 
 def _tables(domains: Sequence[str]) -> list[str]:

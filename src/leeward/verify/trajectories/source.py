@@ -12,7 +12,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories import kernels
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
-from leeward.vocabulary import built_in
+from leeward.vocabulary import built_in, load
 
 Longs = NDArray[np.int64]
 
@@ -51,7 +51,7 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
     read = accounts(released, share, usable)
     checks: list[Check] = []
-    if (whole := vocabulary_tree(released, share, usable)) is not None:
+    if (whole := vocabulary_tree(released, share, usable, source.vocabulary)) is not None:
         checks.append(listed_by_k(released, whole, usable, share.guarantee("k")))
         if not checks[0].passed:
             return [*checks, *read]
@@ -119,12 +119,15 @@ def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Che
     return checks
 
 
-def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame) -> Tree | None:
+def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame, named: str | None) -> Tree | None:
     """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
-    k patients have; None where the hierarchy is a stated one."""
+    k patients have; None where the hierarchy is a stated one. `named`: the source's vocabulary, where it is no
+    classification that the root names."""
     if share.manifest["parameters"].get("listed_codes") != COMMON:
         return None
     vocabulary = built_in(released.code_tree.labels[0])
+    if vocabulary is None and named is not None:
+        vocabulary = load(named)
     if vocabulary is None:
         return None
     return tree_of(vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs())[0]

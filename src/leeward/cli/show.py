@@ -1,0 +1,70 @@
+"""`leeward show OUT`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from leeward.cli.options import json_option, print_json
+
+
+@click.command()
+@click.argument("out", metavar="OUT")
+@json_option
+def show(out: str, as_json: bool) -> None:
+    """Say what the release folder OUT is: what it is safe against, what not, what it cost, and who may have it.
+
+    \b
+    Examples:
+      leeward show release
+      leeward show release/share --json
+    """
+    from leeward.cli.telling import labelled, print_styled, summary_lines
+    from leeward.release import Release
+    from leeward.report.summary import Costs, numbers_of, summarize
+    from leeward.runs.reports import summary_of
+
+    release = Release.open(out)
+    measures = custody_json(release, "measures.json")
+    whole = measures is not None and "source" in measures
+    summary = summary_of(release, measures) if whole and measures is not None else summarize(release, Costs())
+    verification = custody_json(release, "verification.json")
+    if as_json:
+        print_json(
+            {
+                "method": release.method,
+                "records": release.records,
+                "seeded": release.seeded,
+                "files": list(release.names()),
+                "verified": None if verification is None else verification["passed"],
+                "summary": summary.to_json(),
+            }
+        )
+        return
+    lines = [
+        f"{release.records:,} records released by {release.method} ({numbers_of(release.guarantee)}).",
+        *summary_lines(summary),
+        *labelled("Files", ", ".join(release.names())),
+    ]
+    if release.seeded:
+        lines += labelled("Seeded", "for tests and studies only: nobody else may have it.", "red")
+    elif release.custody is None:
+        lines += labelled("Who", "this is a share alone, as a recipient has it.")
+    else:
+        lines += labelled("Who", f"{release.share} is for the recipient; {release.custody} stays with you.")
+    if verification is not None:
+        word = "passed" if verification["passed"] else "FAILED"
+        lines += labelled("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
+    print_styled(lines)
+
+
+def custody_json(release: Any, name: str) -> dict[str, Any] | None:
+    """A JSON file of the custodian's folder; None where there is none."""
+    import json
+
+    file = None if release.custody is None else release.custody / name
+    if file is None or not file.is_file():
+        return None
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content

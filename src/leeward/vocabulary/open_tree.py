@@ -1,0 +1,139 @@
+"""Hierarchies that need not have every code: OMOP's CONCEPT_ANCESTOR, and none at all.
+
+A code that the tree lacks hangs below the root, so that every method can run on it; it has no group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from leeward.errors import BadInput
+from leeward.vocabulary import omop
+from leeward.vocabulary.classification import Normalised
+from leeward.vocabulary.groups import leaf_groups, sibling_runs
+from leeward.vocabulary.hierarchy import Hierarchy
+
+ROOT = omop.ROOT
+SMALL_BYTES = 1 << 26
+"""A CONCEPT_ANCESTOR up to this size is read whole, as extracts must be; of a larger one, the rows above the codes."""
+
+FLAT = "flat"
+
+
+@dataclass(frozen=True)
+class OpenVocabulary:
+    """Codes below a tree that may lack some of them (see `leeward.vocabulary.Vocabulary`).
+
+    `path`: a CONCEPT_ANCESTOR; None: no tree, so that every code hangs below the root.
+    """
+
+    name: str
+    path: Path | None = None
+
+    def normalise(self, code: str) -> str | None:
+        """The code without outer blanks; None if nothing is left."""
+        return code.strip() or None
+
+    def normalise_all(self, codes: Iterable[str]) -> Normalised:
+        """`normalise` for many codes; nothing is ever repaired."""
+        values = [self.normalise(code) for code in codes]
+        return Normalised(values, np.zeros(len(values), np.bool_))
+
+    def is_known(self, code: str) -> bool:
+        """Every code is taken."""
+        return bool(code.strip())
+
+    def title(self, node: str) -> str:
+        """The label: the tree holds no titles."""
+        return node
+
+    def level(self, code: str, n: int) -> str:
+        """The n-th node above the code, at most the child of the root."""
+        return self._level(self._tree((code,)), code, n)
+
+    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
+        """The hierarchy over exactly these codes. Raises BadInput if there is none."""
+        distinct = sorted(set(codes))
+        if not distinct:
+            raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
+        tree = self._tree(distinct)
+        known = [] if tree is None else [code for code in distinct if code in tree.index]
+        pairs: list[tuple[str, str | None]] = [(ROOT, None)]
+        if tree is not None and known:
+            part = tree.restrict(known)
+            pairs += [
+                (part.labels[node], part.labels[int(part.parent[node])])
+                for node in range(1, len(part.labels))
+            ]
+        pairs += [(code, ROOT) for code in sorted(set(distinct) - set(known))]
+        return Hierarchy.from_pairs(pairs, self.name)
+
+    def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
+        """The codes under each node of policy level `n`; disjoint, all codes covered."""
+        distinct = sorted(set(codes))
+        tree = self._tree(distinct)
+        return leaf_groups(distinct, lambda code: self._level(tree, code, n))
+
+    def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
+        """Disjoint groups of `n` siblings: under the lowest common node first, none across children of the root."""
+        distinct = sorted(set(codes))
+        tree = self._tree(distinct)
+        if tree is None:
+            return []
+        known = [code for code in distinct if code in tree.index]
+        levels = range(1, max(int(tree.depth.max()), 2))
+        return sibling_runs(known, [tuple(self._level(tree, code, i) for i in levels) for code in known], n)
+
+    def _level(self, tree: Hierarchy | None, code: str, n: int) -> str:
+        if n < 0:
+            raise BadInput(f"{self.name}: hierarchy level {n}; it is 0 (the code itself) or more.")
+        node = None if tree is None else tree.index.get(code)
+        if tree is None or node is None:
+            return code
+        line = [node, *tree.ancestors(node)][:-1] or [node]
+        return tree.labels[line[min(n, len(line) - 1)]]
+
+    def _tree(self, codes: Iterable[str]) -> Hierarchy | None:
+        if self.path is None:
+            return None
+        if self.path.stat().st_size <= SMALL_BYTES:
+            return _whole(str(self.path), self.path.stat().st_mtime_ns)
+        return _above(str(self.path), self.path.stat().st_mtime_ns, tuple(sorted(set(codes))))
+
+
+@lru_cache(maxsize=2)
+def _whole(path: str, stamp: int) -> Hierarchy:
+    return omop.from_concept_ancestor(path)
+
+
+@lru_cache(maxsize=2)
+def _above(path: str, stamp: int, codes: tuple[str, ...]) -> Hierarchy:
+    """The tree above some concepts, from a complete table: the parent is one level up, the smallest id of several.
+
+    Nothing in it depends on other codes than those asked for.
+    """
+    separator = "\t" if "\t" in omop.header_of(Path(path)) else ","
+    rows = pl.scan_csv(path, separator=separator, infer_schema=False)
+    rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
+    wanted = pl.Series([int(code) for code in codes if code.isdecimal()], dtype=pl.Int64)
+    numbers = rows.select(
+        pl.col("ancestor_concept_id").cast(pl.Int64).alias("above"),
+        pl.col("descendant_concept_id").cast(pl.Int64).alias("below"),
+        pl.col("min_levels_of_separation").cast(pl.Int64).alias("levels"),
+    )
+    there = numbers.filter(pl.col("below").is_in(wanted.implode())).collect(engine="streaming")
+    inner = pl.concat([there["above"], wanted]).unique().implode()
+    steps = numbers.filter(
+        (pl.col("levels") == 1) & pl.col("below").is_in(inner) & pl.col("above").is_in(inner)
+    )
+    parent = dict(steps.group_by("below").agg(pl.col("above").min()).collect(engine="streaming").iter_rows())
+    nodes = sorted(set(there["above"].to_list()) | set(there["below"].to_list()))
+    pairs: list[tuple[str, str | None]] = [(ROOT, None)]
+    pairs += [(str(node), str(parent[node]) if node in parent else ROOT) for node in nodes]
+    return Hierarchy.from_pairs(pairs, Path(path).name)
