@@ -119,3 +119,39 @@ def test_an_index_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None
         (folder / "bitmaps.bin").write_bytes(b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
     assert stat.S_IMODE((tmp_path / "index" / "bitmaps.bin").stat().st_mode) & 0o077 == 0
+
+
+def test_every_file_of_custody_of_a_whole_run_is_its_owners_alone(tmp_path: Path) -> None:
+    import polars as pl
+
+    import leeward as lw
+
+    cohort = lw.read(pl.DataFrame({"patient": list(range(9)) * 2, "code": ["250.00", "401.9"] * 9}))
+    before = os.umask(0o000)
+    try:
+        lw.protect(cohort, lw.Disassociation(k=3, m=2), tmp_path / "out")
+    finally:
+        os.umask(before)
+    custody = [*(tmp_path / "out" / "custody").rglob("*")]
+    assert "report.html" in {path.name for path in custody}
+    assert {path.name for path in custody if stat.S_IMODE(path.stat().st_mode) & 0o077} == set()
+
+
+def test_the_files_of_a_source_are_listed_with_their_digests(tmp_path: Path) -> None:
+    import hashlib
+
+    import leeward as lw
+
+    for part in ("a", "b"):
+        rows = "".join(f"{part}{i},{code}\n" for i in range(5) for code in ("250.00", "401.9"))
+        (tmp_path / f"part-{part}.csv").write_text("patient,code\n" + rows)
+    (tmp_path / "spec.yaml").write_text(
+        f"source: {{path: '{tmp_path}/part-*.csv'}}\nmethod: {{name: disassociation, k: 3, m: 2}}\n"
+    )
+    lw.run(tmp_path / "spec.yaml", tmp_path / "out")
+    listed = json.loads((tmp_path / "out" / "custody" / "source_files.json").read_text())["files"]
+    assert [each["name"] for each in listed] == ["part-a.csv", "part-b.csv"]
+    for each in listed:
+        data = (tmp_path / each["name"]).read_bytes()
+        assert each["bytes"] == len(data) and each["sha256"] == hashlib.sha256(data).hexdigest()
+    assert not (tmp_path / "out" / "share" / "source_files.json").exists()

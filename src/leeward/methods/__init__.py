@@ -141,13 +141,13 @@ METHODS: dict[str, Method] = {
         "visits",
         "Release a population's visits, each shared by k patients.",
         columns=("patient", "code", "visit"),
-        memory=Memory(500, 0, 500),
+        memory=Memory(550, 0, 380),
     ),
     "disassociation": Method(
         "leeward.methods.disassociation.parameters:Disassociation",
         "disassociate",
         "Release diagnosis codes by disassociation.",
-        memory=Memory(600, 0, 230),
+        memory=Memory(630, 0, 195),
     ),
     "trajectories": Method(
         "leeward.methods.trajectories.parameters:Trajectories",
