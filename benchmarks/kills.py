@@ -71,7 +71,7 @@ COMMANDS: dict[str, list[str]] = {
     "k-anonymize": ["k-anonymize", "table.csv", "--k", "5"],
     "trajectories": ["trajectories", "events.csv", *COLUMNS, "--age", "age", "--k", "3", "--vocabulary", "icd9"],
     "visits": ["visits", "events.csv", *COLUMNS, "--visit", "visit", "--k", "3"],
-    "index": ["index", "events.csv", *COLUMNS, "--terms", "icd9", "--epsilon-total", "1"],
+    "index": ["index", "events.csv", *COLUMNS, "--terms", "icd9", "--new-budget", "kills", "--epsilon-total", "1"],
     "notes": ["notes", "annotate", "notes.csv", "--text", "removed"],
 }  # fmt: skip
 
@@ -209,7 +209,7 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -
     import leeward as lw
 
     epsilon_total = PRICE * 3 * kills
-    begin(folder, *COMMANDS["index"][:-1], f"{epsilon_total}", "-o", "INDEX", "--new-budget", "kills").wait()
+    begin(folder, *COMMANDS["index"][:-1], f"{epsilon_total}", "-o", "INDEX").wait()
     index, terms = str(folder / "INDEX"), [f"{a} & {b}" for a in CODES[:5] for b in CODES[:5] if a < b]
     length, number, done = 0.0, 0, 0
     shown: dict[tuple[str, str], Any] = {}
@@ -267,7 +267,7 @@ def race(tally: Tally, folder: Path, rounds: int = 10) -> None:
 
     for n in range(rounds):
         name = f"RACE-{n}"
-        both = [begin(folder, *COMMANDS["index"], "-o", name, "--new-budget", "race") for _ in range(2)]
+        both = [begin(folder, *COMMANDS["index"], "-o", name) for _ in range(2)]
         statuses = sorted(each.wait() for each in both)
         tally.add("two index runs", f"ended with {statuses}")
         if not lw.audit(folder / name).passed or asides(folder, name):
