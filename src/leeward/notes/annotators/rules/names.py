@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
@@ -190,67 +191,97 @@ def _may_be_part(capital: Capital, name: Sequence[Capital], after_title: bool) -
 
 
 def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:
-    """Whether words around say that this is a name."""
-    first, last = name[0], name[-1]
-    given = first.low in GIVEN
-    words = before(low, first.start)
-    previous = words[-1] if words else ""
-    tail = low[last.end : last.end + 40]
-    if _EPONYM.match(tail) or _is_town(text, capitals, i, name):
+    """Whether words around say that this is a name: the first kind of evidence that decides."""
+    words = before(low, name[0].start)
+    around = _Around(text, low[name[-1].end : name[-1].end + 40], words, name)
+    if _EPONYM.match(around.tail) or _is_town(text, capitals, i, name):
         return False
-    if previous in CALLED or (previous == "is" and "name" in words[-4:]):
+    if around.previous in CALLED or (around.previous == "is" and "name" in words[-4:]):
         return True
-    if len(name) > 1 and all(n.initial for n in name):
+    if around.several and all(part.initial for part in name):
         return False
-    plain = len(first.word) > 2 and not first.word.isupper() and first.low not in RELATIVES
-    if plain and (previous in _TOLD or words[-2:] == ["according", "to"]):
+    if _in_a_sentence(around) or _of_a_person(around):
         return True
-    if plain and previous == "by" and not _SIGNED.isdisjoint(words):
+    aged = _AGE_AFTER.match(around.tail) and not name[0].initial
+    if aged and (around.known or around.several or around.begins):
+        return name[0].word.isalpha() or around.several
+    if _IDENTIFIED.match(around.tail) and (around.known or around.several):
         return True
-    if plain and previous in ("with", "/", "to") and not _SPOKEN.isdisjoint(words[-3:]):
+    if around.several and (decided := _of_several_words(around)) is not None:
+        return decided
+    if around.given and _comma_first(text, capitals, i):
         return True
-    if plain and _begins(text, first.start) and _PERSON_ACTS.match(tail):
-        return True
-    known = given and not (first.low in WORDS_TOO and len(name) == 1)
+    return around.known and (not name[0].word.isupper() or bool(_ACTS.match(around.tail)))
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A name and what is around it: the words before, and the text behind (lower case)."""
+
+    text: str
+    tail: str
+    words: Sequence[str]
+    name: tuple[Capital, ...]
+
+    @property
+    def previous(self) -> str:
+        return self.words[-1] if self.words else ""
+
+    @property
+    def several(self) -> bool:
+        return len(self.name) > 1
+
+    @property
+    def given(self) -> bool:
+        return self.name[0].low in GIVEN
+
+    @property
+    def known(self) -> bool:
+        """A given name that is no other word, or goes on."""
+        return self.given and (self.several or self.name[0].low not in WORDS_TOO)
+
+    @property
+    def begins(self) -> bool:
+        return _begins(self.text, self.name[0].start)
+
+
+def _in_a_sentence(around: _Around) -> bool:
+    """`told X`, `according to X`, `signed by X`, `spoke with X`, `X denies …`."""
+    first, previous, words = around.name[0], around.previous, around.words
+    if len(first.word) < 3 or first.word.isupper() or first.low in RELATIVES:
+        return False
+    return (
+        previous in _TOLD
+        or words[-2:] == ["according", "to"]
+        or (previous == "by" and not _SIGNED.isdisjoint(words))
+        or (previous in ("with", "/", "to") and not _SPOKEN.isdisjoint(words[-3:]))
+        or (around.begins and bool(_PERSON_ACTS.match(around.tail)))
+    )
+
+
+def _of_a_person(around: _Around) -> bool:
+    """`his wife X`, `wife, X`."""
+    first, previous, words = around.name[0], around.previous, around.words
     relative = previous in RELATIVES or (previous in (",", "(") and len(words) > 1 and words[-2] in RELATIVES)
-    if relative and first.low not in RELATIVES and (known or len(name) > 1 or len(first.word) > 3):
+    longer = around.known or around.several or len(first.word) > 3
+    return relative and first.low not in RELATIVES and longer
+
+
+def _of_several_words(around: _Around) -> bool | None:
+    """What two words and more say by themselves: a given name and another, initials, `patient X Y`; None: nothing."""
+    name, previous = around.name, around.previous
+    first, last = name[0], name[-1]
+    if around.known:
         return True
-    if (
-        _AGE_AFTER.match(tail)
-        and (known or len(name) > 1 or _begins(text, first.start))
-        and not first.initial
-    ):
-        return first.word.isalpha() or len(name) > 1
-    if _IDENTIFIED.match(tail) and (known or len(name) > 1):
-        return True
-    if known and len(name) > 1:
-        return True
-    if given and len(name) > 1 and not first.word.isupper():
-        return True
-    if (
-        len(name) > 1
-        and not first.initial
-        and (last.word.endswith(".") or any(n.initial for n in name[1:-1]))
-    ):
+    if not first.initial and (last.word.endswith(".") or any(part.initial for part in name[1:-1])):
         return previous not in ("type", "vitamin", "hepatitis", "grade") and first.word[1:].islower()
-    if first.initial and len(name) > 1 and name[1].word[1:].islower() and len(name[1].word) > 2:
-        return previous in ("by", "with", "from", "to", "and", "of", ",", "", ".", ":", "for") or given
-    if (
-        len(name) > 1
-        and previous in ("patient", "pt", "client", "mother", "by", "for")
-        and not first.word.isupper()
-    ):
+    if first.initial and name[1].word[1:].islower() and len(name[1].word) > 2:
+        return previous in ("by", "with", "from", "to", "and", "of", ",", "", ".", ":", "for")
+    if previous in ("patient", "pt", "client", "mother", "by", "for") and not first.word.isupper():
         return True
-    if (
-        len(name) > 1
-        and _ACTS.match(tail)
-        and all(n.word[1:].islower() for n in name)
-        and _begins(text, first.start)
-    ):
+    if around.begins and _ACTS.match(around.tail) and all(part.word[1:].islower() for part in name):
         return True
-    if given and _comma_first(text, capitals, i):
-        return True
-    return known and (not first.word.isupper() or bool(_ACTS.match(tail)))
+    return None
 
 
 def _is_town(text: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:

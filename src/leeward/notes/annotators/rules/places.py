@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
@@ -190,66 +191,89 @@ def _runs(text: str, capitals: Sequence[Capital]) -> Iterator[tuple[int, int]]:
 
 
 def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
+    """Hospitals, clinics, schools: each run of capitals by the first rule that finds one in it."""
     for first, last in _runs(text, capitals):
-        words = [c.low for c in capitals[first:last]]
-        span = None
-        for j in range(len(words) - 1, -1, -1):
-            if words[j] in TAILS and j > 0:
-                begin = next((b for b in range(j) if words[b] not in GENERIC or words[b] in ("va",)), j)
-                if (
-                    begin > 0
-                    and words[begin - 1] in TAILS
-                    and " of " in text[capitals[first + begin - 1].end :][:8]
-                ):
-                    begin -= 1  # "University of Ohio Medical Center"
-                if begin < j and (words[j] in STRONG_TAILS or j - begin > 1):
-                    span = first + begin, first + j + 1
-                break
-        if (
-            span is None
-            and words[0] in TAILS
-            and len(words) > 1
-            and " of " in text[capitals[first].start : capitals[first + 1].start]
-        ):
-            span = first, last
-        if (
-            span is None
-            and words[0] in ("st", "saint", "mt", "mount")
-            and len(words) > 1
-            and words[1] not in NO_NAME
-        ):
-            ends = first + 2
-            if " ".join(words[:2]) not in CITIES and f"{words[0]}. {words[1]}" not in CITIES:
-                span = first, ends
-        if span is None and words[-1] == "general" and len(words) > 1 and words[-2] not in GENERIC:
-            span = last - 2, last
-        if span is None and len(words) > 1 and words[-1] in CALLED_SO and words[-2] in BARE:
-            span = last - 2, last  # "Memorial Hospital", "County General": generic, but a place all the same
-        if span is None:
-            span = _treated_at(text, low, capitals, first, last)
+        words = [capital.low for capital in capitals[first:last]]
         tail = _SMALL_TAIL.match(low, capitals[last - 1].end)
-        if (
-            span is None
-            and tail
-            and words[-1] not in GENERIC
-            and not (last - first == 1 and words[0] in NO_NAME)
-        ):
-            span = next(b for b in range(first, last) if capitals[b].low not in GENERIC), last
-        if span is not None:
-            end = capitals[span[1] - 1].end
-            end += 2 if text[end : end + 2] in ("'s", "’s") else 0
-            end = tail.end() if tail and span[1] == last else end
-            yield Span(capitals[span[0]].start, end, "EID", "facility", source="rules")
+        run = _Run(text, low, capitals, first, last, words, tail)
+        found = next((place for rule in FACILITIES if (place := rule(run)) is not None), None)
+        if found is None:
+            continue
+        end = capitals[found[1] - 1].end
+        end += 2 if text[end : end + 2] in ("'s", "’s") else 0
+        end = tail.end() if tail and found[1] == last else end
+        yield Span(capitals[found[0]].start, end, "EID", "facility", source="rules")
 
 
-def _treated_at(
-    text: str, low: str, capitals: Sequence[Capital], first: int, last: int
-) -> tuple[int, int] | None:
+@dataclass(frozen=True)
+class _Run:
+    """Capitals `first` to `last` (exclusive), their words in lower case, and a tail such as `clinic` behind them."""
+
+    text: str
+    low: str
+    capitals: Sequence[Capital]
+    first: int
+    last: int
+    words: Sequence[str]
+    tail: re.Match[str] | None
+
+
+Place = tuple[int, int] | None
+"""First and last (exclusive) capital of a facility."""
+
+
+def _ends_in_tail(run: _Run) -> Place:
+    """`Cedar Crest Hospital`, `University of Ohio Medical Center`: up to the run's last word of a facility."""
+    words, first = run.words, run.first
+    j = next((j for j in range(len(words) - 1, 0, -1) if words[j] in TAILS), 0)
+    if not j:
+        return None
+    begin = next((b for b in range(j) if words[b] not in GENERIC or words[b] in ("va",)), j)
+    if (
+        begin > 0
+        and words[begin - 1] in TAILS
+        and " of " in run.text[run.capitals[first + begin - 1].end :][:8]
+    ):
+        begin -= 1
+    own_name = begin < j and (words[j] in STRONG_TAILS or j - begin > 1)
+    return (first + begin, first + j + 1) if own_name else None
+
+
+def _begins_with_tail(run: _Run) -> Place:
+    """`University of Ohio`."""
+    words, capitals, first = run.words, run.capitals, run.first
+    if words[0] not in TAILS or len(words) < 2:
+        return None
+    between = run.text[capitals[first].start : capitals[first + 1].start]
+    return (first, run.last) if " of " in between else None
+
+
+def _of_a_saint(run: _Run) -> Place:
+    """`St Mary`, which is no town."""
+    words = run.words
+    if len(words) < 2 or words[0] not in ("st", "saint", "mt", "mount") or words[1] in NO_NAME:
+        return None
+    town = " ".join(words[:2]) in CITIES or f"{words[0]}. {words[1]}" in CITIES
+    return None if town else (run.first, run.first + 2)
+
+
+def _called_so(run: _Run) -> Place:
+    """`Mercy General`; `Memorial Hospital`, `County General`: generic, but a place all the same."""
+    words = run.words
+    if len(words) < 2:
+        return None
+    general = words[-1] == "general" and words[-2] not in GENERIC
+    bare = words[-1] in CALLED_SO and words[-2] in BARE
+    return (run.last - 2, run.last) if general or bare else None
+
+
+def _treated_at(run: _Run) -> Place:
     """`seen at Cedar Crest`, `admitted to Lakeside`: a proper name where somebody was treated."""
-    words = before(low, capitals[first].start, 40)
+    low = run.low
+    words = before(low, run.capitals[run.first].start, 40)
     if not words or (words[-1] not in ("at", "to", "from", "@") and words[-2:] != ["at", "the"]):
         return None
-    names = list(capitals[first:last])
+    names = run.capitals[run.first : run.last]
     if any(c.low in GENERIC or c.low in STATES or c.low in CITIES for c in names):
         return None
     if words[-1] in ("to", "from", "@") and not _TREATED.intersection(words[-3:-1]):
@@ -263,7 +287,26 @@ def _treated_at(
         return None
     if len(names) == 1 and not acronym and not _TREATED.intersection(words[-5:-1]):
         return None
-    return first, last
+    return run.first, run.last
+
+
+def _before_small_tail(run: _Run) -> Place:
+    """`Lakeside clinic`."""
+    words, alone = run.words, run.last - run.first == 1
+    if not run.tail or words[-1] in GENERIC or (alone and words[0] in NO_NAME):
+        return None
+    return next(b for b in range(run.first, run.last) if run.capitals[b].low not in GENERIC), run.last
+
+
+FACILITIES = (
+    _ends_in_tail,
+    _begins_with_tail,
+    _of_a_saint,
+    _called_so,
+    _treated_at,
+    _before_small_tail,
+)
+"""The rules of `_facilities`, in the order in which they are tried."""
 
 
 def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
