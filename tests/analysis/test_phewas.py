@@ -215,7 +215,7 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
     ("options", "message"),
     [
         ({}, "needs `predictors`"),
-        ({"predictors": ["snp"], "tests": 1}, "no option `tests`"),
+        ({"predictors": ["snp"], "tests": 1}, "unknown option `tests`"),
         ({"predictors": ["gene"]}, "has no patients' columns gene"),
         ({"predictors": ["snp"], "test": "wald"}, "`test` is allelic or logistic; got wald"),
         ({"predictors": ["snp"], "covariates": ["name"]}, "`name` is no numeric column"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from leeward.errors import BadInput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,17 @@ class Figures:
     def of(cls, measures: Mapping[str, Any], name: str) -> Self | None:
         """The figures of a measure in `measures.json`; None where it was not asked for."""
         return cls.from_json(measures[name]) if measures.get(name) else None
+
+
+def check_options(name: str, options: Mapping[str, Any], known: Iterable[str]) -> Mapping[str, Any]:
+    """The options of a measure; BadInput for one that it does not have."""
+    known = sorted(known)
+    for option in options:
+        if option not in known:
+            raise BadInput(
+                f"`measure: {name}`: unknown option `{option}`; known: {', '.join(known) or 'none'}."
+            )
+    return options
 
 
 @functools.cache

@@ -152,7 +152,7 @@ def test_unknown_measures_and_options(tmp_path: Path) -> None:
     release = Release.open(out)
     with pytest.raises(BadInput, match="no measure `are` for tables"):
         measure(release, cohort, ["are"])
-    with pytest.raises(BadInput, match="no option `bin`"):
+    with pytest.raises(BadInput, match="unknown option `bin`"):
         measure(release, cohort, [{"privacy": {"bin": 3}}])
     assert "models" not in measure(release, cohort, ["models"])
 

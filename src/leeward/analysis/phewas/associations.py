@@ -8,7 +8,7 @@ For each phecode and each predictor (a SNP as 0, 1 or 2 copies of an allele, or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -340,10 +340,3 @@ def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> P
             no_rollup=first.no_rollup | other.no_rollup,
         )
     return first
-
-
-def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
-    """BadInput for an option that `phewas` lacks."""
-    for name in options:
-        if name not in known:
-            raise BadInput(f"`measure: phewas` has no option `{name}`; known: {', '.join(known)}.")

@@ -17,7 +17,7 @@ from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import risk_before
 from leeward.analysis.workloads import (
     WORKLOAD_SEED,
-    check_options,
+    check_measure,
     constraints_of,
     matching_errors,
     matching_records,
@@ -105,7 +105,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     """
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
-        check_options("constraints", OPTIONS, name, options)
+        check_measure("constraints", OPTIONS, name, options)
     released, sets = read(release), cohort.code_sets()
     found: dict[str, Figures] = {}
     for name, options in asked:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.figures import Figures
+from leeward.analysis.figures import Figures, check_options
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
@@ -87,10 +87,10 @@ def measure(
     figures: dict[str, Any] = {}
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "attack":
-            given = _options(name, options, ("most", "seed"))
+            given = check_options(name, options, ("most", "seed"))
             figures[name] = attack(release, cohort, population, both.released, **given).to_json()
         elif name in known:
-            _options(name, options, ())
+            check_options(name, options, ())
             figures[name] = known[name](both).to_json()
         else:
             raise BadInput(
@@ -266,11 +266,3 @@ def _share(which: Bools) -> float:
 
 def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
-
-
-def _options(name: str, options: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    for key in options:
-        if key not in known:
-            listed = f"; known: {', '.join(known)}" if known else ""
-            raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
-    return options

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leeward.analysis.figures import Figures
+from leeward.analysis.figures import Figures, check_options
 from leeward.cohort.cohort import Cohort
 from leeward.engine import beside
 from leeward.errors import BadInput
@@ -76,11 +76,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 def _check_options(name: str, options: dict[str, Any]) -> None:
     if name not in MEASURES:
         raise BadInput(f"`measure`: no measure `{name}` for tables; known: {', '.join(MEASURES)}.")
-    allowed = MEASURES[name][1]
-    for key in options:
-        if key not in allowed:
-            listed = f"; known: {', '.join(allowed)}" if allowed else ""
-            raise BadInput(f"`measure.{name}`: no option `{key}`{listed}.")
+    check_options(name, options, MEASURES[name][1])
 
 
 def _plain(found: Figures | tuple[Figures, ...]) -> Any:

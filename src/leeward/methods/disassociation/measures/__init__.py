@@ -16,7 +16,7 @@ from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import risk_before
 from leeward.analysis.workloads import (
     WORKLOAD_SEED,
-    check_options,
+    check_measure,
     constraints_of,
     matching_errors,
     matching_records,
@@ -80,7 +80,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     """
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
-        check_options("disassociation", OPTIONS, name, options)
+        check_measure("disassociation", OPTIONS, name, options)
     published, sets = read(release), released_records(release, cohort, released_sets(release, cohort))
     answers: Answers = {}
     found: dict[str, Figures] = {}

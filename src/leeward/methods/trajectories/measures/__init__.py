@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.analysis.figures import check_options
 from leeward.arrays import Bools
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
@@ -66,13 +67,13 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     figures: dict[str, Any] = {}
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "loss":
-            _options(name, options, ())
+            check_options(name, options, ())
             figures[name] = loss(both).to_json()
         elif name == "usable":
-            _options(name, options, ())
+            check_options(name, options, ())
             figures[name] = usable(both, int(release.guarantee["k"])).to_json()
         elif name == "avgre":
-            figures[name] = avgre(both, **_options(name, options, ("min_support",))).to_json()
+            figures[name] = avgre(both, **check_options(name, options, ("min_support",))).to_json()
         else:
             raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, usable, avgre.")
     return figures
@@ -285,10 +286,3 @@ def _nodes(values: pl.Series, tree: Hierarchy) -> Longs:
     distinct = values.cast(pl.String).unique()
     numbers = pl.Series(tree.nodes_of(distinct.to_list()).astype(np.int64))
     return values.cast(pl.String).replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()
-
-
-def _options(name: str, options: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    for key in options:
-        if key not in known:
-            raise BadInput(f"`measure: {name}`: unknown option `{key}`; known: {', '.join(known) or 'none'}.")
-    return options

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from leeward.analysis.figures import check_options
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.cohort import Cohort
@@ -76,8 +77,7 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> R
     generalization: codes of fewer than k patients of the cohort dropped (`suppression_only`), and released codes that
     are single codes (`ungeneralized`).
     """
-    if options:
-        raise BadInput("`measure: retention` takes no options.")
+    check_options("retention", options, ())
     from leeward.methods.visits.measures.kernels import distinct_pairs
 
     sets = cohort.code_sets()
@@ -124,8 +124,7 @@ def _population_counts(release: Release) -> dict[str, int]:
 
 def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Risk:
     """Visits (and patients with such a visit) whose set fewer than k patients have exactly, before and after."""
-    if options:
-        raise BadInput("`measure: risk` takes no options.")
+    check_options("risk", options, ())
     k = int(release.guarantee["k"])
     merged = bool(release.parameters.get("merge_visits"))
     lens = cohort.visits(merged=merged)
@@ -177,7 +176,7 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
     phecode file, or several; default: the one added), `ignored`, `min_codes` (1), `min_cases` (25),
     `test` (`allelic` or `logistic`), `vocabularies`.
     """
-    phewas.check_options(options, PHEWAS_OPTIONS)
+    check_options("phewas", options, PHEWAS_OPTIONS)
     predictors, covariates = _columns(options, "predictors"), _columns(options, "covariates")
     if not predictors:
         raise BadInput(
