@@ -86,9 +86,9 @@ def exact_times(data: Path, place: Path) -> list[Row]:
         registry = load(data, name)
         cohort = lw.read(registry.frame, format="table")
         for k in (2, 3, 5):
-            method = lw.Condensation(k=k, strata=(registry.event,), time=(registry.time,), rare="keep")
             out = place / f"f2-{name}-{k}"
             try:
+                method = lw.Condensation(k=k, strata=(registry.event,), time=(registry.time,), rare="keep")
                 lw.protect(cohort, method, out, seed=1, measures=["exact_times"])
             except LeewardError:
                 rows.append((f"{name}, k = {k}", "refused"))
