@@ -1,6 +1,6 @@
 """What `attacker: algorithm` of disassociation costs: counts, suppressed occurrences, candidates of known sets.
 
-    python benchmarks/algorithm_known.py --data DIR [--k 5,10,25]
+    python benchmarks/algorithm_known.py --data DIR [--k 5,25]
 
 DIR is as for benchmarks/disassociation_quality.py. UCI served to choose the constants (development); pyPheWAS and
 Eunomia took no part (evaluation). Each release is written and verified with its source.
@@ -75,7 +75,7 @@ def row(name: str, cohort: Cohort, k: int, attacker: str) -> list[object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--k", default="5,10,25")
+    parser.add_argument("--k", default="5,25")
     given = parser.parse_args()
     rows = [
         row(name, cohort, k, attacker)

@@ -1,4 +1,4 @@
-"""Twelve findings of an independent attack on commit 21e1ab0, tried again, as a table.
+"""Twelve findings of an independent attack on commit 21e1ab0, tried again: the table of docs/studies/attacks.md.
 
     python benchmarks/attacks.py --data DIR [--only F1,F8]
 
