@@ -169,9 +169,11 @@ class Seen:
     statuses: dict[str, int] = field(default_factory=dict)
 
 
-async def ask_for(place: Place, seen: Seen, until: float, number: int, mix: tuple[float, float]) -> None:
+async def ask_for(
+    place: Place, seen: Seen, until: float, number: int, mix: tuple[float, float], part: int = 0
+) -> None:
     """One session: stored questions, prices and new ones, as `mix` says; what fails is asked again with its key."""
-    dice = random.Random(number)
+    dice = random.Random(1000 * part + number)
     headers = {"authorization": f"Bearer {place.tokens[number]}"}
     count = 0
     async with httpx.AsyncClient(base_url=f"{place.url}/api/v1", headers=headers, timeout=30) as client:
@@ -182,10 +184,10 @@ async def ask_for(place: Place, seen: Seen, until: float, number: int, mix: tupl
             if kind == "stored":
                 body = place.question("common", "0.5", age=f"0..{dice.randrange(20)}")
             else:
-                exact = f"{0.01 + (number * 500 + count) / 1e6:.6f}" if kind == "new" else NEW
+                exact = f"{0.01 + (number * 500 + part * 7919 + count) / 1e6:.6f}" if kind == "new" else NEW
                 body = place.question("common", exact, age=f"{dice.randrange(100)}")
             path = "/questions:price" if kind == "price" else "/questions"
-            more = {} if kind == "price" else {"idempotency-key": f"{number}-{count}"}
+            more = {} if kind == "price" else {"idempotency-key": f"{part}-{number}-{count}"}
             began = time.perf_counter()
             try:
                 reply = await client.post(path, json=body, headers=more)
@@ -267,25 +269,49 @@ def kill(place: Place, times: int, sessions: int, postgres: Any) -> None:
     for each in range(times):
         place.start()
 
-        async def run(moment: float = 0.3 + dice.random() * 1.2, database: bool = bool(each % 2)) -> None:
-            until = time.monotonic() + moment + 0.4
+        async def run(part: int = each, wanted: int = dice.randrange(1, 12)) -> None:
+            """Kill at a random moment after some replies, so that on any machine there are some."""
+            until, before = time.monotonic() + 40, len(seen.shown)
             tasks = [
-                asyncio.create_task(ask_for(place, seen, until, number, (0.2, 0.2)))
+                asyncio.create_task(ask_for(place, seen, until, number, (0.2, 0.2), part))
                 for number in range(sessions)
             ]
-            await asyncio.sleep(moment)
-            if postgres is not None and database:
+            while time.monotonic() < until and len(seen.shown) < before + wanted:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(dice.random() * 0.2)
+            if postgres is not None and part % 2:
                 postgres.kill()
+                await asyncio.sleep(dice.random() * 0.2)
             place.kill()
-            await asyncio.gather(*tasks)
+            await asyncio.sleep(0.1)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
         asyncio.run(run())
         if postgres is not None and each % 2:
             postgres.start()
     place.start()
+    wrong = ask_again(place, seen)
     place.kill(signal.SIGTERM)
+    print(f"{wrong} shown answers that are not stored, cost again or have another value now")
     print(f"{times} kills; statuses {seen.statuses}; {len(seen.shown)} questions whose answer was shown")
     print(json.dumps(recount(place, seen)))
+
+
+def ask_again(place: Place, seen: Seen) -> int:
+    """Ask everything that was shown once more: it must be stored, at no cost, with the value that was shown."""
+    wrong = 0
+    headers = {"authorization": f"Bearer {place.tokens[0]}"}
+    with httpx.Client(base_url=f"{place.url}/api/v1", headers=headers, timeout=60) as client:
+        for number, (asked, values) in enumerate(seen.shown.items()):
+            terms, epsilon, conditions = json.loads(asked)
+            body = place.question(terms, epsilon, **conditions)
+            reply = client.post(
+                "/questions", json=body, headers={"idempotency-key": f"again {number}".replace(" ", "-")}
+            )
+            wrong += reply.status_code != 200 or {json.dumps(reply.json()["answer"])} != values
+    return wrong
 
 
 def timing(place: Place, replies: int) -> None:

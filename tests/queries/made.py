@@ -51,10 +51,13 @@ def session_of(
     url: str | None = None,
     terms: Terms | None = TERMS,
     data_set: str | None = None,
+    about: int | None = None,
     **budget: Any,
 ) -> IndexSession:
     """Index a table, open its ledger and give it a budget."""
-    index = index_table(notes, folder, terms=terms, domains=DOMAINS, max_rows_per_patient=rows).index
+    index = index_table(
+        notes, folder, terms=terms, domains=DOMAINS, max_rows_per_patient=rows, about_patients=about
+    ).index
     ledger = books.make_ledger(url or folder, folder)
     budget.setdefault("default_allotment", "all")
     own = {name: budget.pop(name) for name in ("accounting", "delta") if name in budget}

@@ -272,3 +272,16 @@ def test_noise_larger_than_most_counts_is_not_sold_unasked(folder: Path) -> None
     check_noise(session, [plan_query(session, question("fever", 0.01))])
     with pytest.raises(BadInput, match="--yes"):
         check_noise(session, [plan_query(session, question("fever", 0.001))])
+
+
+def test_noise_is_compared_with_the_number_of_patients_that_is_stated(tmp_path: Path) -> None:
+    """Within ± 29 at 0.1 and ± 299 at 0.01; by age a bin has a hundredth of the patients."""
+    small = session_of(five_notes(), tmp_path / "small", about=60)
+    check_noise(small, [plan_query(small, question("fever", 0.1))])
+    with pytest.raises(BadInput, match="off by up to"):
+        check_noise(small, [plan_query(small, question("fever", 0.01))])
+    large = session_of(five_notes(), tmp_path / "large", about=5000)
+    check_noise(large, [plan_query(large, question("fever", 0.001))])
+    check_noise(large, [plan_query(large, question("fever", 0.1))])
+    with pytest.raises(BadInput, match="off by up to"):
+        check_noise(large, [plan_query(large, question("fever", 0.1, by="age", when="2009-04"))])

@@ -28,6 +28,8 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
               "visits or dates are known, else the patient].")  # fmt: skip
 @click.option("--max-rows-per-patient", type=click.IntRange(min=1), metavar="N",
               help="Keep N notes or visits of a patient, drawn at random: needed to count notes.")  # fmt: skip
+@click.option("--about-patients", type=click.IntRange(min=1), metavar="N",
+              help="How many patients there are, about; public. Noise as large as that needs --yes.")  # fmt: skip
 @click.option("--parent", metavar="INDEX|ID", help="The index (or data set) that these data descend from.")
 @click.option("--ledger", metavar="URL", envvar="LEEWARD_LEDGER",
               help="Database that keeps the budget [default: a ledger in INDEX].")  # fmt: skip

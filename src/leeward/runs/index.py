@@ -46,6 +46,8 @@ class Indexing:
         What a row of a cohort is: `visit` or `patient`.
     max_rows_per_patient
         So many rows of a patient are kept, drawn at random.
+    about_patients
+        How many patients there are, stated publicly: noise as large as that is not sold without a second word.
     parent
         The index (a folder) or data set that these data descend from.
     engine, seed
@@ -57,6 +59,7 @@ class Indexing:
     domain: Sequence[str] | Mapping[str, tuple[str, ...]] = ()
     row: str | None = None
     max_rows_per_patient: int | None = None
+    about_patients: int | None = None
     parent: str | None = None
     engine: str = "local"
     seed: int | None = None
@@ -210,6 +213,7 @@ def _common(wanted: Indexing) -> dict[str, Any]:
         "domains": dict(domain) if isinstance(domain, Mapping) else domains_of(domain),
         "max_rows_per_patient": wanted.max_rows_per_patient,
         "parent": parent_of(wanted.parent),
+        "about_patients": wanted.about_patients,
         "randomness": Randomness.of(wanted.seed),
     }
 

@@ -63,7 +63,7 @@ def make_demo(
     say("Indexing made-up notes ...")
     index(
         complaints(patients), folder / "indexes" / "clinic", epsilon_total=DEMO_BUDGET, threshold=10, terms="lexicon",
-        max_rows_per_patient=3, domain=["when=2025-01..2025-12", "age=0..99", "sex=f,m"],
+        max_rows_per_patient=3, about_patients=patients, domain=["when=2025-01..2025-12", "age=0..99", "sex=f,m"],
         new_budget="made-up patients",
     )  # fmt: skip
     itemsets(folder / "indexes" / "clinic", folder / "releases" / "catalogue", epsilon=1)

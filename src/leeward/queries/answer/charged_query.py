@@ -342,15 +342,20 @@ def price_of(
 
 
 MOST_NOISE: Final = 1000
-"""A half-width of the 95 % interval from which on a count is refused without being asked twice."""
+"""A half-width of the 95 % interval from which on a count is refused without being asked twice, where the custodian
+states no number of patients."""
 
 
 def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
-    """BadInput for a question whose noise is larger than what it measures: what the index's public threshold shows at
-    least, or `MOST_NOISE`, whichever is more. Public figures only.
+    """BadInput for a question whose noise is larger than what it measures, by public figures only: the number of
+    patients that the custodian states (a bin's share of it in a histogram), or `MOST_NOISE` where none is stated; the
+    public threshold, if that is more.
     """
-    limit = max(MOST_NOISE, session.terms.threshold or 0)
+    stated = session.index.meta.about_patients
     for plan in plans:
+        rows = session.index.meta.max_rows_per_patient or 1 if plan.counted == "note" else 1
+        largest = MOST_NOISE if stated is None else stated * rows / len(plan.bins)
+        limit = max(largest, session.terms.threshold or 0)
         width = mechanism.half_width(plan.noise)
         if width >= limit:
             raise BadInput(

@@ -64,6 +64,7 @@ def index_table(
     leave_out: Sequence[str] = (),
     max_rows_per_patient: int | None = None,
     parent: str | None = None,
+    about_patients: int | None = None,
     randomness: Randomness | None = None,
     synthetic: bool = False,
 ) -> Built:
@@ -81,6 +82,8 @@ def index_table(
         Bounds contributions: of a patient with more notes so many are kept, drawn at random.
     parent
         Identity of the data set that this one descends from.
+    about_patients
+        How many patients there are, to be public: a number that the custodian states.
 
     Raises
     ------
@@ -95,7 +98,16 @@ def index_table(
     rows = rows_of_table(table, qids, vocabulary)
     stretch = _of_rows(rows)
     return _finished(
-        out, [stretch], vocabulary, qids, "note", max_rows_per_patient, parent, randomness, synthetic
+        out,
+        [stretch],
+        vocabulary,
+        qids,
+        "note",
+        max_rows_per_patient,
+        parent,
+        about_patients,
+        randomness,
+        synthetic,
     )
 
 
@@ -108,6 +120,7 @@ def index_cohort(
     row: str | None = None,
     max_rows_per_patient: int | None = None,
     parent: str | None = None,
+    about_patients: int | None = None,
     randomness: Randomness | None = None,
 ) -> Built:
     """Index a cohort: codes as terms, the patients' attributes as quasi-identifiers, the months of visits as `when`.
@@ -125,7 +138,18 @@ def index_cohort(
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
         events = events.join(held, on="patient", how="left")
     stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
-    return _finished(out, [stretch], vocabulary, qids, kind, max_rows_per_patient, parent, randomness, False)
+    return _finished(
+        out,
+        [stretch],
+        vocabulary,
+        qids,
+        kind,
+        max_rows_per_patient,
+        parent,
+        about_patients,
+        randomness,
+        False,
+    )
 
 
 def index_events(
@@ -140,6 +164,7 @@ def index_events(
     row: str | None = None,
     max_rows_per_patient: int | None = None,
     parent: str | None = None,
+    about_patients: int | None = None,
     randomness: Randomness | None = None,
     patients_a_stretch: int = PATIENTS_A_STRETCH,
 ) -> Built:
@@ -177,7 +202,9 @@ def index_events(
     pieces = engine.map_groups(frame.with_columns(stretch=stretch), "stretch", kernel, PIECE, order=())
     numbers = pieces.column("stretch").to_numpy()
     stretches = [_of_pieces(pieces.filter(pa.array(numbers == s))) for s in range(len(cuts) + 1)]
-    return _finished(out, stretches, terms, qids, kind, max_rows_per_patient, parent, randomness, False)
+    return _finished(
+        out, stretches, terms, qids, kind, max_rows_per_patient, parent, about_patients, randomness, False
+    )
 
 
 # -- stretches ----
@@ -255,9 +282,12 @@ def _finished(
     row: str,
     limit: int | None,
     parent: str | None,
+    about: int | None,
     randomness: Randomness | None,
     synthetic: bool,
 ) -> Built:
+    if about is not None and about < 1:
+        raise BadInput(f"the stated number of patients must be at least 1; got {about}.")
     if limit is not None and limit < 1:
         raise BadInput(f"the most rows of a patient must be at least 1; got {limit}.")
     whole = _joined(stretches)
@@ -270,7 +300,7 @@ def _finished(
         whole = _bounded(whole, limit, randomness)
         seeded = randomness.seeded
     rows, patients = int(whole.rows_of_patient.sum()), len(whole.rows_of_patient)
-    meta = Meta(identity, parent, row, qids, terms.name, terms.public, limit, seeded, synthetic)
+    meta = Meta(identity, parent, row, qids, terms.name, terms.public, limit, seeded, synthetic, about)
     of_row = None
     if rows != patients:
         of_row = np.repeat(np.arange(patients, dtype=np.int32), whole.rows_of_patient).tobytes()

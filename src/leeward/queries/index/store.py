@@ -90,6 +90,8 @@ class Meta:
         The rows kept under the bound were drawn with a chosen seed: for tests and studies.
     synthetic : bool
         A made-up twin: not one value of it comes from data.
+    about_patients : int or None
+        How many patients there are, as the custodian states publicly; the exact number is data.
     """
 
     id: str
@@ -101,6 +103,7 @@ class Meta:
     max_rows_per_patient: int | None
     seeded: bool = False
     synthetic: bool = False
+    about_patients: int | None = None
 
     def qid(self, name: str) -> Qid:
         """The quasi-identifier of a name; BadInput with the nearest names when the index has none."""
@@ -176,7 +179,9 @@ def write(
             "format": FORMAT,
             "version": VERSION,
             "leeward": __version__,
-            "meta": asdict(meta),
+            "meta": {
+                name: value for name, value in asdict(meta).items() if name != "about_patients" or value
+            },
             "rows": rows,
             "patients": patients,
             "files": {path.name: _digest(path) for path in sorted(folder.iterdir())},
