@@ -33,12 +33,34 @@ def risk_lines(guarantee: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def threshold_rows(guarantee: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """A row per shipped threshold: name, number, whether the maximum is within it, and who reports it."""
+def measured_lines(found: Mapping[str, Any] | None) -> list[str]:
+    """The risk that was measured for the attacker of the guarantee; empty where none was."""
+    if not found:
+        return []
+    whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
+    return [
+        f"Measured from the released files, for an attacker who knows {found['knows']}: mean {odds(found['mean'])}, "
+        + f"greatest {odds(found['maximum'])} ({whom}). The mean is also the share of right guesses of somebody who "
+        + "guesses for everybody (marketer)."
+    ]
+
+
+def threshold_rows(
+    guarantee: Mapping[str, Any], found: Mapping[str, Any] | None = None
+) -> list[tuple[str, ...]]:
+    """A row per shipped threshold: name, number, whether the maximum is within it, the share of patients that was
+    measured above it, and who reports it."""
     risk = guarantee.get("risk")
     if not risk or "prior" in risk:
         return []
+    above = {each["threshold"]: each["share"] for each in (found or {}).get("above", ())}
     return [
-        (each.name, f"{each.maximum:g}", "within" if within else "above", each.cited)
+        (
+            each.name,
+            f"{each.maximum:g}",
+            "within" if within else "above",
+            f"{100 * above[each.maximum]:.1f} %" if each.maximum in above else "–",
+            each.cited,
+        )
         for each, within in met(risk["maximum"])
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.release.aside import owner_only
 from leeward.release.spec import Spec, load
-from leeward.runs.explore import Exploration, lines_of, table_of, thresholds_of
+from leeward.runs.explore import Exploration, lines_of, table_of
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
 from leeward.version import __version__
 
@@ -47,6 +47,7 @@ def compare(
     BadInput
         No releases, one without custody, releases of different sources, or `out` exists.
     """
+    from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare
     from leeward.release.folder import check_out
     from leeward.runs.explore import write_page
@@ -74,7 +75,7 @@ def compare(
         rows = []
         for each in outs:
             say(f"Verifying and measuring {Path(each).name}")
-            rows.append(row_of(each, prepared, population, thresholds_of(limit)))
+            rows.append(row_of(each, prepared, population, limits(limit)))
         table = table_of(rows, len(lines))
         found = Exploration(folder, table, tuple(line.title for line in lines))
         with owner_only():

@@ -147,8 +147,8 @@ def evidence_of(
 ) -> dict[str, Any]:
     """`evidence.json`: what was computed today. Figures and the plan's own words only."""
     from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare, utility_of
-    from leeward.runs.explore import thresholds_of
 
     limit = None if plan is None else plan.limit
     found: dict[str, Any] = {
@@ -162,7 +162,7 @@ def evidence_of(
     }
     if cohort is not None:
         maximum = None if limit is None else limit.maximum
-        risk = measured_risk(release, cohort, population, thresholds_of(maximum))
+        risk = measured_risk(release, cohort, population, limits(maximum))
         found["risk"] = None if risk is None else risk.to_json()
         if plan is not None:
             kept = utility_of(prepare(plan.lines, cohort), release)

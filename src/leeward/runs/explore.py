@@ -103,6 +103,7 @@ def explore(
     BadInput
         Bad settings, or `out` holds another exploration.
     """
+    from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare
     from leeward.engine import at_most, available_threads, pool
 
@@ -127,7 +128,7 @@ def explore(
             say("What the source says of the plan")
             prepared = prepare(lines, cohort)
             done = len(points) - len(missing)
-            job = _Job(folder, prepared, population, spec, thresholds_of(settings["threshold"]), keep)
+            job = _Job(folder, prepared, population, spec, limits(settings["threshold"]), keep)
             with pool(min(available_threads(), len(missing))) as workers:
                 for place, point in enumerate(workers.map(job.run, missing), start=done + 1):
                     say(f"Tried {place} of {len(points)}: {point.name}")
@@ -274,14 +275,6 @@ def _plan(plan: Plan | str | Path | None) -> Plan | None:
     from leeward.runs.recommend import plan_of
 
     return None if plan is None else plan_of(plan)
-
-
-def thresholds_of(own_limit: float | None) -> list[float]:
-    """The thresholds whose exceeding is measured: the plan's and those shipped."""
-    from leeward.advise.thresholds import profiles
-
-    own = [] if own_limit is None else [own_limit]
-    return sorted({*own, *(each.maximum for each in profiles().values() if each.maximum is not None)})
 
 
 def _settings(

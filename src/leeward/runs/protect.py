@@ -362,9 +362,23 @@ def measured(
     from leeward.runs.measure import measure_what_runs
 
     settle_imports()  # some measures work in threads
-    figures, failed = measure_what_runs(open_release(pending.folder), cohort, wanted, population)
+    release = open_release(pending.folder)
+    figures, failed = measure_what_runs(release, cohort, wanted, population)
     known["notices"] = [*known["notices"], *failed]
-    return {**known, **figures}
+    return {**known, **figures, **reidentification(release, cohort, population)}
+
+
+def reidentification(release: Release, cohort: Cohort, population: Cohort | None) -> dict[str, Any]:
+    """Maximum, mean and share above reported thresholds of the risk of the guarantee's attacker, as `reidentification`;
+    nothing where the method leaves nothing to count, or the data cannot be brought together."""
+    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.thresholds import limits
+
+    try:
+        found = measured_risk(release, cohort, population, limits())
+    except BadInput:
+        return {}
+    return {} if found is None else {"reidentification": found.to_json()}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
 
     def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
         found = [] if own is None else own(release, measures, verification)
-        return [*found, *tried_sections(measures), *risk_sections(release)]
+        return [*found, *tried_sections(measures), *risk_sections(release, measures)]
 
     return sections
 
@@ -85,22 +85,30 @@ def tried_sections(measures: Mapping[str, Any]) -> list[Any]:
     return [Section("Attacks that were tried", (table, *lines))]
 
 
-def risk_sections(release: Release) -> list[Any]:
-    """The guarantee's maximum risk beside reported thresholds; none where the guarantee bounds none."""
-    from leeward.advise.risk import risk_lines, threshold_rows
+def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
+    """The guarantee's maximum risk beside reported thresholds, and the risk measured; none where it bounds none."""
+    from leeward.advise.risk import measured_lines, risk_lines, threshold_rows
     from leeward.report.sections import Section, Table
 
-    lines, rows = risk_lines(release.guarantee), tuple(threshold_rows(release.guarantee))
+    found = measures.get("reidentification")
+    lines, rows = risk_lines(release.guarantee), tuple(threshold_rows(release.guarantee, found))
     if not lines:
         return []
-    columns = ("threshold", "number", "this release", "rule, and who reports the number")
+    lines = [*lines, *measured_lines(found)]
+    columns = (
+        "threshold",
+        "number",
+        "maximum",
+        "patients above, measured",
+        "rule, and who reports the number",
+    )
     table = Table(
         "Thresholds that others report; which of them applies is not for a program to say",
         columns,
         rows,
         False,
     )
-    return [Section("Maximum risk of the guarantee", (*lines, *((table,) if rows else ())))]
+    return [Section("Risk of re-identification", (*lines, *((table,) if rows else ())))]
 
 
 def sections_of(method: str) -> Callable[..., Any] | None:

@@ -208,12 +208,14 @@ def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
     found = evidence.measured("Attacker of the guarantee", "release.json#/guarantee/attacker")
     found += evidence.measured("Whom the attacker looks for", "release.json#/guarantee/risk/model")
     found += evidence.measured("Maximum risk by the guarantee", "release.json#/guarantee/risk/maximum")
-    found += evidence.measured("Mean risk, measured", "evidence.json#/risk/mean")
-    found += evidence.measured("Maximum risk, measured", "evidence.json#/risk/maximum")
-    found += evidence.measured("Patients looked at", "evidence.json#/risk/patients")
-    for place, each in enumerate((evidence.files["evidence.json"].get("risk") or {}).get("above", ())):
+    at, risk = _risk(evidence)
+    found += evidence.measured("What the attacker who was measured knows", f"{at}/knows")
+    found += evidence.measured("Mean risk, measured", f"{at}/mean")
+    found += evidence.measured("Maximum risk, measured", f"{at}/maximum")
+    found += evidence.measured("Patients looked at", f"{at}/patients")
+    for place, each in enumerate(risk.get("above", ())):
         label = f"Share of patients whose risk is above {each['threshold']:g}"
-        found += evidence.measured(label, f"evidence.json#/risk/above/{place}/share")
+        found += evidence.measured(label, f"{at}/above/{place}/share")
     threshold = evidence.files["evidence.json"].get("threshold")
     if threshold:
         found += evidence.measured("Threshold of the plan", "evidence.json#/threshold/maximum")
@@ -224,6 +226,14 @@ def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
     for place in range(len(evidence.files["release.json"]["guarantee"]["not_protected"])):
         found += evidence.measured("Not protected", f"release.json#/guarantee/not_protected/{place}")
     return found
+
+
+def _risk(evidence: Evidence) -> tuple[str, Mapping[str, Any]]:
+    """Where the measured risk is: computed today, or else when the release was made."""
+    today = evidence.files["evidence.json"].get("risk")
+    if today:
+        return "evidence.json#/risk", today
+    return "measures.json#/reidentification", evidence.files["measures.json"].get("reidentification") or {}
 
 
 def _method(evidence: Evidence) -> list[Entry]:
@@ -247,7 +257,7 @@ def _method(evidence: Evidence) -> list[Entry]:
 
 
 def _results(evidence: Evidence, context: Context) -> list[Entry]:
-    found = _of_method(evidence, 5)
+    found = [*_of_method(evidence, 5), *_tried(evidence)]
     test = context.intruder_test
     if test is None:
         found.append(
@@ -260,6 +270,20 @@ def _results(evidence: Evidence, context: Context) -> list[Entry]:
             Entry("declared", "Motivated intruder test",
                   {"by": test.by, "date": test.date, "means": test.means, "tries": test.tries, "right": test.right})
         )  # fmt: skip
+    return found
+
+
+def _tried(evidence: Evidence) -> list[Entry]:
+    """The attacks that were made on the release when it was measured: how many tries, how many succeeded."""
+    found = []
+    for place, each in enumerate(evidence.files["measures.json"].get("tried") or ()):
+        at = f"measures.json#/tried/{place}"
+        found += evidence.measured(
+            f"Attack tried, {each['knows']}: {each['success']}, tries", f"{at}/attacked"
+        )
+        found += evidence.measured(
+            f"Attack tried, {each['knows']}: {each['success']}, successes", f"{at}/succeeded"
+        )
     return found
 
 
@@ -345,7 +369,9 @@ def _summary(evidence: Evidence, context: Context, parts: Sequence[Sequence[Entr
     found += evidence.measured(
         "How sure: maximum risk for that attacker", "release.json#/guarantee/risk/maximum"
     )
-    found += evidence.measured("How sure: mean risk for that attacker, measured", "evidence.json#/risk/mean")
+    found += evidence.measured(
+        "How sure: mean risk for that attacker, measured", f"{_risk(evidence)[0]}/mean"
+    )
     found += evidence.measured("How sure: within the plan's threshold", "evidence.json#/threshold/within")
     found += evidence.measured("What can still be found", "release.json#/guarantee/not_protected/0")
     lines = evidence.files["evidence.json"].get("lines") or []
