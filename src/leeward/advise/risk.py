@@ -40,8 +40,8 @@ def measured_lines(found: Mapping[str, Any] | None) -> list[str]:
     whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
     return [
         f"Measured from the released files, for an attacker who knows {found['knows']}: mean {odds(found['mean'])}, "
-        + f"greatest {odds(found['maximum'])} ({whom}). The mean is also the share of right guesses of somebody who "
-        + "guesses for everybody (marketer)."
+        f"greatest {odds(found['maximum'])} ({whom}). The mean is also the share of right guesses of somebody who "
+        "guesses for everybody (marketer)."
     ]
 
 
