@@ -31,6 +31,7 @@ def test_a_spec_becomes_a_verified_release(leeward: Run, spec: Path, tmp_path: P
         "custody/report.html",
         "custody/measures.json",
         "custody/verification.json",
+        "custody/source_files.json",
         "custody/spec.yaml",
     }
     assert str(tmp_path / "out/custody/report.html") in done.out

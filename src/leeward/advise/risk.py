@@ -38,10 +38,10 @@ def measured_lines(found: Mapping[str, Any] | None) -> list[str]:
     if not found:
         return []
     whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
+    measured = f"mean {odds(found['mean'])}, greatest {odds(found['maximum'])} ({whom})"
     return [
-        f"Measured from the released files, for an attacker who knows {found['knows']}: mean {odds(found['mean'])}, "
-        f"greatest {odds(found['maximum'])} ({whom}). The mean is also the share of right guesses of somebody who "
-        "guesses for everybody (marketer)."
+        f"Measured from the released files, for an attacker who knows {found['knows']}: {measured}.",
+        "The mean is also the share of right guesses of somebody who guesses for everybody (marketer).",
     ]
 
 
