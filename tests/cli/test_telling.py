@@ -54,7 +54,7 @@ def test_every_notice_of_the_reader_is_printed_with_its_rows(
 def test_the_summary_is_in_json_and_on_the_first_screen(leeward: Run, rare: Path, tmp_path: Path) -> None:
     shown = leeward("disassociate", rare, *FLAGS, "--json", "-o", tmp_path / "out")
     summary = shown.json()["summary"]
-    assert summary["safe_against"] == shown.json()["guarantee"]["attacker"]
+    assert summary["safe_against"] == f"Somebody who {shown.json()['guarantee']['attacker']}."
     assert len(summary["costs"]) == 3
     assert {cost["tone"] for cost in summary["costs"]} <= {"good", "warn", "bad", "plain"}
     page = (tmp_path / "out/custody/report.html").read_text()

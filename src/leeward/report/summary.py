@@ -77,12 +77,18 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
     guarantee = release.guarantee
     return Summary(
         guarantee=f"{guarantee['name']} ({numbers_of(guarantee)})",
-        safe_against=str(guarantee["attacker"]),
+        safe_against=_sentence(str(guarantee["attacker"])),
         not_against=tuple(str(each) for each in guarantee["not_protected"]),
         costs=costs.figures,
         little_left=costs.little_left,
         risk=tuple(risk),
     )
+
+
+def _sentence(attacker: str) -> str:
+    """The attacker as a sentence; some methods leave out who it is."""
+    whole = f"Somebody who {attacker}" if attacker.startswith("knows ") else attacker
+    return whole if whole.endswith(".") else f"{whole}."
 
 
 def numbers_of(guarantee: Mapping[str, Any]) -> str:

@@ -69,6 +69,8 @@ def render(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["marked"] = marked
+    environment.filters["plain"] = plain
+    environment.filters["silent"] = silent
     return environment.get_template("report.html.j2").render(
         release=release,
         source=measures.get("source", {}),
@@ -91,6 +93,18 @@ def marked(text: str) -> Any:
     html = str(escape(text))
     html = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html)
     return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html))
+
+
+def plain(text: str) -> str:
+    """The text without the marks of `marked`."""
+    return re.sub(r"\*\*(.+?)\*\*|`(.+?)`", r"\1\2", text)
+
+
+def silent(svg: str) -> Any:
+    """A chart without the names of its single marks, which would be read out one by one; a sentence says it all."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg))  # drawn here, from figures
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -49,12 +49,18 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 def glance(
     release: Release, verification: Figures, places: Placement | None, errors: Are | None, codes_before: int
 ) -> Section:
-    """The four figures that a privacy board and a researcher ask for first."""
-    k, m = release.guarantee["k"], release.guarantee["m"]
-    codes = "code" if m == 1 else "codes"
-    tiles = [
-        Tile(f"≥ {k}", f"candidate records for anyone who knows up to {m} {codes} of a patient", tone="good")
-    ]
+    """What a privacy board and a researcher ask for beside the summary."""
+    tiles: list[Tile] = []
+    if places and places.covers and places.covers.of_chunks:
+        share = places.covers.chunks / places.covers.of_chunks
+        tiles.append(
+            Tile(
+                percent(share),
+                "of chunks with several codes hold a code that gives away another",
+                "the cover problem, see the limits below",
+                "warn" if share else "good",
+            )
+        )
     lost = next(
         (c["figures"]["violations"] for c in verification["checks"] if c["name"] == "source_codes"), None
     )
@@ -78,7 +84,8 @@ def glance(
         )
     if errors and errors.workloads:
         first = errors.workloads[0]
-        tiles.append(Tile(percent(first.are), "mean relative error of counts", first.label, "plain"))
+        what = f"mean relative error of counts of {first.label}"
+        tiles.append(Tile(percent(first.are), what, "the easiest sets; pairs and triples are above", "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
