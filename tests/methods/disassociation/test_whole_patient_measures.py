@@ -63,7 +63,7 @@ def records_of(cohort: Cohort) -> list[tuple[dict[str, Any], set[str]]]:
         ({"zip": "4411*"}, lambda p: p["zip"].startswith("4411")),
         ({"zip": "44113"}, lambda p: p["zip"] == "44113"),
     ],
-    ids=str,
+    ids=lambda each: "" if callable(each) else str(each),
 )
 def test_true_counts_lie_within_the_bounds(
     where: dict[str, str], holds: Any, larger: tuple[Cohort, lw.Result]
