@@ -28,6 +28,7 @@ WITH_DATA = (
     "visits.py",
     "study_visits.py",
     "study_advice.py",
+    "study_whole_patient.py",
     "study_condensation.py",
     "study_trajectories.py",
     "notes.py",
