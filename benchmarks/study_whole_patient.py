@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +184,8 @@ def apart(release: Release, questions: Questions, sets: CodeSets) -> np.ndarray[
 
 
 def against_generalization(cohort: Cohort, folder: Path) -> str:
-    """The published generalization, plain, on a sample of patients: codes below their first three characters, these below the
-    root."""
+    """The published generalization, plain, on a sample of patients; codes have their first three characters above
+    them, and above these the root."""
     everybody = cohort.code_sets()
     chosen = np.sort(Randomness.of(2).stream("sample").permutation(len(everybody))[:CLUSTERED])
     patients = everybody.patients.gather(chosen)
@@ -241,10 +241,10 @@ def against_generalization(cohort: Cohort, folder: Path) -> str:
     return table(["codes, true count of", "questions", *ways], rows)
 
 
-def recodings(cohort: Cohort, folder: Path) -> list[list[str]]:
+def recodings(cohort: Cohort, folder: Path, ks: Sequence[int]) -> list[list[str]]:
     """Full against local recoding of age, sex and race on the objective, by k."""
     rows = []
-    for k in KS:
+    for k in ks:
         cells = [str(k)]
         for recoding in ("full", "local"):
             _, facts = release_of(cohort, folder, k=k, demographics=("age", "sex", "race"), recoding=recoding)
@@ -259,16 +259,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
     parser.add_argument("--parts", default="costs,answers,generalization,recodings")
+    parser.add_argument("--ks", default=",".join(map(str, KS)), help="k of the part `recodings`")
     asked = parser.parse_args()
     measured = commit()  # before the page is written
     for part in asked.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            body = run(part, asked.data, Path(folder))
+            body = run(part, asked.data, Path(folder), [int(k) for k in asked.ks.split(",")])
         put(part, body, measured)
         print(f"{part}: done", flush=True)
 
 
-def run(part: str, data: Path, folder: Path) -> str:
+def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
     """The tables of a part."""
     if part == "costs":
         return costs(uci(data), folder)
@@ -276,7 +277,7 @@ def run(part: str, data: Path, folder: Path) -> str:
         return against_generalization(uci(data), folder)
     if part == "answers":
         return "\n\n".join(f"{name}\n\n{answers(make(data), folder)}" for name, make in DATA.items())
-    rows = [[name, *row] for name, make in DATA.items() for row in recodings(make(data), folder)]
+    rows = [[name, *row] for name, make in DATA.items() for row in recodings(make(data), folder, ks)]
     return table(["data", "k", "full", "local"], rows)
 
 
