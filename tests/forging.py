@@ -19,7 +19,7 @@ FORM = frozenset(
     {
         "manifest_keys", "parameters", "numbers_agree", "words", "files_of_contract", "columns_of_contract",
         "only_rows", "file_hashes", "file_rows", "no_other_files", "codes_listed", "code_names", "frequent_codes",
-        "names_of_source",
+        "names_of_source", "rows_in_order",
     }
 )  # fmt: skip
 """The checks that every method's release has to pass, whatever the method (tests/verify/test_contract.py)."""

@@ -42,6 +42,7 @@ SHARED = frozenset(
         "codes",
         "contract",
         "manifest",
+        "order",
         "readme",
         "recipients",
         "storage",

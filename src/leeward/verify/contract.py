@@ -12,9 +12,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, of_count
@@ -28,6 +31,8 @@ Rule = Callable[[Any], bool]
 
 FILE_KEYS = ("path", "rows", "sha256")
 VERSION = re.compile(r"\d+\.\d+\.\d+([.+-]?[a-z0-9.]+)?")
+
+ROWS_AT_ONCE = 1 << 20
 
 LISTS = ("list<element: string>", "list<item: string>")
 
@@ -51,6 +56,7 @@ class Table:
     nullable : names of columns that may hold nulls (payload columns may).
     count : how many such files a release with these parameters has.
     made : the columns where they follow from the parameters, in place of `columns`.
+    order : the numbers by which rows ascend, so that their order says no more than these do; a null is before 0.
     """
 
     path: str
@@ -63,6 +69,8 @@ class Table:
     def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
         """The columns in order, for these parameters."""
         return self.columns if self.made is None else self.made(parameters)
+
+    order: tuple[str, ...] = ()
 
 
 CODES = Table(
@@ -148,6 +156,7 @@ def contract_checks(share: Share, contract: Contract) -> list[Check]:
         guarantee_words(share, contract),
         files_of_contract(share, contract),
         columns_of_contract(share, contract),
+        rows_in_order(share, contract),
     ]
 
 
@@ -323,6 +332,47 @@ def columns_of_contract(share: Share, contract: Contract) -> Check:
         "Every file has the columns and types of the contract.",
         "columns are missing, not of the contract, of another type, or hold nulls.",
     )
+
+
+def rows_in_order(share: Share, contract: Contract) -> Check:
+    """Rows stand in the order of their numbers, so that only the numbers can say something."""
+    wrong = 0
+    for entry in share.manifest["files"]:
+        name = str(entry["path"]).removeprefix("data/")
+        table = next((t for t in contract.tables if re.fullmatch(t.path, name)), None)
+        if table is None or not table.order or not name.endswith(".parquet"):
+            continue
+        try:
+            wrong += not ascending(share.data(name), table.order)
+        except UNREADABLE:
+            wrong += 1
+    return of_count(
+        "rows_in_order",
+        wrong,
+        "Rows stand in the order of their numbers.",
+        "files have rows in another order than that of their numbers.",
+    )
+
+
+def ascending(file: Path, columns: Sequence[str]) -> bool:
+    """Whether rows ascend by whole-number columns, the first one first; equal rows do not."""
+    last: tuple[int, ...] | None = None
+    stored = pq.ParquetFile(file)
+    if not set(columns) <= set(stored.schema_arrow.names):
+        return False
+    for batch in stored.iter_batches(ROWS_AT_ONCE, columns=list(columns)):
+        if not batch.num_rows:
+            continue
+        numbers = [pc.fill_null(batch.column(each).cast(pa.int64()), -1).to_numpy() for each in columns]
+        rises, same = np.zeros(batch.num_rows - 1, np.bool_), np.ones(batch.num_rows - 1, np.bool_)
+        for each in numbers:
+            rises |= same & (each[1:] > each[:-1])
+            same &= each[1:] == each[:-1]
+        first = tuple(int(each[0]) for each in numbers)
+        if not rises.all() or (last is not None and first <= last):
+            return False
+        last = tuple(int(each[-1]) for each in numbers)
+    return True
 
 
 def _has_nulls(stored: pq.ParquetFile, column: str) -> bool:

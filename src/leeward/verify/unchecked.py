@@ -30,10 +30,6 @@ WITHOUT_SOURCE = {
 """Method -> what only the source can answer."""
 
 NEVER = {
-    "disassociation": (
-        "whether the numbers of subrecords tell which of them belong to one patient",
-        "with --safe, whether a code of a chunk gives away another",
-    ),
     "constraints": ("whether the order of records says whose they are",),
     "censoring": (
         "whether the order of records says whose they are",
@@ -61,6 +57,10 @@ NEVER = {
 LOST = "whether codes were lost on the way in or out: the method's counts are there"
 
 WITHOUT_CUSTODY = {
+    "disassociation": (
+        "whether each cluster is of the patients that it was made of, chunk by chunk",
+        "whether the numbers of clusters and subrecords follow the source, or tell which subrecords are one patient's",
+    ),
     "notes": (
         "whether the counts hold the noise stated: noise cannot be seen in one release",
         "whether the budget was charged, and whether every item is of the public vocabulary",
@@ -86,7 +86,7 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
             f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
         ]
     if share.method == "disassociation":
-        found += _of_disassociation(share)
+        found += _of_disassociation(share, custody)
     if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:
         found.append("Without the custodian's folder: the listed code sets, which the guarantee is about.")
     foreign = foreign_writers(share)
@@ -100,7 +100,7 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_disassociation(share: Share) -> list[str]:
+def _of_disassociation(share: Share, custody: bool) -> list[str]:
     m, parameters = share.manifest["guarantee"].get("m"), share.manifest["parameters"]
     found = []
     if isinstance(m, int) and m > 2:
@@ -109,9 +109,9 @@ def _of_disassociation(share: Share) -> list[str]:
         found.append("Never checked: whether payload values are shuffled inside clusters.")
     if parameters.get("demographics"):
         found.append("Never checked: whether the records that joined a small class were drawn at random.")
-    if parameters.get("diversity"):
+    if parameters.get("diversity") and not custody:
         found.append(
-            "Never checked: whether at most one record in l of every cluster has a given sensitive code; item chunks "
-            "have no counts."
+            "Without the custodian's folder: whether at most one record in l of every cluster has a given sensitive "
+            "code; item chunks have no counts."
         )
     return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.analysis.policies import Constraints, constraints
-from leeward.arrays import offsets_of
+from leeward.arrays import Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
@@ -19,7 +20,7 @@ from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, protect_partitions
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.publish import chunk_table, facts_of, node_table, publish
+from leeward.methods.disassociation.publish import chunk_table, facts_of, node_of_records, node_table, publish
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.repeats import MARK, base_codes, renamed_code_sets
 from leeward.methods.disassociation.rules import Rules, rules_of
@@ -72,8 +73,10 @@ def protect(
             whole.notices_of(classes, parameters.small),
         )
     else:
-        tables, sets, facts = release_codes(parameters, cohort, sets, rules, engine, workers, randomness)
-        custody_tables, notices = (), ()
+        tables, sets, facts, custody_tables = release_codes(
+            parameters, cohort, sets, rules, engine, workers, randomness
+        )
+        notices = ()
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
@@ -96,12 +99,12 @@ def release_codes(
     engine: Engine | None,
     workers: Workers,
     randomness: Randomness,
-) -> tuple[tuple[ReleaseTable, ...], CodeSets, dict[str, Any]]:
-    """The data files without demographics, the code sets that are released, and the facts for the custodian."""
-    sets, diversity_facts, partition = _diversify(parameters, sets, rules, workers, cohort.name)
+) -> tuple[tuple[ReleaseTable, ...], CodeSets, dict[str, Any], tuple[ReleaseTable, ...]]:
+    """The data files without demographics, the code sets that are released, facts and files for the custodian."""
+    sets, diversity_facts, partition, suppressed = _diversify(parameters, sets, rules, workers, cohort.name)
     partitions = _partitions(parameters, len(sets), engine)
     if partitions > 1:
-        tables, facts = protect_partitions(sets, rules, partitions, engine, randomness)
+        tables, facts, node = protect_partitions(sets, rules, partitions, engine, randomness)
     else:
         result = publish(disassociate(sets, rules, workers, partition), sets.codes, randomness)
         tables = (ReleaseTable.of("nodes.parquet", node_table(result)), chunk_table(result, randomness))
@@ -109,8 +112,9 @@ def release_codes(
             reconstruction(result, n, parameters.k, parameters.prior, randomness)
             for n in range(1, parameters.reconstructions + 1)
         )
-        facts = facts_of(result)
-    return tables, sets, {**facts, **diversity_facts, "partitions": partitions}
+        facts, node = facts_of(result), node_of_records(result)
+    custody = (_clusters(sets, node), *suppressed)
+    return tables, sets, {**facts, **diversity_facts, "partitions": partitions}, custody
 
 
 def _longest(m: int, longest: int) -> tuple[str, ...]:
@@ -156,10 +160,10 @@ def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | No
 
 def _diversify(
     parameters: Disassociation, sets: CodeSets, rules: Rules, workers: Workers, name: str
-) -> tuple[CodeSets, dict[str, Any], Partition | None]:
+) -> tuple[CodeSets, dict[str, Any], Partition | None, tuple[ReleaseTable, ...]]:
     """Partition for ℓ-diversity; codes may be suppressed, which is counted."""
     if parameters.diversity is None:
-        return sets, {}, None
+        return sets, {}, None, ()
     partition = partition_records(sets, rules, workers)
     diverse = diversify(sets.offsets, sets.values, partition, rules.sensitive, parameters.diversity)
     keep = np.ones(len(sets.values), np.bool_)
@@ -174,7 +178,19 @@ def _diversify(
         )
     thinned = CodeSets(offsets_of(lengths), sets.values[keep], sets.codes, sets.patients)
     facts = {"clusters_merged_for_diversity": diverse.merged, "suppressed_occurrences": int((~keep).sum())}
-    return thinned, facts, diverse.partition
+    gone = pl.DataFrame(
+        {
+            "patient": sets.patients.gather(diverse.dropped_record),
+            "code": pl.Series([sets.codes[code] for code in diverse.dropped_code], dtype=pl.String),
+        }
+    )
+    return thinned, facts, diverse.partition, (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
+
+
+def _clusters(sets: CodeSets, node: Int64s) -> ReleaseTable:
+    """For custody: the cluster of each patient, by its released number. The verifier compares chunks with it."""
+    frame = pl.DataFrame({"patient": sets.patients, "node": node})
+    return ReleaseTable.of("clusters.parquet", frame.to_arrow())
 
 
 def _partitions(parameters: Disassociation, records: int, engine: Engine | None) -> int:

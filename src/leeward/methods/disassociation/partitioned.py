@@ -16,9 +16,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.publish import CHUNKS, NODES, chunk_table, facts_of, node_table, publish
+from leeward.methods.disassociation.publish import (
+    CHUNKS,
+    NODES,
+    chunk_table,
+    facts_of,
+    node_of_records,
+    node_table,
+    publish,
+)
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
@@ -40,9 +49,11 @@ PIECE = pa.schema(
         ("chunk", pa.int64()),
         ("subrecord", pa.int64()),
         ("codes", pa.list_(pa.string())),
+        ("member", pa.int64()),
     ]
 )
-"""What a kernel returns: rows of both tables and one row of facts (`kind` its name, `records` its figure)."""
+"""What a kernel returns: rows of both tables, a row a record with its cluster, and one row of facts (`kind` its name,
+`records` its figure)."""
 
 
 def protect_partitions(
@@ -51,8 +62,8 @@ def protect_partitions(
     partitions: int,
     engine: Engine | None,
     randomness: Randomness,
-) -> tuple[tuple[ReleaseTable, ...], dict[str, Any]]:
-    """The release tables and the custodian's facts, from all partitions."""
+) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], Int64s]:
+    """The release tables, the custodian's facts and the cluster of each record, from all partitions."""
     from leeward.engine import make
 
     engine = engine or make("local")
@@ -143,10 +154,9 @@ def partition_kernel(
         chunks = pa.Table.from_batches(chunk_table(result, streams).batches(), CHUNKS)
         facts = facts_of(result)
         figures = pa.table({"kind": list(facts), "records": pa.array(list(facts.values()), pa.int64())})
-        parts = [
-            _piece(partition, name, t)
-            for name, t in (("nodes", nodes), ("chunks", chunks), ("facts", figures))
-        ]
+        members = pa.table({"member": sets.patients.to_numpy(), "node": node_of_records(result)})
+        tables = {"nodes": nodes, "chunks": chunks, "facts": figures, "members": members}
+        parts = [_piece(partition, name, t) for name, t in tables.items()]
         return pa.concat_tables(parts)
 
     return kernel
@@ -164,11 +174,14 @@ def _piece(partition: int, name: str, table: pa.Table) -> pa.Table:
     return pa.table(columns, schema=PIECE)
 
 
-def join_pieces(pieces: pa.Table, randomness: Randomness) -> tuple[tuple[ReleaseTable, ...], dict[str, Any]]:
+def join_pieces(
+    pieces: pa.Table, randomness: Randomness
+) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], Int64s]:
     """Number the nodes of all partitions anew, in an order that hides the partition, and sort by it."""
     nodes = pieces.filter(pc.equal(pieces["table"], "nodes"))
     chunks = pieces.filter(pc.equal(pieces["table"], "chunks"))
     facts = pieces.filter(pc.equal(pieces["table"], "facts"))
+    members = pieces.filter(pc.equal(pieces["table"], "members"))
     partition = nodes["partition"].to_numpy()
     keys, first = np.unique(partition, return_index=True)
     number = randomness.stream("nodes").permutation(nodes.num_rows).astype(np.int64)
@@ -183,10 +196,13 @@ def join_pieces(pieces: pa.Table, randomness: Randomness) -> tuple[tuple[Release
     new_node = renumber(chunks, "node")
     chunks = chunks.set_column(chunks.column_names.index("node"), "node", new_node)
     chunks = chunks.take(pa.array(np.argsort(new_node.to_numpy(), kind="stable")))
+    of_record = np.empty(members.num_rows, np.int64)
+    of_record[members["member"].to_numpy()] = renumber(members, "node").to_numpy()
     sums: dict[str, Any] = {}
     for kind, figure in zip(facts["kind"].to_pylist(), facts["records"].to_pylist(), strict=True):
         sums[kind] = sums.get(kind, 0) + figure
-    return (
+    tables = (
         ReleaseTable.of("nodes.parquet", nodes.select(NODES.names).sort_by("node").cast(NODES)),
         ReleaseTable.of("chunks.parquet", chunks.select(CHUNKS.names).cast(CHUNKS)),
-    ), sums
+    )
+    return tables, sums, of_record

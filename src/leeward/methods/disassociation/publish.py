@@ -88,6 +88,15 @@ def nullable(values: Int64s) -> pa.Array:
     return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
 
 
+def node_of_records(p: Published) -> Int64s:
+    """The released number of each record's cluster, in the order of the data set."""
+    sizes = np.diff(p.data.leaf_offsets)
+    leaves = np.repeat(p.number[: len(sizes)], sizes)
+    node = np.empty(len(leaves), np.int64)
+    node[p.data.order] = leaves
+    return node
+
+
 def facts_of(p: Published) -> dict[str, Any]:
     """What the method reports to the custodian; every figure is a plain sum, so partitions add up."""
     d = p.data

@@ -91,7 +91,7 @@ def caps(value: Any) -> bool:
 CONTRACT = Contract(
     tables=(
         CODES,
-        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True),
+        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True, order=("record",)),
     ),
     parameters={
         "k": whole(2),

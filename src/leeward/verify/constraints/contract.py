@@ -59,7 +59,7 @@ def words(share: Share) -> list[Words]:
 
 CONTRACT = Contract(
     tables=(
-        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}),
+        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, order=("record",)),
         Table(r"codes\.parquet", {"code": ("string",), "members": LISTS, "suppressed": ("bool",)}),
     ),
     parameters={

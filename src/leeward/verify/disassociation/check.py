@@ -47,6 +47,8 @@ from leeward.verify.disassociation.files import (
     read_nodes,
 )
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
+from leeward.verify.disassociation.numbering import order_checks
+from leeward.verify.disassociation.sensitive import covers, sensitive_codes
 from leeward.verify.disassociation.singles import single_codes
 from leeward.verify.disassociation.source import against_source, numbered_repeats
 from leeward.verify.manifest import Share
@@ -77,6 +79,9 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         *sizes(layout, k, share.manifest["records"]),
         *rows_of_chunks(layout, full=not counts),
         *domains_and_anonymity(layout, k, m),
+        *order_checks(layout),
+        *sensitive_codes(layout, share.manifest["parameters"]),
+        *covers(layout, share.manifest["parameters"]),
     ]
     checks.append(single_codes(layout) if counts else empty_item_chunks(layout, k, m))
     if classed:

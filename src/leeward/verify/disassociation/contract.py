@@ -167,16 +167,19 @@ CONTRACT = Contract(
             NODES,
             nullable=frozenset({"parent"}),
             made=node_columns,
+            order=("node",),
         ),
         Table(
             r"chunks\.parquet",
             {"node": ("int64",), "chunk": ("int64",), "kind": ("string",), "subrecord": ("int64",), "codes": LISTS},
             nullable=frozenset({"subrecord"}),
+            order=("node", "chunk", "subrecord"),
         ),
         Table(
             r"reconstructions/\d{2,}\.parquet",
             {"record": ("int64",), "codes": LISTS},
             count=reconstructions,
+            order=("record",),
         ),
         Table(
             r"payload\.parquet",

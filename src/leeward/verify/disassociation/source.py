@@ -13,6 +13,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Ints, Longs
 from leeward.verify.disassociation.layout import Layout, count_bounds
+from leeward.verify.disassociation.members import against_members
 from leeward.verify.disassociation.singles import counts_of_single_codes
 from leeward.verify.manifest import Share
 
@@ -66,7 +67,12 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     kept = numbered.filter(pl.col("code") >= 0)
     fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
     checks.append(counts_in_bounds(layout, kept, open_codes))
-    return [*checks, records_fit(layout, fitting)] if fit else checks
+    if not fit:
+        return checks
+    custody = share.folder.parent / "custody" / "data"
+    if (custody / "clusters.parquet").is_file():
+        return checks + against_members(layout, share, kept, custody, open_codes)
+    return [*checks, records_fit(layout, fitting)]
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:

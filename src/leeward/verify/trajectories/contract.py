@@ -79,8 +79,9 @@ CONTRACT = Contract(
         Table(
             r"trajectories\.parquet",
             {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},
+            order=("record", "position"),
         ),
-        Table(r"records\.parquet", {"record": ("int64",)}, payload=True),
+        Table(r"records\.parquet", {"record": ("int64",)}, payload=True, order=("record",)),
         Table(r"code_hierarchy\.csv", None),
         Table(r"age_hierarchy\.csv", None),
     ),

@@ -182,8 +182,12 @@ def generalizes(parameters: Mapping[str, Any]) -> int:
 CONTRACT = Contract(
     tables=(
         CODES,
-        Table(r"visits\.parquet", {"record": ("int64",), "visit": ("int64",), "codes": LISTS}),
-        Table(r"records\.parquet", {"record": ("int64",)}, payload=True),
+        Table(
+            r"visits\.parquet",
+            {"record": ("int64",), "visit": ("int64",), "codes": LISTS},
+            order=("record", "visit"),
+        ),
+        Table(r"records\.parquet", {"record": ("int64",)}, payload=True, order=("record",)),
         Table(r"code_hierarchy\.csv", None, count=generalizes),
     ),
     parameters={

@@ -1,0 +1,196 @@
+"""Whether numbers of subrecords say whose they are, or which of them belong to one patient.
+
+With the clusters' members at hand every subrecord has possible owners: the members who have its codes in its chunk. Two
+kinds of statistics, both sums over chunks with the exact mean and variance of a shuffled chunk (Hoeffding 1951):
+
+- zipped: for two chunks of a node let C(i, j) be the members who have subrecord i of the one and j of the other; the
+  statistic is the sum of C(i, i).
+- owners: the covariance of a subrecord's number with the mean place of its possible owners, by the source's order and
+  by the order of clusters below a joint cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leeward.compiled import njit
+from leeward.verify.checks import Check
+from leeward.verify.disassociation.files import ITEM, Ints, Longs
+from leeward.verify.disassociation.layout import Layout
+from leeward.verify.order import LIMIT
+
+Words = NDArray[np.uint64]
+Bools = NDArray[np.bool_]
+
+NODES_ZIPPED = 3_000
+"""Nodes whose subrecords are put together, drawn among those of at most `MOST_RECORDS`."""
+
+MOST_RECORDS = 300
+
+
+def zipped_check(
+    layout: Layout, by_leaf: Longs, leaf_starts: Longs, starts: Longs, values: Ints, group: Longs, salt: Words
+) -> Check:
+    """Numbers of subrecords say nothing of owners. `by_leaf`, `starts`: see `members`."""
+    nodes, chunks = layout.nodes, layout.chunks
+    fitting = np.flatnonzero((nodes.records >= 2) & (nodes.records <= MOST_RECORDS))
+    draws = np.random.Generator(np.random.Philox(key=len(nodes.leaf)))
+    chosen = np.sort(draws.permutation(fitting)[:NODES_ZIPPED])
+    sums = zip_sums(
+        chosen, by_leaf, leaf_starts, starts, values, layout.order, np.argsort(layout.order), layout.end, nodes.leaf,
+        nodes.parent, nodes.records, layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.number,
+        chunks.offsets, chunks.values, layout.bounds, layout.codes, group, salt,
+    )  # fmt: skip
+    names = ("zipped", "owners", "owners by cluster")
+    found = {
+        name: round(float(excess / np.sqrt(variance)), 2) if variance > 0 else 0.0
+        for name, (excess, variance) in zip(names, sums.reshape(-1, 2), strict=True)
+    }
+    telling = [name for name, z in found.items() if abs(z) > LIMIT]
+    return Check(
+        "zipped_subrecords",
+        not telling,
+        "The numbers of subrecords say neither whose they are nor which belong to one patient."
+        if not telling
+        else f"The numbers of subrecords say whose they are, or which belong to one patient: {', '.join(telling)}.",
+        {"deviations": found, "limit": LIMIT, "nodes": len(chosen)},
+    )
+
+
+@njit(cache=True, nogil=True)
+def mixed(word: np.uint64) -> np.uint64:
+    """A word spread over 64 bits (splitmix64)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def zip_sums(
+    chosen: Longs,
+    by_leaf: Longs,
+    leaf_starts: Longs,
+    starts: Longs,
+    values: Ints,
+    order: Ints,
+    position: Longs,
+    end: Ints,
+    leaf: Bools,
+    parent: Ints,
+    records: Longs,
+    node_groups: Longs,
+    groups_of: Longs,
+    kind: NDArray[np.int8],
+    start: Longs,
+    number: Longs,
+    offsets: Longs,
+    rows: Ints,
+    bounds: Longs,
+    codes: Ints,
+    group: Longs,
+    salt: Words,
+) -> NDArray[np.float64]:
+    """What each statistic has above its mean, and its variance, over the nodes chosen."""
+    sums = np.zeros(6)
+    place = np.zeros(len(salt), np.int64)
+    stamp = np.full(len(salt), -1, np.int64)
+    own = np.full(len(kind), -1, np.int64)
+    for node in chosen:
+        n = records[node]
+        first, last = node_groups[node], node_groups[node + 1]
+        count = 0
+        for i in range(first, last):
+            if kind[groups_of[i]] != ITEM and start[groups_of[i] + 1] - start[groups_of[i]] == n:
+                own[groups_of[i]] = count
+                count += 1
+        if count == 0:
+            continue
+        member = np.zeros((count, n), np.uint64)
+        owner = np.zeros(n, np.int64)
+        m = 0
+        for p in range(position[node], end[node]):
+            below = order[p]
+            if not leaf[below]:
+                continue
+            at = below
+            while at >= 0:
+                for i in range(node_groups[at], node_groups[at + 1]):
+                    for j in range(bounds[groups_of[i]], bounds[groups_of[i] + 1]):
+                        if stamp[codes[j]] != below:
+                            stamp[codes[j]] = below
+                            place[codes[j]] = j
+                at = parent[at]
+            for r in range(leaf_starts[below], leaf_starts[below + 1]):
+                if m == n:
+                    break
+                owner[m] = by_leaf[r]
+                for v in range(starts[by_leaf[r]], starts[by_leaf[r] + 1]):
+                    if stamp[values[v]] == below and own[group[place[values[v]]]] >= 0:
+                        member[own[group[place[values[v]]]], m] += salt[values[v]]
+                m += 1
+        shown = np.zeros((count, n), np.uint64)
+        for i in range(first, last):
+            g = groups_of[i]
+            if own[g] >= 0:
+                for row in range(start[g], start[g + 1]):
+                    if 0 <= number[row] < n:
+                        for v in range(offsets[row], offsets[row + 1]):
+                            shown[own[g], number[row]] += salt[rows[v]]
+                own[g] = -1
+        if m == n:
+            add_sums(sums, member, shown, owner)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs) -> None:
+    """The statistics of one node: parts of members and subrecords as words, a row a chunk."""
+    count, n = member.shape
+    kinds = np.full((count, n), -1, np.int64)  # of a member's part: the first member with the same
+    like = np.full((count, n), -1, np.int64)  # of a subrecord: the first member with that part, -1 for none
+    ranks = np.argsort(np.argsort(owner)).astype(np.float64)
+    for c in range(count):
+        by_word = np.argsort(member[c], kind="mergesort")
+        ordered = member[c][by_word]
+        for i in range(n):
+            kinds[c, i] = by_word[np.searchsorted(ordered, member[c, i])]
+            j = np.searchsorted(ordered, shown[c, i])
+            if j < n and ordered[j] == shown[c, i]:
+                like[c, i] = by_word[j]
+        people, total, following = np.zeros(n), np.zeros(n), np.zeros(n)
+        for i in range(n):
+            people[kinds[c, i]] += 1
+            total[kinds[c, i]] += ranks[i]
+            following[kinds[c, i]] += i
+        for turn in range(2):
+            mean = np.zeros(n)
+            for i in range(n):
+                if like[c, i] >= 0:
+                    of_all = total if turn == 0 else following
+                    mean[i] = of_all[like[c, i]] / people[like[c, i]]
+            mean -= mean.mean()
+            moved = np.arange(n) - (n - 1) / 2
+            scale = (moved**2).sum() / (n - 1)  # what owners in order would make, by chance's variance
+            sums[2 + 2 * turn] += (mean * moved).sum() / scale
+            sums[3 + 2 * turn] += (mean**2).sum() / scale
+    for a in range(count):
+        for b in range(a + 1, count):
+            together = np.zeros((n, n))
+            for i in range(n):
+                together[kinds[a, i], kinds[b, i]] += 1.0
+            table = np.zeros((n, n))
+            for i in range(n):
+                for j in range(n):
+                    if like[a, i] >= 0 and like[b, j] >= 0:
+                        table[i, j] = together[like[a, i], like[b, j]]
+            of_rows, of_columns, all_of = table.sum(axis=1), table.sum(axis=0), table.sum()
+            if all_of == 0:
+                continue
+            spread = trace = 0.0
+            for i in range(n):
+                trace += table[i, i]
+                for j in range(n):
+                    spread += (table[i, j] - of_rows[i] / n - of_columns[j] / n + all_of / (n * n)) ** 2
+            sums[0] += trace - all_of / n
+            sums[1] += spread / (n - 1)
