@@ -11,11 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 
+from polars.exceptions import PanicException
+
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
 from leeward.verify.contract import Contract, contract_checks
 from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.records_order import owner_orders, shown_orders
+from leeward.verify.spec import spec_checks
 from leeward.verify.storage import storage_checks
 from leeward.verify.unchecked import unchecked
 
@@ -45,6 +49,8 @@ SHARED = frozenset(
         "order",
         "readme",
         "recipients",
+        "records_order",
+        "spec",
         "storage",
         "unchecked",
     }
@@ -78,10 +84,14 @@ def verify(path: str | Path, source: Source | None = None) -> Verification:
         )
     checks = manifest_checks(share)
     if all(check.passed for check in checks if check.name == "files_present"):
-        if (contract := contract_of(share.method)) is not None:
+        contract = contract_of(share.method)
+        if contract is not None:
             checks += contract_checks(share, contract)
         checks += storage_checks(share)
         checks += codes_checks(share, source)
+        if contract is not None and all(check.passed for check in checks):
+            checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
+        checks += spec_checks(share)
         checks += content_checks(share, source, formed=all(check.passed for check in checks))
     warnings: tuple[str, ...] = ()
     if share.manifest.get("seeded"):
@@ -105,7 +115,7 @@ def content_checks(share: Share, source: Source | None, *, formed: bool) -> list
         if formed:
             raise
         return [Check("content", False, f"The content could not be checked: {problem}")]
-    except Exception as problem:
+    except (Exception, PanicException) as problem:
         if formed:
             raise
         detail = f"The content could not be checked, because the form is wrong ({type(problem).__name__})."

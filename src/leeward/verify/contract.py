@@ -94,6 +94,9 @@ class Contract:
         somebody of a population (`journalist`).
     words : the manifest -> every wording that the method can have given (more than one only where the choice between
         them is not in the manifest).
+    records : files with the records in the order of their numbers: what they show must not say that order.
+    owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
+    only : parameter -> of which other parameters it can be one (all parameters -> whether it may be there).
     """
 
     tables: Sequence[Table]
@@ -101,6 +104,9 @@ class Contract:
     required: Sequence[str]
     words: Callable[[Share], Sequence[Words]]
     numbers: Sequence[str] = ("k",)
+    records: Sequence[str] = ()
+    owners: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Rule] = field(default_factory=dict)
     model: str = "prosecutor"
 
 
@@ -188,6 +194,7 @@ def parameters_known(share: Share, contract: Contract) -> Check:
     for key, value in stated.items():
         rule = contract.parameters.get(key)
         wrong += rule is None or not rule(value)
+        wrong += key in contract.only and not contract.only[key](stated)
     return of_count(
         "parameters",
         int(wrong),

@@ -64,6 +64,9 @@ def open_share(path: str | Path) -> Share:
         raise BadInput(f"release.json lacks {', '.join(missing)}.")
     if not isinstance(manifest["guarantee"], dict) or not isinstance(manifest["files"], list):
         raise BadInput("release.json: `guarantee` must be an object and `files` a list.")
+    for entry in manifest["files"]:
+        if not isinstance(entry, dict) or not {"path", "rows", "sha256"} <= set(entry):
+            raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
     return Share(folder, manifest)
 
 

@@ -77,3 +77,29 @@ def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
     return Check(
         name, not telling, detail + "standard deviations from chance.", {"deviations": found, "limit": LIMIT}
     )
+
+
+def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], what: str) -> Check:
+    """A check that the order inside each group (rows in order) says nothing of the columns `known`.
+
+    The statistic is the sum over groups of the covariance of place and rank, against a shuffle inside each group.
+    """
+    found: dict[str, Any] = {}
+    place = pl.int_range(pl.len()).over("group").cast(pl.Float64)
+    for column, values in known.items():
+        frame = pl.DataFrame({"group": group, "x": ranks_of(values)})
+        frame = frame.with_columns(place=place, x=pl.col("x").rank("ordinal").over("group").cast(pl.Float64))
+        centred = frame.with_columns(pl.col("place", "x") - pl.col("place", "x").mean().over("group"))
+        sums = centred.group_by("group").agg(
+            t=(pl.col("place") * pl.col("x")).sum(),
+            v=(pl.col("place") ** 2).sum() * (pl.col("x") ** 2).sum() / (pl.len() - 1),
+            n=pl.len(),
+        )
+        sums = sums.filter(pl.col("n") > 1)
+        variance = float(sums["v"].sum())
+        found[column] = round(float(sums["t"].sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0
+    telling = sorted(column for column, z in found.items() if abs(z) > LIMIT)
+    detail = (
+        f"The order of {what} says {'something' if telling else 'nothing'} of {', '.join(telling or known)}."
+    )
+    return Check(name, not telling, detail, {"deviations": found, "limit": LIMIT})

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.verify.censoring.groups import by_groups
+from leeward.verify.censoring.holders import Postings, mentions_of, shown_by
+from leeward.verify.censoring.owners import own_patients
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 
@@ -43,20 +45,18 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks, table = layout(share)
     if table is None:
         return checks
-    released = records_of(table)
-    people = People.of(source.population_events)
-    checks += [k_map(released, people, share.guarantee("k")), *caps(released, share.manifest["parameters"])]
-    if share.manifest["parameters"].get("scope") == "groups":
-        sample = People.of(source.events)
+    parameters, shown = share.manifest["parameters"], shown_by(table)
+    postings = Postings.of(source.population_events)
+    checks += [k_map(shown, table.num_rows, postings, share.guarantee("k")), *caps(shown, parameters)]
+    own = own_patients(share, table, source)
+    if parameters.get("scope") == "groups":
+        people, sample = People.of(source.population_events), People.of(source.events)
         checks += by_groups(
-            released,
-            sample.records(),
-            people.records(),
-            share.guarantee("k"),
-            share.manifest["parameters"],
+            records_of(table), sample.records(), people.records(), share.guarantee("k"), parameters
         )
-    checks += against_source(released, table, share, source)
-    return checks + accounts(released, share, source)
+    proven = bool(own) and all(each.passed for each in own)
+    checks += against_source(table, source, proven) + payload(table, share, source) + own
+    return checks + accounts(table, shown, share, source)
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -161,45 +161,56 @@ class People:
         return self._at_least[code, count]
 
 
-def k_map(released: list[Record], people: People, k: int) -> Check:
+def k_map(shown: pl.DataFrame, records: int, postings: Postings, k: int) -> Check:
     """At least k people of the population hold each released record."""
-    fewest = {record: len(people.owners(record, k)) for record in set(released)}
-    violations = sum(fewest[record] < k for record in released)
-    figures: dict[str, Any] = {"k": k, "population": people.n, "distinct_records": len(fewest)}
+    counts = postings.holders(shown, records, k)
+    violations = int((counts < k).sum())
+    figures: dict[str, Any] = {"k": k, "population": postings.n}
     if violations:
-        figures["smallest"] = min(fewest.values())
+        figures["smallest"] = int(counts.min())
     return of_count(
         "k_map",
         violations,
-        f"Every one of {len(released):,} records is contained in at least {k} of {people.n:,} people.",
-        f"of {len(released):,} records are contained in fewer than {k} people.",
+        f"Every one of {records:,} records is contained in at least {k} of {postings.n:,} people.",
+        f"of {records:,} records are contained in fewer than {k} people.",
         figures,
     )
 
 
-def caps(released: list[Record], parameters: dict[str, Any]) -> list[Check]:
+def caps(shown: pl.DataFrame, parameters: dict[str, Any]) -> list[Check]:
     """No code is more often in a record than the caps that the manifest states."""
     given, rest = parameters.get("caps"), parameters.get("cap")
     if given is None and rest is None:
         return []
     limits = {str(code): int(cap) for code, cap in (given or {}).items()}
     other = int(rest) if rest is not None else 0
-    above = sum(any(count > limits.get(code, other) for code, count in record) for record in released)
+    codes = shown["code"].unique()
+    most = pl.Series([limits.get(code, other) for code in codes.to_list()], dtype=pl.Int64)
+    limit = pl.col("code").replace_strict(codes, most)
+    above = shown.filter(pl.col("shows") > limit)["place"].n_unique()
     return [
         of_count("caps", above, "No record exceeds a cap.", "records hold a code more often than its cap."),
     ]
 
 
-def against_source(released: list[Record], table: pa.Table, share: Share, source: Source) -> list[Check]:
-    """Nothing was invented: every record is part of an original, each original used once; the payload is whole."""
-    sample = People.of(source.events)
+def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]:
+    """Nothing was invented: every record is part of an original, each original used once.
+
+    proven : custody names an original for each record, and it was found to be one (see `owners`).
+    """
+    n, records = source.events["patient"].n_unique(), table.num_rows
     checks = [
-        Check(
-            "every_patient_once",
-            sample.n == len(released),
-            f"{len(released):,} records for {sample.n:,} patients of the sample.",
-        )
+        Check("every_patient_once", n == records, f"{records:,} records for {n:,} patients of the sample.")
     ]
+    if proven:
+        return [
+            *checks,
+            Check("parts_of_originals", True, "Every record is part of the original that custody names."),
+            Check(
+                "one_original_each", True, "Records and originals match one to one, as custody names them."
+            ),
+        ]
+    sample, released = People.of(source.events), records_of(table)
     owners = {record: sample.owners(record) for record in set(released)}
     strangers = sum(len(owners[record]) == 0 for record in released)
     checks.append(
@@ -220,25 +231,24 @@ def against_source(released: list[Record], table: pa.Table, share: Share, source
                 "records have no original left when each original is used once.",
             )
         )
-    return checks + payload(table, share, source)
+    return checks
 
 
-def accounts(released: list[Record], share: Share, source: Source) -> list[Check]:
+def accounts(table: pa.Table, shown: pl.DataFrame, share: Share, source: Source) -> list[Check]:
     """Nothing was lost on the way in or out: each code has as many mentions in the source as the method says that it
     read, and in the release as it says that it meant to show; a global cap is the same for every record."""
-    sample = People.of(source.events).records()
-    parameters = share.manifest["parameters"]
+    held = mentions_of(source.events).with_columns(pl.col("code").cast(pl.String))
     checks = []
-    if parameters.get("scope") == "global":
-        most = _most(released)
-        limited = (
-            tuple((code, min(n, most[code])) for code, n in record if code in most) for record in sample
+    if share.manifest["parameters"].get("scope") == "global":
+        most = shown.group_by("code").agg(pl.col("shows").max().alias("most"))
+        limited = held.join(most, on="code").select("patient", "code", shows=pl.min_horizontal("has", "most"))
+        mine, theirs = (
+            Counter(dict(alike(each, key).rows())) for each, key in ((shown, "place"), (limited, "patient"))
         )
-        expected = Counter(limited)
         checks.append(
             of_count(
                 "censored_alike",
-                sum((Counter(released) - expected).values()),
+                sum((mine - theirs).values()),
                 "Every record shows all mentions up to one cap a code.",
                 "records show fewer mentions than the caps of the other records allow.",
             )
@@ -247,20 +257,19 @@ def accounts(released: list[Record], share: Share, source: Source) -> list[Check
     if not file.is_file():
         return checks
     said = pl.read_parquet(file).select("code", "mentions", "shown")
-    counts = dict(zip(said["code"].to_list(), said.select("mentions", "shown").rows(), strict=True))
-    for place, (name, records, of) in enumerate(
-        (("mentions_read", sample, "source"), ("mentions_shown", released, "release"))
+    for name, column, counted, of in (
+        ("mentions_read", "mentions", held.select("code", n="has"), "source"),
+        ("mentions_shown", "shown", shown.select("code", n="shows"), "release"),
     ):
-        found = Counter[str]()
-        for record in records:
-            found.update(dict(record))
-        wrong = sum(
-            counts.get(code, (-1, 0 if place else -1))[place] != found[code] for code in {*counts, *found}
+        found = counted.group_by("code").agg(pl.col("n").sum())
+        both = said.select("code", said=column).join(found, on="code", how="full", coalesce=True)
+        wrong = both.filter(
+            pl.col("said").fill_null(-1 if column == "mentions" else 0) != pl.col("n").fill_null(0)
         )
         checks.append(
             of_count(
                 name,
-                wrong,
+                wrong.height,
                 f"Each code has as many mentions in the {of} as the method counted.",
                 f"codes have another number of mentions in the {of} than the method counted.",
             )
@@ -268,13 +277,12 @@ def accounts(released: list[Record], share: Share, source: Source) -> list[Check
     return checks
 
 
-def _most(records: list[Record]) -> dict[str, int]:
-    """The most mentions of each code in any record."""
-    found: dict[str, int] = {}
-    for record in records:
-        for code, count in record:
-            found[code] = max(count, found.get(code, 0))
-    return found
+def alike(counts: pl.DataFrame, owner: str) -> pl.DataFrame:
+    """Records (by two hashes of their codes and mentions) and how many are alike; empty ones are left out."""
+    entry = pl.struct("code", "shows")
+    words = counts.select(owner, a=entry.hash(seed=1), b=entry.hash(seed=2))
+    each = words.group_by(owner).agg(pl.col("a", "b").sum(), n=pl.len())
+    return each.group_by("a", "b", "n").len().select(pl.concat_str("a", "b", "n", separator=" "), "len")
 
 
 def _matched(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:

@@ -103,4 +103,6 @@ CONTRACT = Contract(
     required=("k", "scope"),
     words=words,
     model="journalist",
+    records=("records.parquet",),
+    owners={"records.parquet": "place"},
 )

@@ -15,6 +15,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation import relations
+from leeward.verify.condensation.own_values import nearer_than_neighbours, values_of_groups
 from leeward.verify.manifest import Share
 
 TABLE = "table.parquet"
@@ -139,6 +140,10 @@ def against_groups(
             )
         ]
     checks = [levels_of_groups(share, table, original, source, released)] if own_levels else []
+    if own_levels:
+        before = original[source["row"].to_numpy() - 1].with_columns(source["group"])
+        after = table[released["record"].to_numpy()].with_columns(released["group"])
+        checks.append(values_of_groups(parameters, before, after, times_of(parameters), strata))
     if not stratified:
         return checks
     before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])
@@ -229,10 +234,14 @@ def against_source(
     ]
     if types or further:
         return checks
+    parameters = share.manifest["parameters"]
     checks.append(permissible(share, table, original))
     checks += strata_counts(share, table, original)
     if share.method == "condensation":
         checks.append(copies(share, table, original, None if groups is None else groups[0]))
+        checks += nearer_than_neighbours(
+            table, original, [*strata_of(parameters), *times_of(parameters)], share.guarantee("k")
+        )
     return checks
 
 

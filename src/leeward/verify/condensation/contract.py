@@ -200,4 +200,10 @@ CONTRACT = Contract(
     },
     required=("k", "algorithm", "weight", "synthesis", "draw", "coarsen_time", "missing", "rare"),
     words=words,
+    records=("table.parquet",),
+    owners={"released_rows.parquet": "group"},
+    only={
+        "coarsen_groups": lambda p: p.get("coarsen_time") is True,
+        "relations": lambda p: p.get("algorithm") == "balanced" and p.get("marginals") != "nearest",
+    },
 )

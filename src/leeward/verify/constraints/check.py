@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.order import order_check
 
 TABLES = {
     "records.parquet": {"record": pl.Int64, "codes": pl.List(pl.String)},
@@ -121,6 +122,11 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
+    disordered = int(not kept["code"].equals(kept["code"].sort())) + int(
+        not gone["code"].equals(gone["code"].sort())
+    )
+    disordered += int(not codes["suppressed"].is_sorted())
+    disordered += int((records["codes"] != records["codes"].list.sort()).sum())
     used = _entries(records["codes"])
     unknown = int((~used.is_in(kept["code"].implode())).sum())
     doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
@@ -142,6 +148,12 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
             misspelt,
             "Every label reads as its members.",
             "labels do not read as their members.",
+        ),
+        of_count(
+            "labels_in_order",
+            disordered,
+            "Labels are listed in order, in codes.parquet and in every record.",
+            "lists of labels stand in another order than that of their texts.",
         ),
         of_count(
             "labels_are_listed",
@@ -306,7 +318,22 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
             "published rows are no generalization of a source row.",
         ),
         of_count("no_row_lost", lost, "Every source row is published.", "source rows are not published."),
+        order_of_unique(patients, rows, source),
     ]  # fmt: skip
+
+
+def order_of_unique(patients: pl.DataFrame, rows: pl.DataFrame, source: Source) -> Check:
+    """The order of the records that only one patient can have, against identifiers and the source's rows."""
+    joined = pl.col("label").cast(pl.List(pl.String)).list.join(",")
+    mine, theirs = (
+        each.filter(pl.col("label").list.len() > 0).with_columns(row=joined).filter(pl.col("row").is_unique())
+        for each in (patients, rows)
+    )
+    first = source.events.select("patient").with_row_index("at").unique("patient", keep="first")
+    known = theirs.join(mine.select("row", "patient"), on="row").join(first, on="patient").sort("record")
+    return order_check(
+        "order_of_records", {"patient": known["patient"], "source row": known["at"]}, "records"
+    )
 
 
 def no_other_codes(codes: pl.DataFrame, source: Source) -> Check:

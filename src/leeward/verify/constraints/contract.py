@@ -74,4 +74,5 @@ CONTRACT = Contract(
     required=("algorithm", "k"),
     words=words,
     numbers=("k", "m"),
+    records=("records.parquet",),
 )

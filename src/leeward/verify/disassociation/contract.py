@@ -216,4 +216,5 @@ CONTRACT = Contract(
     ),
     words=words,
     numbers=("k", "m"),
+    only={"diversity": lambda p: "sensitive" in p},
 )  # fmt: skip

@@ -46,4 +46,6 @@ CONTRACT = Contract(
     parameters={"k": whole(2), "quasi_identifiers": texts, "plan": plan},
     required=("k", "quasi_identifiers"),
     words=words,
+    records=("table.parquet",),
+    owners={"released_rows.parquet": "group"},
 )

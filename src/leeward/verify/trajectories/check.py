@@ -14,6 +14,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
 from leeward.verify.trajectories.source import against_source
+from leeward.verify.trajectories.trees import tree_checks
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -28,6 +29,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         if share.manifest["parameters"].get("order", "kept") == "free"
         else ages_in_order(released),
         *ages_not_wider(released, share.manifest["parameters"]),
+        *tree_checks(released, share.manifest["parameters"]),
         *diverse(released, share.manifest["parameters"]),
     ]
     if source is not None and all(each.passed for each in checks):

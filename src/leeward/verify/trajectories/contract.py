@@ -103,4 +103,12 @@ CONTRACT = Contract(
     },
     required=("k", "joining", "weights", "ages", "hierarchy"),
     words=words,
+    records=("records.parquet", "trajectories.parquet"),
+    owners={"records.parquet": "place"},
+    only={
+        "order": lambda p: "clustering" in p,
+        "diversity": lambda p: "sensitive" in p or "sensitive_column" in p,
+        "sensitive": lambda p: "diversity" in p,
+        "sensitive_column": lambda p: "diversity" in p,
+    },
 )

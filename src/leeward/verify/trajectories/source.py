@@ -12,6 +12,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories import kernels
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
+from leeward.verify.trajectories.places import own_patients, places_of
 from leeward.vocabulary import built_in, load
 
 Longs = NDArray[np.int64]
@@ -51,8 +52,10 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
     read = accounts(released, share, usable)
     checks: list[Check] = []
-    if (whole := vocabulary_tree(released, share, usable, source.vocabulary)) is not None:
-        checks.append(listed_by_k(released, whole, usable, share.guarantee("k")))
+    if (pairs := vocabulary_pairs(released, share, usable, source.vocabulary)) is not None:
+        whole, _ = tree_of(pairs)
+        assert whole is not None  # a vocabulary's hierarchy is a tree
+        checks.append(listed_by_k(released, pairs, whole, usable, share.guarantee("k")))
         if not checks[0].passed:
             return [*checks, *read]
         released = on_tree(released, whole)
@@ -84,9 +87,22 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         checks.append(Check("source_payload", same, detail))
     if not all(check.passed for check in checks):
         return [*checks, *read]
+    in_order = share.manifest["parameters"].get("order", "kept") == "kept"
+    place = places_of(share, n)
+    if place is not None:
+        of_records = released_numbers(released, keys, payload)
+        of_patients = np.zeros(n, np.int64)
+        if carried is not None:
+            ascending = frame.select("patient").unique().sort("patient")
+            joined = ascending.join(carried, on="patient", how="left", maintain_order="left")
+            of_patients = joined["payload"].fill_null(-1).to_numpy()
+        return [
+            *checks,
+            own_patients(released, frame, place, of_records, of_patients, in_order),
+            *read,
+        ]
     originals = originals_of(frame, carried)
     groups = groups_of(released, released_numbers(released, keys, payload))
-    in_order = share.manifest["parameters"].get("order", "kept") == "kept"
     checks.append(match_owners(released, groups, originals, n, in_order))
     return [*checks, *read]
 
@@ -119,10 +135,12 @@ def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Che
     return checks
 
 
-def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame, named: str | None) -> Tree | None:
-    """The vocabulary's hierarchy over the codes of the source, where the release says that it lists only the codes that
-    k patients have; None where the hierarchy is a stated one. `named`: the source's vocabulary, where it is no
-    classification that the root names."""
+def vocabulary_pairs(
+    released: Released, share: Share, usable: pl.DataFrame, named: str | None
+) -> list[tuple[str, str]] | None:
+    """(node, parent) of the vocabulary's hierarchy over the codes of the source, where the release says that it lists
+    only the codes that k patients have; None where the hierarchy is a stated one. `named`: the source's vocabulary,
+    where it is no classification that the root names."""
     if share.manifest["parameters"].get("listed_codes") != COMMON:
         return None
     vocabulary = built_in(released.code_tree.labels[0])
@@ -130,11 +148,13 @@ def vocabulary_tree(released: Released, share: Share, usable: pl.DataFrame, name
         vocabulary = load(named)
     if vocabulary is None:
         return None
-    return tree_of(vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs())[0]
+    return vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs()
 
 
-def listed_by_k(released: Released, whole: Tree, usable: pl.DataFrame, k: int) -> Check:
-    """The published hierarchy is the part of the vocabulary's that k patients have a code below."""
+def listed_by_k(
+    released: Released, pairs: list[tuple[str, str]], whole: Tree, usable: pl.DataFrame, k: int
+) -> Check:
+    """The published hierarchy is the part of the vocabulary's that k patients have a code below, row by row."""
     rows = usable.select("patient", "text").unique()
     leaf = np.array([whole.leaf[code] for code in rows["text"].to_list()], np.int64)
     order = np.argsort(leaf, kind="stable")
@@ -146,11 +166,20 @@ def listed_by_k(released: Released, whole: Tree, usable: pl.DataFrame, k: int) -
         if len(np.unique(patient[first:last])) >= k
     }
     published = set(released.code_tree.labels)
+    part, _ = tree_of([pair for pair in pairs if pair[0] in common])
+    shown = released.code_tree
+    same = part is not None and part.labels == shown.labels
+    same = (
+        same
+        and part is not None
+        and np.array_equal(part.low, shown.low)
+        and np.array_equal(part.high, shown.high)
+    )
     return of_count(
         "hierarchy_lists_common_codes",
-        len(published ^ common),
+        len(published ^ common) or int(not same),
         f"The code hierarchy lists the {len(published):,} nodes that at least {k} patients have a code below.",
-        f"nodes are listed that fewer than {k} patients have a code below, or are missing.",
+        f"nodes are listed that fewer than {k} patients have a code below, or are missing, or stand elsewhere.",
     )
 
 

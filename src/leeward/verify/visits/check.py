@@ -11,6 +11,7 @@ from leeward.verify.manifest import Share
 from leeward.verify.visits.cohorts import extract_checks
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import LEVELS, level_checks
+from leeward.verify.visits.order_inside import order_of_visits
 from leeward.verify.visits.source import source_checks
 
 
@@ -31,7 +32,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         return [*checks, Check("level", False, f"the manifest's level is none of {', '.join(LEVELS)}.")]
     if share.manifest["parameters"].get("extract"):
         return [*checks, *extract_checks(share, visits, k, level)]
-    checks += level_checks(share, visits, visits, k, level)
+    checks += [*level_checks(share, visits, visits, k, level), order_of_visits(share, visits)]
     if source is not None:
         checks += source_checks(share, visits, source)
     return checks

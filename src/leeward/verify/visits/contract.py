@@ -211,4 +211,15 @@ CONTRACT = Contract(
     words=words,
     numbers=("k", "m"),
     model="journalist",
+    records=("records.parquet", "visits.parquet"),
+    owners={"patients.parquet": "patient"},
+    only={
+        "m": lambda p: p.get("level") == "codes",
+        "alpha": lambda p: p.get("level") == "codes",
+        "key": lambda p: p.get("level") == "visit",
+        "enforce": lambda p: p.get("level") == "visit",
+        "climb_to": lambda p: p.get("enforce") == "generalize",
+        "population": lambda p: "extract" in p,
+        "membership_is_secret": lambda p: "extract" in p,
+    },
 )

@@ -37,7 +37,7 @@ def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Chec
         checks += [*code_checks(share, codes), *image_checks(share, visits, source, folder, codes)]
         checks += accounts(share, visits, source, folder, codes)
         checks += shown_checks(share, visits, source, folder)
-    return checks + payload_checks(share, source)
+    return checks + payload_checks(share, source) + payload_of_patients(share, source, folder)
 
 
 def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path) -> list[Check]:
@@ -310,5 +310,32 @@ def payload_checks(share: Share, source: Source) -> list[Check]:
             sum((shown - kept).values()) + sum((kept - shown).values()),
             "The payload's rows are those of the source.",
             "rows of payload differ from those of the source.",
+        )
+    ]
+
+
+def payload_of_patients(share: Share, source: Source, folder: Path) -> list[Check]:
+    """Every record has the payload of the patient whom custody names; none without custody or payload."""
+    names = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    if not names or source.patients is None or not (folder / "patients.parquet").is_file():
+        return []
+    texts = [pl.col(name).cast(pl.String) for name in names]
+    owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
+    if owners["patient"].dtype != source.patients["patient"].dtype:
+        return [
+            Check(
+                "payload_of_patients", False, "custody/data/patients.parquet names no patients of the source."
+            )
+        ]
+    own = owners.join(source.patients.select("patient", *texts), on="patient", how="left")
+    released = pl.read_parquet(share.data("records.parquet")).select("record", *texts)
+    both = released.join(own, on="record", how="left", suffix=" of patient")
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name} of patient")) for name in names)
+    return [
+        of_count(
+            "payload_of_patients",
+            both.select(differs.sum()).item(),
+            "Every record has its own patient's payload.",
+            "records have another patient's payload.",
         )
     ]

@@ -1,0 +1,103 @@
+"""The mutation bench: releases of every method changed one way at a time, and what of it `leeward verify` refutes.
+
+    python benchmarks/mutations.py [--cases NAME,…] [--random 100] [--survivors] [--page]
+
+Made-up cohorts (tests/mutations/bench.py: cases), no data needed. Mutations follow from what a release has: what its
+guarantee speaks of (things moved, merged, split, added, dropped, exchanged), every column and row of every file,
+orders, every sentence, every key and parameter, metadata, and random edits. Each is judged by plain definitions
+(tests/mutations/definitions.py, paths.py): what breaks nothing and says true things is not counted. Digests, rows and
+the README's figures are restated after each. Then the verifier sees it twice: with source and custody, and the share
+alone. With `--page` the table and the survivors go into docs/studies/verifier.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from tests.mutations import bench
+
+from common import commit, machine, table
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "verifier.md"
+HEAD = ["release", "kinds", "random edits", "break nothing", "with source and custody", "share alone"]
+
+
+def row(score: bench.Score) -> list[str]:
+    """A line of the table."""
+    alone = f"{score.alone_caught} of {score.alone} ({score.share_alone:.1%})"
+    return [
+        score.name,
+        str(score.kinds),
+        str(score.random),
+        str(len(score.neutral)),
+        f"{score.whole_caught} of {score.whole} ({score.share_whole:.1%})",
+        "refuses" if score.refuses else alone,
+    ]
+
+
+def survivors(scores: list[bench.Score]) -> str:
+    """What was not refuted, release by release."""
+    lines = []
+    for score in scores:
+        for which, found in (
+            ("with source and custody", score.survivors),
+            ("share alone", score.survivors_alone),
+        ):
+            lines += [f"- {score.name}, {which}: `{each}`" for each in found]
+    return "\n".join(lines) or "None."
+
+
+def neutral(scores: list[bench.Score]) -> str:
+    """What breaks nothing, random edits apart."""
+    lines = []
+    for score in scores:
+        kinds = [each for each in score.neutral if not each.startswith("random")]
+        edits = len(score.neutral) - len(kinds)
+        named = "; ".join(f"`{each}`" for each in kinds)
+        lines.append(f"- {score.name}: {named or 'no kind'}; {edits} random edits")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", default="")
+    parser.add_argument("--random", type=int, default=100)
+    parser.add_argument("--survivors", action="store_true", help="list what was not refuted")
+    parser.add_argument("--page", action="store_true", help="write the tables into the study")
+    options = parser.parse_args()
+    wanted = [name for name in options.cases.split(",") if name]
+    scores = []
+    for name, case in bench.cases().items():
+        if wanted and name.replace(",", "") not in wanted:
+            continue
+        begin = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            made = bench.make(name, case, Path(folder) / "sound")
+            scores.append(bench.run(made, list(bench.mutations(made, options.random)), Path(folder)))
+        print(" | ".join(row(scores[-1])), f"| {time.perf_counter() - begin:.0f} s", flush=True)
+    if options.survivors:
+        print(survivors(scores))
+    if options.page:
+        command = f"python benchmarks/mutations.py --random {options.random} --page"
+        said = f"{machine()}. Commit {commit()}. Command: `{command}`."
+        for mark, body in (
+            ("scores", f"{said}\n\n{table(HEAD, [row(score) for score in scores])}"),
+            ("survivors", survivors(scores)),
+            ("neutral", neutral(scores)),
+        ):
+            text = PAGE.read_text(encoding="utf-8")
+            part = re.compile(f"(<!-- {mark} -->).*?(<!-- end of {mark} -->)", re.S)
+            PAGE.write_text(part.sub(lambda m, b=body: f"{m[1]}\n{b}\n{m[2]}", text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

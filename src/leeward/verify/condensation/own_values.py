@@ -1,0 +1,196 @@
+"""Values of groups against their source rows, and released rows against the nearest source row.
+
+Where a group's own values are published (docs/methods/condensation.md#group-marginals), the i-th number of a released
+group lies within half the gap from the i-th own value to a neighbour, ends moving outwards too, rounded as the column
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.compiled import njit
+from leeward.verify.checks import Check, of_count
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+MOST_ROWS, MOST_SOURCE = 1_000, 20_000
+"""Released rows whose distances are looked at, and source rows that they are compared with, drawn in a fixed way."""
+
+LIKENESS = 4.0
+"""Released rows may be this many times as often as source rows the near twin of a source row."""
+
+FEW, OF_SMALL = 0.1, 0.5
+"""And such a share more, and this part of 1/k: small groups' own values come back beside each other."""
+
+NEAR = 0.25
+"""A near twin: nearer than this part of the distance from that source row to its own nearest."""
+
+
+def values_of_groups(
+    parameters: Mapping[str, Any],
+    before: pl.DataFrame,
+    after: pl.DataFrame,
+    times: Sequence[str],
+    strata: Sequence[str],
+) -> Check:
+    """Numbers, times and missing values of each group, column by column. Both tables have a column `group`.
+
+    Left out: columns that a relation names (they may follow from others), and, where levels were withheld or values
+    imputed, how many values are missing.
+    """
+    named = " ".join(map(str, parameters.get("relations") or ()))
+    columns = [
+        name
+        for name, kind in before.schema.items()
+        if name != "group"
+        and name not in named
+        and name not in strata
+        and (kind.is_numeric() or kind.is_temporal())
+    ]
+    matched = set(times) if parameters.get("algorithm") in ("balanced", "improved") else set()
+    wrong = 0
+    for name in columns:
+        exact = name in matched and not parameters.get("coarsen_time")
+        if name in matched and parameters.get("coarsen_time"):
+            wrong += 0 if parameters.get("coarsen_groups") else not_medians(before, after, name)
+            continue
+        wrong += strange_groups(before, after, name, exact, counted=parameters.get("missing") != "impute")
+    return of_count(
+        "values_of_groups",
+        wrong,
+        "Every group shows its own numbers, moved by no more than half the gap to a neighbour, and its own times.",
+        "columns of groups show other numbers or times than their source rows have.",
+    )
+
+
+def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """`group`, `value` (float, ascending in the group, no nulls) and how many are missing in each group."""
+    value = pl.col(name).to_physical().cast(pl.Float64).fill_nan(None).alias("value")
+    return table.select("group", value).sort("group", "value", nulls_last=True)
+
+
+def strange_groups(before: pl.DataFrame, after: pl.DataFrame, name: str, exact: bool, counted: bool) -> int:
+    """Groups whose released numbers are not their own, or that miss more or fewer values."""
+    own, made = numbers_of(before, name), numbers_of(after, name)
+    missing = [each.group_by("group").agg(pl.col("value").null_count()).sort("group") for each in (own, made)]
+    if not missing[0].equals(missing[1]):
+        if counted:
+            both = missing[0].join(missing[1], on="group", how="full", coalesce=True)
+            return int((both["value"].fill_null(-1) != both["value_right"].fill_null(-1)).sum())
+        return 0  # imputed values are drawn among the group's: ranks do not fit
+    own, made = own.drop_nulls(), made.drop_nulls()
+    if exact:
+        return own.filter(own["value"] != made["value"])["group"].n_unique()
+    step = float(np.diff(np.unique(own["value"].to_numpy())).min(initial=np.inf))
+    bound = own.with_columns(
+        gap=pl.max_horizontal(
+            (pl.col("value") - pl.col("value").shift(1)).over("group"),
+            (pl.col("value").shift(-1) - pl.col("value")).over("group"),
+        ).fill_null(0.0)
+    )
+    slack = (0.5 * step if np.isfinite(step) else 0.0) + 1e-9 * np.abs(own["value"].to_numpy()) + 1e-12
+    far = np.abs(made["value"].to_numpy() - bound["value"].to_numpy()) > bound["gap"].to_numpy() / 2 + slack
+    return bound.filter(pl.Series(far))["group"].n_unique()
+
+
+def not_medians(before: pl.DataFrame, after: pl.DataFrame, name: str) -> int:
+    """Groups whose coarse times are not the lower median of their own."""
+    own = numbers_of(before, name).drop_nulls()
+    median = own.group_by("group").agg(typical=pl.col("value").get((pl.len() - 1) // 2))
+    shown = numbers_of(after, name).group_by("group").agg(pl.col("value").unique())
+    both = median.join(shown, on="group", how="full", coalesce=True)
+    one = (pl.col("value").list.len() == 1) & (pl.col("value").list.first() == pl.col("typical"))
+    return both.filter(~one.fill_null(False)).height
+
+
+def nearer_than_neighbours(
+    table: pl.DataFrame, original: pl.DataFrame, leave: Sequence[str], k: int
+) -> list[Check]:
+    """Released rows are near twins of source rows no more often than source rows are of each other.
+
+    The distance of two rows is the sum over columns of the difference of ranks (0 to 1), 1 for unlike levels; columns
+    of strata and times, which are published as they are, are left out. A near twin of a source row is nearer to it than
+    `NEAR` times its distance to the nearest other source row.
+    """
+    names = [name for name in original.columns if name in table.columns and name not in leave]
+    if len(names) < 2 or original.height < 20:
+        return []
+    draws = np.random.Generator(np.random.Philox(key=original.height))
+    own, made = (
+        each.select(names)[np.sort(draws.permutation(each.height)[:most])]
+        for each, most in ((original, MOST_SOURCE), (table, MOST_ROWS))
+    )
+    numbers, levels = places(own, made)
+    n, few = own.height, np.sort(draws.permutation(own.height)[:MOST_ROWS])
+    none = np.full(len(made), -1, np.int64)
+    twins = near_twins(numbers, levels, n, np.arange(n, len(numbers)), none)
+    among = near_twins(numbers, levels, n, few, few)
+    found, usual = float(twins.mean()), float(among.mean())
+    allowed = LIKENESS * usual + FEW + OF_SMALL / k + 4 * float(np.sqrt(max(usual, 1 / n) / n))
+    return [
+        Check(
+            "near_twins",
+            found <= allowed,
+            f"{100 * found:.1f} % of the released rows are near twins of a source row; at most {100 * allowed:.1f} % "
+            "are taken for chance.",
+            {"share": found, "allowed": allowed, "rows": len(twins)},
+        )
+    ]
+
+
+def places(own: pl.DataFrame, made: pl.DataFrame) -> tuple[Floats, Longs]:
+    """Ranks of numbers among the source's (0 to 1; missing: -1) and numbers of levels, source rows first."""
+    numbers, levels = [], []
+    for name, kind in own.schema.items():
+        if kind.is_numeric() or kind.is_temporal():
+            both = [each[name].to_physical().cast(pl.Float64).fill_nan(None) for each in (own, made)]
+            known = np.sort(both[0].drop_nulls().to_numpy())
+            for_rows = []
+            for each in both:
+                values = each.fill_null(0.0).to_numpy()
+                rank = (np.searchsorted(known, values) + np.searchsorted(known, values, side="right")) / 2
+                for_rows.append(np.where(each.is_null().to_numpy(), -1.0, rank / max(len(known), 1)))
+            numbers.append(np.concatenate(for_rows))
+        else:
+            texts = pl.concat([each[name].cast(pl.String) for each in (own, made)])
+            levels.append(texts.rank("dense").fill_null(0).to_numpy().astype(np.int64))
+    rows = own.height + made.height
+    return (
+        np.column_stack(numbers) if numbers else np.zeros((rows, 0)),
+        np.column_stack(levels) if levels else np.zeros((rows, 0), np.int64),
+    )
+
+
+def near_twins(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: Longs) -> NDArray[np.bool_]:
+    """Which of `rows` are near twins of one of the first `n` rows; `themselves`: the row of these that each is, or -1.
+
+    Rows that another source row equals single nobody out and have no near twins.
+    """
+    far, where = nearest(numbers, levels, n, rows, themselves)
+    gap, _ = nearest(numbers, levels, n, where, where)
+    return np.asarray((gap > 0) & (far < NEAR * gap))
+
+
+@njit(cache=True, nogil=True)
+def nearest(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: Longs) -> tuple[Floats, Longs]:
+    """For each of `rows` the distance to the nearest of the first `n` rows but itself, and which that is."""
+    far, where = np.full(len(rows), np.inf), np.zeros(len(rows), np.int64)
+    for i in range(len(rows)):
+        for j in range(n):
+            if j == themselves[i]:
+                continue
+            d = 0.0
+            for c in range(numbers.shape[1]):
+                d += abs(numbers[rows[i], c] - numbers[j, c])
+            for c in range(levels.shape[1]):
+                d += levels[rows[i], c] != levels[j, c]
+            if d < far[i]:
+                far[i], where[i] = d, j
+    return far, where

@@ -1,0 +1,77 @@
+"""Orders of records and of what is inside them: against custody's and the source's order, and what the share shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from leeward.verify.checks import Check, Source
+from leeward.verify.manifest import Share
+from leeward.verify.order import order_check
+
+NUMBERS = frozenset({"record", "position", "visit"})
+"""Columns that number things: what they number is tested, not they."""
+
+
+def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
+    """The order of records against what each file shows of them (of several rows of a record, the first)."""
+    found: dict[str, pl.Series] = {}
+    for name in files:
+        table = pl.read_parquet(share.data(name))
+        if "record" in table.columns and table["record"].n_unique() < table.height:
+            table = table.filter(pl.col("record").is_first_distinct())
+        for column in table.columns:
+            if column not in NUMBERS:
+                found[column] = key_of(table[column])
+    return [order_check("order_of_rows", found, "records")] if found else []
+
+
+def key_of(column: pl.Series) -> pl.Series:
+    """What a column is ranked by: of lists the first entry; texts by their number among the sorted ones."""
+    if isinstance(column.dtype, pl.List):
+        column = column.list.first()
+    if column.dtype == pl.String:
+        known = column.drop_nulls().unique().sort()
+        column = column.replace_strict(known, pl.Series(range(len(known)), dtype=pl.Int64), default=None)
+    return column
+
+
+def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None = None) -> list[Check]:
+    """The order of records against what custody says of each; none without custody.
+
+    owners : file of `custody/data` with a row a record -> its column that tells whose the record is.
+    """
+    custody = share.folder.parent / "custody" / "data"
+    found: dict[str, pl.Series] = {}
+    for file, column in owners.items():
+        if share.folder.name != "share" or not (custody / file).is_file():
+            continue
+        table = pl.read_parquet(custody / file)
+        if not {"record", column} <= set(table.columns):
+            continue
+        found[column] = table.sort("record")[column]
+        if source is not None and column in ("patient", "place"):
+            found["source row"] = source_rows(found[column], source)
+    return [order_check("order_of_records", found, "records")] if found else []
+
+
+def source_rows(owner: pl.Series, source: Source) -> pl.Series:
+    """The first row of each record's patient in the source; nulls where custody names patients otherwise.
+
+    owner : identifiers, or places among the patients in ascending order.
+    """
+    first = (
+        source.events.select("patient")
+        .with_row_index("at")
+        .group_by("patient")
+        .agg(pl.col("at").min())
+        .sort("patient")
+    )
+    if owner.name == "place":
+        inside = owner.is_between(0, first.height - 1)
+        return first["at"].gather(pl.select(pl.when(inside).then(owner)).to_series())
+    if first.schema["patient"] != owner.dtype:
+        return pl.Series([None] * len(owner), dtype=pl.UInt32)
+    table = owner.to_frame("patient").join(first, on="patient", how="left", maintain_order="left")
+    return table["at"]

@@ -1,0 +1,109 @@
+"""The manifest's parameters against the custodian's spec of the run (`custody/spec.yaml`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from leeward.verify.checks import Check, of_count
+from leeward.verify.manifest import Share
+
+QUIET = frozenset(
+    {
+        "name", "utility", "partitions", "improve", "improve_rounds", "improve_seconds", "partition", "odd_ages", "m",
+        "alpha", "key", "enforce", "climb_to", "repetitions", "mapping", "privacy", "clustering", "order", "weights",
+        "policy", "keep", "hierarchies", "small", "demographics", "sensitive_column",
+    }
+)  # fmt: skip
+"""Parameters of a spec that a manifest shows only where they have an effect, or never."""
+
+MADE = frozenset(
+    {
+        "max_cluster", "max_joint", "max_passes", "hierarchy", "vocabulary", "listed_codes", "extract",
+        "population", "membership_is_secret", "quasi_identifiers", "strata", "time",
+    }
+)  # fmt: skip
+"""Parameters that a manifest shows though the spec need not have them: the method derived them."""
+
+COMPLETED = frozenset({"strata", "time", "quasi_identifiers"})
+"""Lists that a method completes."""
+
+RENAMED = frozenset({"policy", "hierarchy", "codes", "privacy", "mapping"})
+"""Parameters that name a file, of which a manifest shows a word."""
+
+RANGE = re.compile(r"\d+-\d+|hipaa")
+
+
+def spec_checks(share: Share) -> list[Check]:
+    """Every parameter of the manifest is the spec's, and the spec's are in the manifest; no check without a spec."""
+    file = share.folder.parent / "custody" / "spec.yaml"
+    if share.folder.name != "share" or not file.is_file():
+        return []
+    try:
+        spec = yaml.safe_load(file.read_text(encoding="utf-8"))
+        asked = dict(spec["method"])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError):
+        return [Check("parameters_of_spec", False, "custody/spec.yaml cannot be read as the spec of a run.")]
+    stated = share.manifest["parameters"]
+    if not isinstance(stated, dict):
+        return [Check("parameters_of_spec", False, "`parameters` of release.json is no object.")]
+    wrong = [name for name in {*asked, *stated} if not agrees(name, asked, stated)]
+    if str(asked.get("name")) != share.method:
+        wrong.append("method")
+    if (spec.get("seed") is not None) != bool(share.manifest.get("seeded")):
+        wrong.append("seeded")
+    return [
+        of_count(
+            "parameters_of_spec",
+            len(wrong),
+            "The parameters are those of the custodian's spec.",
+            f"parameters are not those of the custodian's spec: {', '.join(sorted(wrong))}.",
+        )
+    ]
+
+
+def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bool:
+    """Whether one parameter of the manifest is what the spec asked for."""
+    given, shown = asked.get(name), stated.get(name)
+    if name == "policy" and given is None:
+        given = asked.get("utility")
+    if name not in stated:
+        return not given or name in QUIET
+    if not given:
+        return name in MADE or not shown or shown == 0
+    if name == "algorithm" and asked.get("mapping"):
+        return bool(shown == "mapping")
+    if name == "ages":
+        return shown == given if RANGE.fullmatch(str(given)) else shown == "custom"
+    if name == "hierarchy" and "/" not in str(given) and "." not in str(given):
+        return bool(shown == given)
+    if name in RENAMED:
+        plain = (
+            isinstance(given, str)
+            and not given.startswith(("file:", "phecode", "similarity"))
+            and ":" in given
+        )
+        return not plain or given == shown
+    if name in COMPLETED:
+        return isinstance(shown, list) and {str(each) for each in given} <= {str(each) for each in shown}
+    if name == "partitioning" and given == "auto":
+        return shown in ("fitted", "settled", "paper")
+    return same(given, shown)
+
+
+def same(asked: Any, stated: Any) -> bool:
+    """Equal values; lists in whatever order, objects by their keys."""
+    if isinstance(asked, list | tuple) and isinstance(stated, list):
+        return sorted(map(repr, map(_plain, asked))) == sorted(map(repr, map(_plain, stated)))
+    if isinstance(asked, dict) and isinstance(stated, dict):
+        return {str(key): value for key, value in asked.items()} == {str(k): v for k, v in stated.items()}
+    if isinstance(asked, bool) or isinstance(stated, bool):
+        return asked is stated
+    return bool(asked == stated)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

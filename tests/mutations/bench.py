@@ -1,0 +1,166 @@
+"""Run mutations of a release: classify each by the plain definitions, verify it with source and custody and alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from tests.forging import restate
+from tests.mutations import generic, guarantees, guarantees_more, orders
+from tests.mutations.copies import Kinds, Mutation
+from tests.mutations.definitions import Truth
+from tests.mutations.judging import broken
+from tests.mutations.releases import FURTHER, Made, cases, choices, make
+
+from leeward.errors import BadInput
+from leeward.verify import Source, verify
+
+__all__ = ["Score", "cases", "make", "mutations", "run"]
+
+RECORDS = "share/data/records.parquet"
+
+
+def mutations(made: Made, random: int = 100) -> Iterator[Mutation]:
+    """Every mutation of the release."""
+    yield from aimed(made)
+    yield from generic.content_kinds(made.out)
+    yield from order_kinds(made)
+    yield from generic.words_kinds(made.out)
+    yield from generic.claims_kinds(made.out, choices, FURTHER[made.method])
+    yield from generic.metadata_kinds(made.out)
+    yield from generic.random_kinds(made.out, random)
+
+
+def aimed(made: Made) -> Kinds:
+    """At the method's guarantee."""
+    if made.method == "disassociation":
+        guarantees.TRUE_CODES.clear()
+        guarantees.TRUE_CODES.update(
+            {p: {code for _, code, _ in rows} for p, rows in made.truth.held.items()}
+        )
+        return guarantees.disassociation_kinds(made.out)
+    if made.method in ("condensation", "k-anonymity"):
+        assert made.case.cohort.patients is not None
+        return guarantees_more.table_kinds(made.out, made.case.cohort.patients)
+    return {
+        "constraints": guarantees.constraints_kinds,
+        "censoring": guarantees.censoring_kinds,
+        "trajectories": guarantees_more.trajectories_kinds,
+        "visits": guarantees_more.visits_kinds,
+    }[made.method](made.out)
+
+
+def order_kinds(made: Made) -> Kinds:
+    """Orders by what source, custody and share know of each record."""
+    truth, out = made.truth, made.out
+    custody = "custody/data/"
+    if made.method == "disassociation":
+        return orders.order_kinds(out, {}, {})
+    if made.method in ("condensation", "k-anonymity"):
+        released = truth.custody("released_rows.parquet").sort("record")
+        table = pl.read_parquet(out / "share/data/table.parquet")
+        known = {"group": released["group"], **{f"share: {name}": table[name] for name in table.columns[2:4]}}
+        return orders.order_kinds(out, known, {"share/data/table.parquet": custody + "released_rows.parquet"})
+    records = pl.read_parquet(out / RECORDS)
+    known = {f"share: {name}": records[name] for name in records.columns if name != "record"}
+    files = {RECORDS: custody + ("patients.parquet" if made.method == "visits" else "records.parquet")}
+    if made.method == "constraints":
+        files[RECORDS] = ""
+        known["source"] = by_source(out, truth)
+    elif made.method == "visits":
+        known["source"] = truth.custody("patients.parquet").sort("record")["patient"]
+        name = "visit_sets.parquet" if (out / custody / "visit_sets.parquet").is_file() else "visits.parquet"
+        files["share/data/visits.parquet"] = custody + name
+    else:
+        known["source"] = truth.custody("records.parquet").sort("record")["place"]
+        if made.method == "trajectories":
+            files["share/data/trajectories.parquet"] = ""
+    return orders.order_kinds(out, known, files)
+
+
+def by_source(out: Path, truth: Truth) -> pl.Series:
+    """For each record the place of a patient whose generalized codes it has, each patient once."""
+    codes = pl.read_parquet(out / "share/data/codes.parquet")
+    label = {code: name for name, members, gone in codes.iter_rows() if not gone for code in members}
+    places: dict[Any, list[int]] = {}
+    for place, patient in enumerate(truth.patients()):
+        image = tuple(sorted({label[code] for _, code, _ in truth.held[patient] if code in label}))
+        places.setdefault(image, []).append(place)
+    records = pl.read_parquet(out / RECORDS)
+    return pl.Series([places[tuple(sorted(codes))].pop(0) for codes in records["codes"].to_list()])
+
+
+@dataclass
+class Score:
+    """What became of a release's mutations."""
+
+    name: str
+    kinds: int = 0
+    random: int = 0
+    neutral: list[str] = field(default_factory=list)
+    whole: int = 0
+    whole_caught: int = 0
+    alone: int = 0
+    alone_caught: int = 0
+    survivors: list[str] = field(default_factory=list)
+    survivors_alone: list[str] = field(default_factory=list)
+    refuses: bool = False
+    """Whether the verifier refuses to judge the sound share alone."""
+
+    @property
+    def share_whole(self) -> float:
+        return self.whole_caught / max(self.whole, 1)
+
+    @property
+    def share_alone(self) -> float:
+        return self.alone_caught / max(self.alone, 1)
+
+
+def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
+    """Apply, classify and verify each mutation in a copy of its own."""
+    score = Score(made.name)
+    source, copy = made.source(), scratch / "copy"
+    score.refuses = refuted(made.out / "share", None)
+    for mutation in chosen:
+        if mutation.part == "random":
+            score.random += 1
+        else:
+            score.kinds += 1
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(made.out, copy)
+        mutation.change(copy)
+        if mutation.restated:
+            restate(copy)
+        label = f"{mutation.part}: {mutation.name}"
+        whole, alone = broken(made, mutation, copy)
+        if not whole:
+            score.neutral.append(label)
+            continue
+        score.whole += 1
+        if refuted(copy, source):
+            score.whole_caught += 1
+        else:
+            score.survivors.append(f"{label} [{', '.join(sorted(whole))}]")
+        if not alone:
+            continue
+        if score.refuses:
+            continue
+        score.alone += 1
+        if refuted(copy / "share", None):
+            score.alone_caught += 1
+        else:
+            score.survivors_alone.append(f"{label} [{', '.join(sorted(alone))}]")
+    shutil.rmtree(copy, ignore_errors=True)
+    return score
+
+
+def refuted(out: Path, source: Source | None) -> bool:
+    """Whether the verifier refutes the release, or cannot open it as one."""
+    try:
+        return not verify(out, source).passed
+    except BadInput:
+        return True

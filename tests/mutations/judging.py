@@ -1,0 +1,205 @@
+"""What a mutated release breaks, by the plain definitions and by comparison with the release as it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from polars.exceptions import PanicException
+from tests.forging import write_parquet
+from tests.mutations import definitions, paths
+from tests.mutations.copies import Mutation, csvs, manifest_of, parquets
+from tests.mutations.definitions import Broken, Truth
+from tests.mutations.releases import Made
+
+
+def broken(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
+    """What the mutated release breaks: with all that is true at hand, and as far as the share alone shows it."""
+    whole, alone = formal(made, out)
+    try:
+        inside = of_share(made, out)
+        outside = of_truth(made, out)
+    except (Exception, PanicException):  # what cannot be read as a release of the method
+        inside, outside = {"unreadable"}, {"unreadable"}
+    alone |= inside
+    whole |= inside | outside
+    if mutation.part == "order":
+        whole.add("order")
+        if mutation.tells == "share":
+            alone.add("order")
+    return whole | alone, alone
+
+
+def formal(made: Made, out: Path) -> tuple[Broken, Broken]:
+    """Files, bytes, columns, keys, words and claims against the release as it was made."""
+    whole: Broken = set()
+    alone: Broken = set()
+    try:
+        manifest = manifest_of(out)
+    except ValueError:
+        return {"manifest"}, {"manifest"}
+    before = manifest_of(made.out)
+    text = (out / "share/release.json").read_text(encoding="utf-8", errors="replace")
+    if text != json.dumps(manifest, indent=2, ensure_ascii=False) + "\n":
+        alone.add("manifest")
+    if not isinstance(manifest, dict) or set(manifest) - {"seeded"} != set(before) - {"seeded"}:
+        return {"keys"}, {"keys"}
+    for key in ("leeward", "method", "seeded"):
+        if manifest.get(key) != before.get(key):
+            alone.add("claims") if key == "method" or manifest.get(key) not in (True, None) else None
+            whole.add("claims")
+    counted = {key: value for key, value in manifest["guarantee"].items() if key in ("k", "m")}
+    stated = {key: value for key, value in manifest["parameters"].items() if key in counted}
+    if counted != stated or manifest["guarantee"] != before["guarantee"]:
+        alone.add("words")
+    if manifest["parameters"] != before["parameters"]:
+        whole.add("claims")
+        if seen_in_share(made, before["parameters"], manifest["parameters"]):
+            alone.add("claims")
+    if manifest["records"] != before["records"]:
+        whole.add("records")
+    alone |= of_files(made, out, manifest)
+    return whole | alone, alone
+
+
+def seen_in_share(made: Made, before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether words, files or rows of the share depend on a parameter that is another (see `UNSEEN`)."""
+    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    required = {key for key in changed if key in before and key not in after}
+    odd = any(isinstance(after.get(key), dict) and key != "caps" for key in changed)
+    return bool(changed - set(UNSEEN[made.method])) or bool(required & set(before)) or odd
+
+
+UNSEEN: dict[str, dict[str, str]] = {
+    "disassociation": dict.fromkeys(
+        ("policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested"),
+        "how clusters were formed and refined cannot be read from the clusters",
+    )
+    | {"prior": "speaks of reconstructions, of which there are none"},
+    "constraints": dict.fromkeys(
+        ("algorithm", "policy", "cap", "weights"),
+        "the labels are what several ways and policies could have made",
+    ),
+    "censoring": {
+        "cap": "a larger cap than any count is kept by the records too",
+        "caps": "larger caps than any count are kept by the records too",
+    },
+    "trajectories": dict.fromkeys(
+        ("joining", "weights", "clustering", "hierarchy", "ages", "widest_age", "codes"),
+        "how groups were formed cannot be read from the groups",
+    )
+    | dict.fromkeys(
+        ("sensitive", "sensitive_column", "diversity"), "holds of the groups as they are, by chance"
+    ),
+    "visits": dict.fromkeys(
+        ("policy", "vocabulary", "key", "rescue", "alpha", "climb_to", "population", "membership_is_secret"),
+        "which codes were merged, and how sets were enforced, cannot be read from the sets that are left",
+    ),
+    "condensation": dict.fromkeys(
+        (
+            "algorithm",
+            "weight",
+            "synthesis",
+            "draw",
+            "missing",
+            "grouping",
+            "cell_rows",
+            "response",
+            "marginals",
+            "coarsen_groups",
+            "relations",
+        ),
+        "how rows were made cannot be read from the rows",
+    ),
+    "k-anonymity": {
+        "quasi_identifiers": "classes of fewer columns are larger",
+        "plan": "neither words nor rows depend on it",
+    },
+}
+"""Method -> parameters that neither words nor rows of the share show, with the reason."""
+
+
+def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
+    """Files and folders, bytes that are not those of their rows, columns and types."""
+    found: Broken = set()
+    share = out / "share"
+    there = {path.relative_to(share).as_posix() for path in share.rglob("*")}
+    expected = {path.relative_to(made.out / "share").as_posix() for path in (made.out / "share").rglob("*")}
+    if there != expected or any(path.is_symlink() for path in share.rglob("*")):
+        return {"files"}
+    before = manifest_of(made.out)
+    if [entry.get("path") for entry in manifest["files"]] != [entry["path"] for entry in before["files"]]:
+        found.add("files")
+    if readme_of(made.out) != readme_of(out):
+        found.add("words")
+    for path in parquets(made.out):
+        try:
+            table = pq.read_table(out / path)
+            again = out.parent / "again.parquet"
+            write_parquet(table, again)
+            if again.read_bytes() != (out / path).read_bytes():
+                found.add("bytes")
+            if not table.schema.equals(pq.read_schema(made.out / path)):
+                found.add("columns")
+        except (OSError, ValueError, pa.ArrowException):
+            found.add("bytes")
+    for entry in manifest["files"]:
+        file = share / str(entry.get("path"))
+        if file.suffix == ".parquet" and file.is_file() and rows_in(file) != entry.get("rows"):
+            found.add("rows")
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != entry.get("sha256"):
+            found.add("digests")
+    for path in csvs(made.out):
+        lines, were = ((folder / path).read_bytes().splitlines() for folder in (out, made.out))
+        if sorted(lines) == sorted(were) and lines != were:
+            found.add("order")
+    return found
+
+
+def rows_in(file: Path) -> int | None:
+    """Rows of a Parquet file; None where it cannot be read."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+
+
+def readme_of(out: Path) -> str:
+    """The README without figures of rows and records."""
+    file = out / "share" / "README.md"
+    if not file.is_file():
+        return ""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    text = re.sub(r"^[\d,]+ records, anonymized", "records, anonymized", text, flags=re.M)
+    return re.sub(r"(`data/[^`]+` \|) [\d,]+ \|", r"\1", text)
+
+
+def of_share(made: Made, out: Path) -> Broken:
+    return {
+        "disassociation": lambda: definitions.disassociation_share(out),
+        "constraints": lambda: definitions.constraints_share(out),
+        "censoring": lambda: definitions.censoring_share(out, made.truth),
+        "trajectories": lambda: paths.trajectories_share(out),
+        "visits": lambda: paths.visits_share(out),
+        "condensation": lambda: definitions.table_share(out),
+        "k-anonymity": lambda: definitions.table_share(out),
+    }[made.method]()
+
+
+def of_truth(made: Made, out: Path) -> Broken:
+    judge: Callable[[Path, Truth], Broken] = {
+        "disassociation": definitions.disassociation_truth,
+        "constraints": definitions.constraints_truth,
+        "censoring": definitions.censoring_truth,
+        "trajectories": paths.trajectories_truth,
+        "visits": paths.visits_truth,
+        "condensation": definitions.condensation_truth,
+        "k-anonymity": definitions.k_anonymity_truth,
+    }[made.method]
+    return judge(out, made.truth)
