@@ -22,7 +22,7 @@ from leeward.verify import Source, Verification, verify
 from leeward.verify.constraints.check import rare_sets
 
 ROWS = ["ab", "ab", "ab", "aX", "aX", "aX", "bX", "bX", "bX", "", "b"]
-LABELS = {"a": ["a"], "b": ["b"], "(c,d)": ["c", "d"]}
+LABELS = {"(c,d)": ["c", "d"], "a": ["a"], "b": ["b"]}
 SUPPRESSED = ["z"]
 SOURCE = ["ab", "ab", "abz", "ac", "ad", "acd", "bc", "bd", "bd", "z", "b"]
 
@@ -34,8 +34,8 @@ def rows_of(rows: list[str]) -> list[list[str]]:
 def codes_frame(labels: dict[str, list[str]], suppressed: list[str]) -> pl.DataFrame:
     return pl.DataFrame(
         {
-            "code": [*labels, *suppressed],
-            "members": [*labels.values(), *([] for _ in suppressed)],
+            "code": [*sorted(labels), *sorted(suppressed)],
+            "members": [*(labels[label] for label in sorted(labels)), *([] for _ in suppressed)],
             "suppressed": [False] * len(labels) + [True] * len(suppressed),
         },
         schema={"code": pl.String, "members": pl.List(pl.String), "suppressed": pl.Boolean},
@@ -44,7 +44,7 @@ def codes_frame(labels: dict[str, list[str]], suppressed: list[str]) -> pl.DataF
 
 def records_frame(rows: list[list[str]]) -> pl.DataFrame:
     schema = {"record": pl.Int64, "codes": pl.List(pl.String)}
-    return pl.DataFrame({"record": range(len(rows)), "codes": rows}, schema=schema)
+    return pl.DataFrame({"record": range(len(rows)), "codes": [sorted(row) for row in rows]}, schema=schema)
 
 
 def table_of(name: str, frame: pl.DataFrame) -> ReleaseTable:

@@ -234,7 +234,7 @@ def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:
         "share/data/records.parquet",
         lambda r: r.with_columns(snp=pl.lit(2, pl.Int64)),
     )
-    assert failures(folder, made_up()) == {"payload"}
+    assert failures(folder, made_up()) == {"payload", "payload_of_patients"}
 
 
 def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:

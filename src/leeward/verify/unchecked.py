@@ -29,32 +29,30 @@ WITHOUT_SOURCE = {
 }
 """Method -> what only the source can answer."""
 
+IDENTIFIER = "whether the payload holds an identifier that the spec names as payload"
+
 NEVER = {
-    "constraints": ("whether the order of records says whose they are",),
-    "censoring": (
-        "whether the order of records says whose they are",
-        "whether the payload holds an identifier that the spec names as payload",
-    ),
-    "trajectories": (
-        "whether the order of records says whose they are",
-        "whether the payload holds an identifier that the spec names as payload",
-    ),
+    "constraints": ("whether the order of records that several patients could have says whose they are",),
+    "censoring": (IDENTIFIER,),
+    "trajectories": (IDENTIFIER,),
     "visits": (
-        "whether the order of records or visits says whose they are",
-        "whether the payload holds an identifier that the spec names as payload",
+        IDENTIFIER,
         "the figures on known members and on payloads that can be joined, which the method counted",
     ),
     "condensation": (
-        "whether the order of rows says whose they are",
-        "whether rows are closer to patients' own than chance makes them; whole copies are counted",
-        "with --coarsen-time, whether each time is its group's median",
+        "in tables of fewer than three columns of numbers, whether rows are nearer to patients' own than chance makes "
+        "them; whole copies are counted",
+        "with --coarsen-groups, whether each time is a median",
+        "columns that a stated relation names, and columns with imputed values, number by number",
     ),
-    "k-anonymity": ("whether the order of rows says whose they are",),
     "notes": ("the released counts against the answers that the ledger keeps",),
 }
 """Method -> what this verifier does not check, with the source or without."""
 
 LOST = "whether codes were lost on the way in or out: the method's counts are there"
+
+ORDER = "whether the order of records follows the source"
+PARAMETERS = "whether the parameters are those of the run, where neither words nor files depend on them"
 
 WITHOUT_CUSTODY = {
     "disassociation": (
@@ -66,11 +64,15 @@ WITHOUT_CUSTODY = {
         "whether the budget was charged, and whether every item is of the public vocabulary",
     ),
     "constraints": ("whether generalized codes stay inside the utility constraints",),
-    "condensation": ("the groups, from which k follows", "whether groups show their source rows' levels"),
-    "k-anonymity": ("whether groups show their source rows' typical values",),
-    "censoring": (LOST,),
-    "trajectories": (LOST,),
-    "visits": (LOST, "which visit of the source a released one comes from"),
+    "condensation": (
+        "the groups, from which k follows",
+        "whether groups show their source rows' levels and numbers",
+        ORDER,
+    ),
+    "k-anonymity": ("whether groups show their source rows' typical values", ORDER),
+    "censoring": (LOST, ORDER, "which patient a record is of, and whether the payload is that patient's"),
+    "trajectories": (LOST, ORDER, "which patient a record is of, and whether the payload is that patient's"),
+    "visits": (LOST, ORDER, "which visit of the source a released one comes from"),
 }
 """Method -> what needs the custodian's folder."""
 
@@ -85,6 +87,8 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
         found += [
             f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
         ]
+    if not custody or not (share.folder.parent / "custody" / "spec.yaml").is_file():
+        found.append(f"Without the spec of the run: {PARAMETERS}.")
     if share.method == "disassociation":
         found += _of_disassociation(share, custody)
     if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:

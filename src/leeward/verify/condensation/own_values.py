@@ -29,6 +29,8 @@ LIKENESS = 4.0
 FEW, OF_SMALL = 0.1, 0.5
 """And such a share more, and this part of 1/k: small groups' own values come back beside each other."""
 
+FEWEST_NUMBERS = 3
+
 NEAR = 0.25
 """A near twin: nearer than this part of the distance from that source row to its own nearest."""
 
@@ -115,12 +117,17 @@ def nearer_than_neighbours(
 ) -> list[Check]:
     """Released rows are near twins of source rows no more often than source rows are of each other.
 
-    The distance of two rows is the sum over columns of the difference of ranks (0 to 1), 1 for unlike levels; columns
-    of strata and times, which are published as they are, are left out. A near twin of a source row is nearer to it than
-    `NEAR` times its distance to the nearest other source row.
+    The distance of two rows is the sum over the columns of numbers of the difference of ranks (0 to 1); strata and
+    times, which are published as they are, are left out, and levels, which groups keep. A near twin of a source row is
+    nearer to it than `NEAR` times its distance to the nearest other source row. With fewer than `FEWEST_NUMBERS`
+    columns likeness is not told from chance, and nothing is said.
     """
-    names = [name for name in original.columns if name in table.columns and name not in leave]
-    if len(names) < 2 or original.height < 20:
+    names = [
+        name
+        for name, kind in original.schema.items()
+        if name in table.columns and name not in leave and (kind.is_numeric() or kind.is_temporal())
+    ]
+    if len(names) < FEWEST_NUMBERS or original.height < 20:
         return []
     draws = np.random.Generator(np.random.Philox(key=original.height))
     own, made = (

@@ -66,6 +66,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks = [*structure(records, codes, int(share.manifest["records"]))]
     if not all(c.passed for c in checks):
         return checks
+    checks.append(labels_in_order(records, codes))
     published = lay_out(records, codes)
     custody = share.folder.parent / "custody" / "data"
     if share.manifest["guarantee"].get("m") is None:
@@ -122,11 +123,6 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    disordered = int(not kept["code"].equals(kept["code"].sort())) + int(
-        not gone["code"].equals(gone["code"].sort())
-    )
-    disordered += int(not codes["suppressed"].is_sorted())
-    disordered += int((records["codes"] != records["codes"].list.sort()).sum())
     used = _entries(records["codes"])
     unknown = int((~used.is_in(kept["code"].implode())).sum())
     doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
@@ -150,12 +146,6 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
             "labels do not read as their members.",
         ),
         of_count(
-            "labels_in_order",
-            disordered,
-            "Labels are listed in order, in codes.parquet and in every record.",
-            "lists of labels stand in another order than that of their texts.",
-        ),
-        of_count(
             "labels_are_listed",
             unknown,
             "Records hold listed labels only.",
@@ -165,6 +155,19 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
             "records_are_sets", doubled, "No record holds a label twice.", "records hold a label twice."
         ),
     ]
+
+
+def labels_in_order(records: pl.DataFrame, codes: pl.DataFrame) -> Check:
+    """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
+    parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
+    wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
+    wrong += int((records["codes"] != records["codes"].list.sort()).sum())
+    return of_count(
+        "labels_in_order",
+        wrong,
+        "Labels are listed in order, in codes.parquet and in every record.",
+        "lists of labels stand in another order than that of their texts.",
+    )
 
 
 def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:

@@ -29,12 +29,11 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         if share.manifest["parameters"].get("order", "kept") == "free"
         else ages_in_order(released),
         *ages_not_wider(released, share.manifest["parameters"]),
-        *tree_checks(released, share.manifest["parameters"]),
         *diverse(released, share.manifest["parameters"]),
     ]
     if source is not None and all(each.passed for each in checks):
         checks += against_source(released, share, source)
-    return checks
+    return checks + tree_checks(released, share.manifest["parameters"])
 
 
 def k_anonymous(released: Released, k: int) -> Check:
