@@ -40,8 +40,7 @@ NEVER = {
         "the figures on known members and on payloads that can be joined, which the method counted",
     ),
     "condensation": (
-        "in tables of fewer than three columns of numbers, whether rows are nearer to patients' own than chance makes "
-        "them; whole copies are counted",
+        "whether rows are nearer to patients' own than chance makes them, in tables with fewer than three numbers a row",
         "with --coarsen-groups, whether each time is a median",
         "columns that a stated relation names, and columns with imputed values, number by number",
     ),
