@@ -6,6 +6,7 @@ verifier must not repeat.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,7 +89,8 @@ def verify(path: str | Path, source: Source | None = None) -> Verification:
         if contract is not None:
             checks += contract_checks(share, contract)
         checks += storage_checks(share)
-        checks += codes_checks(share, source)
+        formed = all(check.passed for check in checks)
+        checks += guarded("codes_listed", lambda: codes_checks(share, source), formed=formed)
         if contract is not None and all(check.passed for check in checks):
             checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
         checks += spec_checks(share)
@@ -105,19 +107,23 @@ def verify(path: str | Path, source: Source | None = None) -> Verification:
 
 
 def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:
-    """The method's own checks. A release whose form is refuted already may not even be readable: that is one more
-    failed check, not an exception.
-    """
+    """The method's own checks."""
     module, function = CHECKERS[share.method].split(":")
+    return guarded("content", lambda: getattr(import_module(module), function)(share, source), formed=formed)
+
+
+def guarded(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> list[Check]:
+    """Some checks. A release whose form is refuted already may not even be readable: that is one more failed check, not
+    an exception.
+    """
     try:
-        found: list[Check] = getattr(import_module(module), function)(share, source)
+        return checks()
     except BadInput as problem:
         if formed:
             raise
-        return [Check("content", False, f"The content could not be checked: {problem}")]
+        return [Check(name, False, f"The content could not be checked: {problem}")]
     except (Exception, PanicException) as problem:
         if formed:
             raise
         detail = f"The content could not be checked, because the form is wrong ({type(problem).__name__})."
-        return [Check("content", False, detail)]
-    return found
+        return [Check(name, False, detail)]

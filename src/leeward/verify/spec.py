@@ -11,22 +11,20 @@ import yaml
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share
 
-QUIET = frozenset(
+STATED = frozenset(
     {
-        "name", "utility", "partitions", "improve", "improve_rounds", "improve_seconds", "partition", "odd_ages", "m",
-        "alpha", "key", "enforce", "climb_to", "repetitions", "mapping", "privacy", "clustering", "order", "weights",
-        "policy", "keep", "hierarchies", "small", "demographics", "sensitive_column",
+        "k", "safe", "repeats", "nested", "refine", "recut", "reconstructions", "sensitive", "diversity", "payload",
+        "cap", "caps", "scope", "level", "merge_visits", "rescue", "joining", "widest_age", "codes", "algorithm",
+        "plan", "relations", "coarsen_time", "coarsen_groups", "response", "marginals", "grouping", "cell_rows",
+        "missing", "rare", "synthesis", "draw", "prior",
     }
 )  # fmt: skip
-"""Parameters of a spec that a manifest shows only where they have an effect, or never."""
+"""Parameters that are in the manifest exactly where the spec has them (none, false and empty ones may be left out)."""
 
-MADE = frozenset(
-    {
-        "max_cluster", "max_joint", "max_passes", "hierarchy", "vocabulary", "listed_codes", "extract",
-        "population", "membership_is_secret", "quasi_identifiers", "strata", "time",
-    }
-)  # fmt: skip
-"""Parameters that a manifest shows though the spec need not have them: the method derived them."""
+ASKED = frozenset(
+    {"policy", "sensitive_column", "clustering", "weights", "m", "alpha", "climb_to", "key", "enforce"}
+)
+"""Parameters that are in the manifest only where the spec has them, but not always then."""
 
 COMPLETED = frozenset({"strata", "time", "quasi_identifiers"})
 """Lists that a method completes."""
@@ -68,12 +66,14 @@ def spec_checks(share: Share) -> list[Check]:
 def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bool:
     """Whether one parameter of the manifest is what the spec asked for."""
     given, shown = asked.get(name), stated.get(name)
+    if asked.get("attacker") == "algorithm" and name not in ("k", "m", "sensitive", "payload"):
+        return True  # that attacker decides how clusters are made, whatever else is asked for
     if name == "policy" and given is None:
         given = asked.get("utility")
     if name not in stated:
-        return not given or name in QUIET
+        return not given or name not in STATED
     if not given:
-        return name in MADE or not shown or shown == 0
+        return not shown or name not in STATED | ASKED
     if name == "algorithm" and asked.get("mapping"):
         return bool(shown == "mapping")
     if name == "ages":
@@ -87,6 +87,8 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
             and ":" in given
         )
         return not plain or given == shown
+    if name not in STATED | ASKED | COMPLETED and not isinstance(given, str | int | float):
+        return True
     if name in COMPLETED:
         return isinstance(shown, list) and {str(each) for each in given} <= {str(each) for each in shown}
     if name == "partitioning" and given == "auto":

@@ -40,7 +40,7 @@ NEVER = {
         "the figures on known members and on payloads that can be joined, which the method counted",
     ),
     "condensation": (
-        "whether rows are nearer to patients' own than chance makes them, in tables with fewer than three numbers a row",
+        "whether rows are nearer to patients' own than chance makes them, with fewer than three columns of numbers",
         "with --coarsen-groups, whether each time is a median",
         "columns that a stated relation names, and columns with imputed values, number by number",
     ),
