@@ -255,6 +255,21 @@ def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) 
         verify(tmp_path / "x")
 
 
+@pytest.mark.parametrize(("name", "key", "check"), [("codes", "m", "m"), ("extract", "k", "master")])
+def test_another_number_in_the_guarantee_is_caught(
+    releases, tmp_path: Path, name: str, key: str, check: str
+) -> None:
+    """m of known codes, and the k of a cohort, which must be its master's."""
+    shutil.copytree(releases[name], tmp_path / name)
+    if name == "extract":  # its note names the master relative to the cohort
+        shutil.copytree(releases["payload"], tmp_path / "payload")
+    file = tmp_path / name / "share/release.json"
+    content = json.loads(file.read_text())
+    content["guarantee"][key] += 1
+    file.write_text(json.dumps(content))
+    assert check in failures(tmp_path / name)
+
+
 def test_another_column_is_caught(releases, tmp_path: Path) -> None:
     folder = broken(releases["visit"], tmp_path / "x", VISITS, lambda visits: visits)
     file, manifest = folder / VISITS, folder / "share/release.json"

@@ -3,6 +3,7 @@ candidates."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from itertools import combinations
@@ -121,6 +122,16 @@ def released(tmp_path: Path, **more: object) -> Path:
     ]
     method = Disassociation(k=5, m=2, attacker="algorithm", **more)  # type: ignore[arg-type]  # real parameters
     return write(method.protect(cohort_of(rows), randomness=Randomness.of(1)), tmp_path / "out") / "share"
+
+
+def test_chunks_of_several_codes_are_refuted_against_the_algorithm(tmp_path: Path) -> None:
+    method = Disassociation(k=5, m=2)
+    rows = [("c1", "c2"), ("c1", "c2", "c3"), ("c2", "c3")] * 20
+    share = write(method.protect(cohort_of(rows), randomness=Randomness.of(1)), tmp_path / "out") / "share"
+    manifest = json.loads((share / "release.json").read_text())
+    manifest["parameters"]["attacker"] = "algorithm"
+    (share / "release.json").write_text(json.dumps(manifest))
+    assert "single_codes" in {check.name for check in verify(share).failures}
 
 
 def test_a_release_verifies_and_counts_frequent_codes_exactly(tmp_path: Path) -> None:
