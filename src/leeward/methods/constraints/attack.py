@@ -12,7 +12,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
 from leeward.release import Release
 
-PATIENTS, SETS = 1_000, 50
+PATIENTS, SETS = 200, 50
 """Patients that are drawn, and sets of codes of each that are looked up."""
 
 

@@ -14,7 +14,7 @@ from leeward.methods.visits.visit_lists import read_visit_lists
 from leeward.randomness import Randomness
 from leeward.release import Release
 
-VISITS, SETS = 2_000, 50
+VISITS, SETS = 1_000, 50
 """Source visits that are drawn, and sets of codes of each that are looked up."""
 
 REMEDY = "`--level containment`, or `--merge-visits` at level visit, leaves none"
