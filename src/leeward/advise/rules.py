@@ -53,7 +53,6 @@ class Candidate:
     attacker: str
     closed: tuple[str, str] | None
     findings: tuple[Finding, ...]
-    seconds: float
     lines: int
 
     @property
@@ -76,7 +75,6 @@ class Candidate:
             "attacker": self.attacker,
             "closed": None if self.closed is None else {"reason": self.closed[0], "source": self.closed[1]},
             "lines": [each.to_json() for each in self.findings],
-            "seconds": self.seconds,
         }
 
 
@@ -187,7 +185,6 @@ def candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
         rule["attacker"],
         None if closed is None else (closed["reason"], closed["source"]),
         tuple(findings),
-        round(rule["seconds_per_100k_patients"] * situation.facts.patients / 1e5, 1),
         len(situation.plan.lines),
     )
 

@@ -85,7 +85,7 @@ def _of_candidate(place: int, each: Candidate) -> list[str]:
     if each.closed is not None:
         return [f"  {place}. {each.name}: closed, {each.closed[0]}"]
     lines = [
-        f"  {place}. {each.name}: {each.title} (about {each.seconds:g} s)",
+        f"  {place}. {each.name}: {each.title}",
         f"      against: {each.attacker}",
     ]
     return lines + [
