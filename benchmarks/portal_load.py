@@ -35,6 +35,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.postgres_fixture import binary, running_postgres
+
 from leeward.portal import people, projects, proposals, tokens
 from leeward.portal.app import make_app
 from leeward.portal.settings import Settings
@@ -341,8 +343,6 @@ class Postgres:
     """A server that can be killed and started again."""
 
     def __init__(self, stack: ExitStack) -> None:
-        from tests.postgres_fixture import running_postgres
-
         self.url = stack.enter_context(running_postgres(connections=100))
         self.folder = Path(self.url.split("unix_sock=")[1]).parent
 
@@ -351,18 +351,17 @@ class Postgres:
         os.kill(int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
 
     def start(self) -> None:
-        """Start it on the same data; it recovers what was committed."""
-        from tests.postgres_fixture import binary
-
+        """Start it on the same data, once its children have ended; it recovers what was committed."""
         other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
-        time.sleep(0.5)
-        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
         options = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' -c max_connections=100"
         data, log = str(self.folder / "data"), str(self.folder / "log")
-        subprocess.run(
-            [binary("pg_ctl"), "-D", data, "-w", "-o", options, "-l", log, "start"],
-            check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **other,
-        )  # fmt: skip
+        command = [binary("pg_ctl"), "-D", data, "-w", "-o", options, "-l", log, "start"]
+        until = time.monotonic() + 60
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.folder, **other}
+        while subprocess.run(command, check=False, **quiet).returncode:
+            if time.monotonic() > until:
+                raise SystemExit("PostgreSQL does not start again")
+            time.sleep(0.5)
 
 
 def serve(folder: str, port: int, database: str) -> None:
