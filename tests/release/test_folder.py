@@ -50,6 +50,7 @@ def test_the_manifest_has_the_keys_of_the_contract_and_true_hashes(tmp_path: Pat
         "unit": "patient",
         "attacker": "knows up to 2 codes",
         "not_protected": ["collusion"],
+        "risk": {"model": "prosecutor", "maximum": 0.2},
     }
     assert [(f["path"], f["rows"]) for f in manifest["files"]] == [
         ("data/chunks.parquet", 3),
