@@ -209,7 +209,7 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -
     import leeward as lw
 
     epsilon_total = PRICE * 3 * kills
-    begin(folder, *COMMANDS["index"][:-1], f"{epsilon_total}", "-o", "INDEX").wait()
+    begin(folder, *COMMANDS["index"][:-1], f"{epsilon_total:.4f}", "-o", "INDEX").wait()
     index, terms = str(folder / "INDEX"), [f"{a} & {b}" for a in CODES[:5] for b in CODES[:5] if a < b]
     length, number, done = 0.0, 0, 0
     shown: dict[tuple[str, str], Any] = {}
@@ -231,11 +231,11 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -
         said = log.read_text()
         spent = lw.budget(index)["spent"]
         try:
-            shown[question] = json.loads(said)["values"] if said else None
+            shown[question] = [json.loads(said)["answer"]] if said else None
         except (ValueError, KeyError):
             shown[question] = None
         if shown[question] is not None:
-            tally.add("query", "answers shown before the kill")
+            tally.add("query", "answers shown")
         audit = lw.audit(index)
         if not audit.passed:
             tally.add("query", "AUDITS THAT FAILED")
