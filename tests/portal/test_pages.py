@@ -59,10 +59,10 @@ def test_the_answer_is_repeated_by_the_command_line_and_the_reverse(bench: Bench
 def test_a_batch_is_all_or_nothing(bench: Bench) -> None:
     pay = f"/projects/{bench.project['one']}/batch/pay"
     before = bench.spent()
-    lines = "fever --when 2025-01\ncough --by when\n'fever & cough' --epsilon 50"
+    lines = "fever --when 2025-01\ncough --by when\n'fever & cough' --epsilon 500"
     refused = bench.post("rita", pay, index=bench.index, lines=lines, epsilon="0.01")
     assert refused.status_code == 402 and bench.spent() == before
-    done = bench.post("rita", pay, index=bench.index, lines=lines.replace("50", "0.3"), epsilon="0.2")
+    done = bench.post("rita", pay, index=bench.index, lines=lines.replace("500", "0.3"), epsilon="0.2")
     assert done.status_code == 200 and bench.spent() == before + 700_000
 
 
