@@ -188,7 +188,8 @@ def test_more_codes_known_than_any_record_has() -> None:
 
     frame = pl.DataFrame({"patient": list(range(60)), "code": [f"40{i % 3}.9" for i in range(60)]})
     found = [
-        Disassociation(k=5, m=m).protect(read(frame), randomness=Randomness.of(1)).tables for m in (1, 2**63 - 1)
+        Disassociation(k=5, m=m).protect(read(frame), randomness=Randomness.of(1)).tables
+        for m in (1, 2**63 - 1)
     ]
     made = [[list(table.batches()) for table in each] for each in found]
     assert made[0] == made[1]
