@@ -186,7 +186,7 @@ def tables(random: Random, folder: Path) -> None:
     cohort.table()
     assert cohort.patients is not None
     if not any("\n" in cell or "\r" in cell for row in rows for cell in row):
-        counted(sum(any(row) or len(row) > 1 for row in rows), cohort.patients.height)
+        counted(n, cohort.patients.height)
 
 
 def lines(random: Random, folder: Path) -> None:
