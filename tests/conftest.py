@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 TREE = Path(__file__).resolve().parent.parent
 
@@ -96,11 +97,17 @@ def failed_checks_are_noted() -> Iterator[None]:
 
 
 BREAKS = "test_every_check_was_refuted"
+ASKED: set[str] = set()
+"""Verifiers of which a session in several processes runs all tests."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The law on breaks comes last, for the verifiers of which this session runs all tests; the others are left out."""
+    """The law on breaks comes last, for the verifiers of which this session runs all tests; the others are left out.
+
+    Where the tests are shared out to processes, each of these sees a part only: the law is then asked once, at the end
+    of the session, of what all of them saw.
+    """
     from tests.laws.test_completeness import files_with_breaks
 
     chosen = bool(
@@ -109,8 +116,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     running = {Path(item.path) for item in items}
     last = [item for item in items if getattr(item, "originalname", "") == BREAKS]
     items[:] = [item for item in items if item not in last]
-    items += [
+    asked = [
         item
         for item in last
         if not chosen and files_with_breaks(item.callspec.params["verifier"]) <= running  # type: ignore[attr-defined]
     ]
+    if hasattr(config, "workerinput"):
+        ASKED.update(item.callspec.params["verifier"] for item in asked)  # type: ignore[attr-defined]
+    else:
+        items += asked
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """What a process has seen."""
+    REFUTED.update(node.workeroutput.get("refuted", ()))
+    ASKED.update(node.workeroutput.get("asked", ()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process tells what it saw; the session of all processes fails where a check was never refuted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput |= {"refuted": sorted(REFUTED), "asked": sorted(ASKED)}
+        return
+    from tests.laws.test_completeness import check_names
+
+    for verifier in sorted(ASKED):
+        missing = check_names(TREE / "src/leeward/verify" / verifier) - REFUTED
+        if missing:
+            print(f"\nFAILED {BREAKS}[{verifier}]: no test refutes {', '.join(sorted(missing))}")
+            session.exitstatus = 1

@@ -47,7 +47,7 @@ def test_a_folder_of_omop_is_known_by_its_files(leeward: Run, cdm: Path) -> None
     assert shown.status == 0
     assert shown.json()["source"] == {
         "name": "cdm",
-        "vocabulary": None,
+        "vocabulary": "flat",
         "patients": 60,
         "events": 180,
         "codes": 52,

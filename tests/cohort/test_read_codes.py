@@ -110,8 +110,8 @@ def test_unknown_vocabulary_name() -> None:
         cohort_of(["401.1"], "icd11")
     assert (
         str(error.value)
-        == "No vocabulary 'icd11': give icd9, icd10, icd (both), none, or a file with the columns "
-        "node,parent (CSV)."
+        == "No vocabulary 'icd11': give icd9, icd10, icd (both), flat, none, one that was added "
+        "(`leeward vocabulary list`), or a file with the columns node,parent (CSV)."
     )
 
 

@@ -134,6 +134,7 @@ CALLS = {
     "protect": "run",
     "query": "query",
     "recommend": "recommend",
+    "show": "open",
     "synth": "synth",
     "verify": "verify",
 }

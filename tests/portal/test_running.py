@@ -73,6 +73,7 @@ def test_settings_are_read_and_wrong_ones_named(tmp_path: Path) -> None:
     file.write_text(
         'public_url = "https://a.example/b/"\nhosts = ["c:1"]\n[provider]\nissuer = "i"\nclient_id = "c"\n'
     )
+    file.chmod(0o644)
     with pytest.raises(lw.BadInput, match="others can read"):
         read_settings(tmp_path)
     file.chmod(0o600)

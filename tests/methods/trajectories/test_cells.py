@@ -212,4 +212,4 @@ def test_one_source_pair_published_twice_is_caught(free) -> None:
         return pl.concat([t, extra.select(t.columns)]).sort("record", "position")
 
     rewritten(path, "trajectories.parquet", twice)
-    assert failed(path) == set() and failed(path, source) == {"owners"}
+    assert failed(path) == set() and failed(path, source) == {"own_patients", "owners"}

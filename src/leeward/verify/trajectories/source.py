@@ -99,7 +99,7 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
         checks.append(own_patients(released, frame, place, of_records, of_patients, in_order))
         if checks[-1].passed:  # a matching: custody names it
             proven = "Every record can be given a patient of its own: custody names one, whom it generalizes."
-            return [*checks, Check("owners", True, proven), *read]
+            return [*checks, Check("owners", True, proven, {"matched": True}), *read]
     originals = originals_of(frame, carried)
     groups = groups_of(released, released_numbers(released, keys, payload))
     checks.append(match_owners(released, groups, originals, n, in_order))
