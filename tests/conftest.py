@@ -145,5 +145,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     for verifier in sorted(ASKED):
         missing = check_names(TREE / "src/leeward/verify" / verifier) - REFUTED
         if missing:
-            print(f"\nFAILED {BREAKS}[{verifier}]: no test refutes {', '.join(sorted(missing))}")
+            sys.stderr.write(f"\nFAILED {BREAKS}[{verifier}]: no test refutes {', '.join(sorted(missing))}\n")
             session.exitstatus = 1
