@@ -152,12 +152,20 @@ def reuses_a_key(bench: Bench) -> bool:
     return bench.ask(token, same, bench.question("cough", fresh_epsilon())).status_code != 409
 
 
-def averages(bench: Bench, spellings: int = 8) -> bool:
+def averages(bench: Bench, spellings: int = 40) -> bool:
     """9: many spellings of one question, by several people and tokens, to average the noise away."""
     epsilon = fresh_epsilon()
     terms = ("fever & cough", "cough&fever", "  Cough &  pyrexia", "FEVER & cough & fever")
     months = ("2025-01..2025-06", "2025-0*", "2025-1..2025-6")
-    asked = [(text, when) for text in terms for when in months if when != "2025-0*"] * spellings
+    asked = [
+        (text + " " * blanks, when)
+        for blanks in range(
+            -(-spellings // 8)
+        )  # a hidden answer is like another: enough spellings to see a shown one
+        for text in terms
+        for when in months
+        if when != "2025-0*"
+    ]
     seen = set()
     for place, (text, when) in enumerate(asked[:spellings]):
         token = bench.token(("rita", "lea")[place % 2])
