@@ -187,11 +187,11 @@ def section(case: Case, advice: Recommendation, found: list[Outcome], seconds: f
         risk = "–" if each.mean_risk is None else f"{each.mean_risk:.2g}"
         rows.append([place, each.method, *cells, risk, ", ".join(sorted(set(each.status)))])
     floor = [
-        "",
+        "–",
         "floor: a resample",
         *("–" if f is None else f"{100 * f:.1f} %" for f in found[0].floors),
-        "",
-        "",
+        "–",
+        "–",
     ]
     leaders = [found[order[0]].method for order in _orders(found)]
     if set(leaders) == {found[0].method}:
