@@ -74,7 +74,9 @@ def test_texts_hold_no_identity_and_share_holds_no_page(
     shared = b"".join(f.read_bytes() for f in (out / "share").rglob("*") if f.is_file())
     assert not list((out / "share").rglob("*.html"))
     texts = pl.read_parquet(out / "share" / "text.parquet")
-    assert not texts["text"].str.contains(CANARY).any() and not texts["text"].str.contains("Brown").any()
+    assert not texts["text"].str.contains(CANARY).any()
+    # A surrogate may by chance be a name of the notes.
+    assert mode == "surrogates" or not texts["text"].str.contains("Brown").any()
     assert b"canary-" not in shared and CANARY.encode() not in shared
     home = "custody" if mode == "surrogates" else "share"
     assert sorted(f.name for f in (out / "share").iterdir()) == sorted(
