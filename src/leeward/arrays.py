@@ -18,7 +18,6 @@ Int64s: TypeAlias = NDArray[np.int64]
 UInt16s: TypeAlias = NDArray[np.uint16]
 UInt32s: TypeAlias = NDArray[np.uint32]
 UInt64s: TypeAlias = NDArray[np.uint64]
-Float32s: TypeAlias = NDArray[np.float32]
 Float64s: TypeAlias = NDArray[np.float64]
 
 

@@ -30,3 +30,19 @@ def require_new(path: str | Path, what: str = "file", *, option: str | None = "-
     if exists(path) or Path(path).is_symlink():
         with_option = f" with {option}" if option else ""
         raise BadInput(f"{path}: exists already; name another {what}{with_option}, or remove this one.")
+
+
+def text_of(path: Path, what: str) -> str:
+    """The text of a file that a person wrote, such as a `spec`.
+
+    Raises
+    ------
+    BadInput
+        There is no such file, or it is not UTF-8.
+    """
+    if not is_file(path):
+        raise BadInput(f"{str(path)[:200]}: there is no such {what} file.")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; save the {what} as UTF-8.") from None

@@ -85,7 +85,7 @@ def cases() -> dict[str, Case]:
     }
     return usual | {
         "censoring": Case(sample(), {"k": 3, "cap": 2}, population=codes),
-        "condensation": Case(patients, {"k": 12, "strata": ("died",), "time": ("days",)}),
+        "condensation": Case(patients, {"k": 5, "strata": ("died",), "time": ("days",)}),
         "constraints": Case(codes, {"k": 3, "m": 2, "policy": "hierarchy:1"}),
         "disassociation": Case(codes, {"k": 3, "m": 2, "reconstructions": 1}),
     }

@@ -188,9 +188,31 @@ def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
 
     original = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 5, "b": np.arange(10)})
     groups = pl.DataFrame({"row": np.arange(1, 11), "group": [0] * 5 + [1] * 5})
-    made = shuffled(original, groups)
+    made = shuffled(original, groups, 1)
     assert sorted(made["b"]) == list(range(10))
     assert set(made.filter(pl.col("b") < 5)["a"]) == {"x"}
+    assert not shuffled(original, groups, 2).equals(made)
+
+
+def test_chance_of_a_small_table_is_that_of_many_shuffles() -> None:
+    from leeward.verify.condensation.check import copies
+
+    generator = np.random.Generator(np.random.Philox(key=3))
+    original = pl.DataFrame({"a": generator.integers(0, 3, 60), "b": generator.permutation(60)})
+    groups = pl.DataFrame({"row": np.arange(1, 61), "group": np.arange(60) // 5})
+    # Each value of b is once in the source, and comes back to its own a in a group of five by this share.
+    held = original.with_columns(group=groups["group"]).group_by("group", "a").len()
+    expected = float((held["len"] ** 2).sum()) / 5 / 60
+
+    class Shown:
+        """A share of k = 5."""
+
+        def guarantee(self, name: str) -> int:
+            return 5
+
+    found = copies(Shown(), original, original, groups)  # type: ignore[arg-type]  # all that the check asks
+    assert not found.passed
+    assert found.figures["chance"] == pytest.approx(expected, rel=0.15)
 
 
 def test_a_table_that_cannot_be_read_is_caught(cohort: Cohort, tmp_path: Path) -> None:

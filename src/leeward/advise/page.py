@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward.advise.frontier import Row, Spot, frontier, spots_of
 from leeward.advise.utility.verdicts import RULE
+from leeward.pages import template_of
 from leeward.report import drawing
 from leeward.report.drawing import Drawing, Scale
 from leeward.report.sections import number, percent
@@ -41,20 +42,11 @@ RISKS = {
 
 def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any]) -> str:
     """The page as HTML."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("leeward.advise"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     methods = list(dict.fromkeys(row["method"] for row in rows))
     panels = [
         _panel(rows, place, title, methods, settings.get("threshold")) for place, title in enumerate(lines, 1)
     ]
-    return environment.get_template("explore.html.j2").render(
+    return template_of("leeward.advise", "explore.html.j2").render(
         settings=settings,
         panels=panels,
         rule=RULE,

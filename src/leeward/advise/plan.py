@@ -13,7 +13,7 @@ from leeward.advise.thresholds import Threshold, threshold_of
 from leeward.analysis.plan import KEYS, KINDS, models_of
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest, schema
-from leeward.paths import is_file
+from leeward.paths import text_of
 from leeward.release.spec import SourceSpec, content_of_yaml, located
 
 WITHIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|patients?|people)\s*")
@@ -299,12 +299,9 @@ def load(path: str | Path) -> Plan:
         Missing or unreadable file, bad YAML, unknown or missing keys, values that do not fit.
     """
     path = Path(path)
-    if not is_file(path):
-        raise BadInput(f"{str(path)[:200]}: there is no such plan file.")
+    text = text_of(path, "plan")
     try:
-        found = parse(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8 text; save the plan as UTF-8.") from None
+        found = parse(text)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     return dataclasses.replace(

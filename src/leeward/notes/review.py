@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.errors import BadInput
 from leeward.notes.spans import Span
+from leeward.pages import template_of
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,6 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
     names : concept id -> preferred name, for the terms of the table.
     figures : counts of spans by kind and category, for the head of the page.
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise BadInput("The review page needs Jinja2; install Leeward anew.") from None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("leeward.notes"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     shown = [
         {
             "note": note,
@@ -49,7 +38,7 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
         }
         for note in notes
     ]
-    return environment.get_template("review.html.j2").render(
+    return template_of("leeward.notes", "review.html.j2").render(
         notes=shown, total=total, names=names, figures=figures
     )
 

@@ -101,7 +101,6 @@ def chart_of(
     top = max([1.0, *tops])
     step, height, left, bottom = 640 / max(1, len(bins)), 220, 56, 34
     name_of_chart = escape(visible(title))
-    name_of_chart = escape(visible(title))
     kind = "chart made-up" if made_up else "chart"
     size = f"0 0 {left + 656} {height + bottom + 14}"
     start = f'<svg class="{kind}" viewBox="{size}" role="img" aria-label="{name_of_chart}">'

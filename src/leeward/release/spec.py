@@ -17,7 +17,7 @@ import yaml
 
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest
-from leeward.paths import exists, is_file
+from leeward.paths import exists, text_of
 from leeward.version import __version__
 
 ENGINES = ("local", "spark")
@@ -145,12 +145,7 @@ def load(path: str | Path) -> Spec:
         Missing or unreadable file, bad YAML, unknown or missing keys, values of the wrong type.
     """
     path = Path(path)
-    if not is_file(path):
-        raise BadInput(f"{str(path)[:200]}: there is no such spec file.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8 text; save the spec as UTF-8.") from None
+    text = text_of(path, "spec")
     try:
         return resolved(parse(text), path.parent)
     except BadInput as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from leeward.release import Release
-from leeward.report.sections import number, percent
+from leeward.report.sections import percent
 
 Tone = Literal["plain", "good", "warn", "bad"]
 
@@ -133,8 +133,3 @@ def errors_of_pairs_and_triples(measures: Mapping[str, Any]) -> tuple[Cost, ...]
     if not wanted and "frequent" in errors:
         return (counts_off(errors["frequent"], "mean error of counts of frequent sets of codes"),)
     return tuple(wanted)
-
-
-def of_codes(left: int, total: int) -> str:
-    """`87 of 915 codes`."""
-    return f"{number(left)} of {number(total)} codes"

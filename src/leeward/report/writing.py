@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
+from leeward.pages import template_of
 from leeward.release import Release
 from leeward.release.aside import owner_only
 from leeward.report.common import checks_section, guarantee_section, notices_section
@@ -59,19 +60,8 @@ def render(
     summary: Summary | None = None,
 ) -> str:
     """The report as HTML."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("leeward.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["marked"] = marked
-    environment.filters["plain"] = plain
-    environment.filters["silent"] = silent
-    return environment.get_template("report.html.j2").render(
+    page = template_of("leeward.report", "report.html.j2", marked=marked, plain=plain, silent=silent)
+    return page.render(
         release=release,
         source=measures.get("source", {}),
         summary=summary,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys
-from leeward.paths import is_file
+from leeward.paths import text_of
 from leeward.release.spec import content_of_yaml
 
 ATTRIBUTE_KEYS = ("name", "kind", "replicability", "availability", "distinguishability", "treatment")
@@ -91,15 +91,12 @@ def load_context(path: str | Path) -> Context:
         Missing or unreadable file, bad YAML, unknown keys, values that do not fit.
     """
     path = Path(path)
-    if not is_file(path):
-        raise BadInput(f"{str(path)[:200]}: there is no such context file.")
+    text = text_of(path, "context")
     try:
-        content = content_of_yaml(path.read_text(encoding="utf-8"))
+        content = content_of_yaml(text)
         if not isinstance(content, dict):
             raise BadInput("a context is a mapping; dates are written in quotes.")
         found: Context = build(Context, content, "")
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8 text; save it as UTF-8.") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     return found

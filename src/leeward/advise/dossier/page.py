@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.pages import template_of
 from leeward.report.sections import number
 
 
 def render(content: Mapping[str, Any]) -> str:
     """The page."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("leeward.advise"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["shown"] = shown
     counts = {
         block: sum(entry["block"] == block for part in content["parts"] for entry in part["entries"])
         for block in ("measured", "declared", "open")
     }
-    return environment.get_template("dossier.html.j2").render(content=content, counts=counts)
+    return template_of("leeward.advise", "dossier.html.j2", shown=shown).render(
+        content=content, counts=counts
+    )
 
 
 def shown(value: Any) -> str:

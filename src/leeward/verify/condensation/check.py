@@ -27,6 +27,9 @@ COPIES_FACTOR, COPIES_FEW = 5.0, 10
 """Copies may be so many times what chance repeats, and a few more: where chance repeats next to nothing, next to
 nothing may be copied, whatever the size of the table."""
 
+SHUFFLES, SHUFFLED_ROWS = 20, 20_000
+"""Shuffles of the source that say what chance repeats, and the rows in all of them: a large table needs one."""
+
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a condensed table."""
@@ -330,7 +333,8 @@ def copies(
 
     Only source rows that fewer than k rows share count. Chance is the larger of two shares of those rows: what the
     source does to itself (another row equals it, as a new draw from the population would), and, with the custodian's
-    groups, what comes back when each column of each group is shuffled by itself.
+    groups, what comes back when each column of each group is shuffled by itself: the mean of several shuffles, since
+    one of a small table says little of chance.
     """
     k = share.guarantee("k")
     rare = numbered(original).group_by("row").len().filter(pl.col("len") < k)
@@ -340,7 +344,9 @@ def copies(
     copied = standing(rare, table.select(original.columns).cast(original.schema))
     chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
     if groups is not None and highest(groups["row"]) <= original.height:
-        chance = max(chance, standing(rare, shuffled(original, groups)) / total)
+        repeats = max(1, min(SHUFFLES, SHUFFLED_ROWS // original.height))
+        again = [standing(rare, shuffled(original, groups, each)) for each in range(1, repeats + 1)]
+        chance = max(chance, float(np.mean(again)) / total)
     allowed = chance + max(COPIES_MARGIN, COPIES_ALLOWED * float(np.sqrt(chance * (1 - chance) / total)))
     near = COPIES_FACTOR * chance + COPIES_ALLOWED * float(np.sqrt(chance / total)) + COPIES_FEW / total
     found = copied / total
@@ -363,11 +369,14 @@ def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
     return int(rare.join(numbered(table).unique(), on="row", how="semi")["len"].sum())
 
 
-def shuffled(original: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The source's rows with each column shuffled inside the groups, in a fixed way: a yardstick, no protection."""
+def shuffled(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.DataFrame:
+    """The source's rows with each column shuffled inside the groups: a yardstick, no protection.
+
+    One of several fixed ways, by its `number`.
+    """
     rows = groups.sort("group", "row")
     order, group = rows["row"].to_numpy() - 1, rows["group"].to_numpy()
-    generator = np.random.Generator(np.random.Philox(key=1))
+    generator = np.random.Generator(np.random.Philox(key=number))
     taken = original[order]
     return pl.DataFrame(
         # Groups are whole numbers: adding a number below 1 shuffles inside them.
