@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leeward.analysis.demographics import Classes
     from leeward.analysis.demographics.search import Found, Lost
-    from leeward.arrays import Int64s
+    from leeward.arrays import AnyArray, Int64s
     from leeward.cohort.cohort import Cohort
 
 
@@ -60,6 +60,16 @@ def class_table(classes: Classes) -> pa.Table:
     for name, values in zip(classes.columns.names, labels, strict=True):
         columns[name] = pa.array(values, pa.string())
     return pa.table({**columns, "records": pa.array(classes.sizes.tolist(), pa.int64())})
+
+
+def record_labels(classes: Classes, order: AnyArray) -> dict[str, pa.Array]:
+    """For methods that publish records: the labels of the records `order`, one text column a demographic."""
+    of_record = pa.array(classes.of_record[order])
+    labels = zip(*classes.labels, strict=True)
+    return {
+        name: pa.array(values, pa.string()).take(of_record)
+        for name, values in zip(classes.columns.names, labels, strict=True)
+    }
 
 
 def tables_of(classes: Classes) -> tuple[ReleaseTable, ...]:

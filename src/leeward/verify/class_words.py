@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from leeward.verify.contract import Rule, Table, one_of, texts
@@ -57,6 +57,11 @@ def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         **dict.fromkeys(names_of(parameters), ("string",)),
         "records": ("int64",),
     }
+
+
+def labelled(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """The columns of a table of records: these, then each demographic's label."""
+    return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), ("string",))}
 
 
 def _levels(value: Any) -> bool:

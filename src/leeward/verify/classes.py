@@ -152,6 +152,47 @@ def exact_values(classes: Classes, source: Source, patients: pl.Series) -> list[
     return list(zip(*(as_text(rows[name]).to_list() for name in classes.names), strict=True))
 
 
+def released_patients(classes: Classes, values: list[tuple[str, ...]]) -> NDArray[np.bool_]:
+    """Which patients fit a class: with `small: drop`, those who are released."""
+    fits = {each: bool(classes.fit(each).any()) for each in set(values)}
+    return np.array([fits[each] for each in values], np.bool_)
+
+
+def place_records(records: pl.DataFrame, classes: Classes) -> tuple[Check, NDArray[np.int64]]:
+    """The class of each record (its place among the classes; -1: none), from the labels in the table of records; and
+    whether each has one, and every class the number of records that it states."""
+    place = {labels: i for i, labels in enumerate(classes.labels)}
+    labels = records.select(pl.col(classes.names).cast(pl.String)).rows()
+    of_record = np.array([place.get(each, -1) for each in labels], np.int64)
+    held = np.bincount(of_record[of_record >= 0], minlength=len(classes.labels))
+    unequal = int((held != classes.records).sum())
+    check = of_count(
+        "record_classes",
+        int((of_record < 0).sum()) + unequal,
+        f"Each of {len(of_record):,} records has the labels of a class, and the classes have as many as they state.",
+        "records have the labels of no class, or classes have another number of records than they state.",
+    )
+    return check, of_record
+
+
+def own_demographics(
+    classes: Classes, of_record: NDArray[np.int64], values: list[tuple[str, ...]] | None
+) -> Check:
+    """Whether the class of each record fits the exact values of the patient whom custody names, in the same order."""
+    if values is None:
+        return Check(
+            "record_demographics", False, "The source has not the demographic columns of the release."
+        )
+    fits = {each: classes.fit(each) for each in set(values)}
+    wrong = sum(c < 0 or not fits[each][c] for each, c in zip(values, of_record.tolist(), strict=True))
+    return of_count(
+        "record_demographics",
+        wrong,
+        "The labels of every record fit the exact demographics of its own patient.",
+        "records have labels that do not fit their own patient's demographics.",
+    )
+
+
 def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_released: bool) -> Check:
     """Whether every record can be given to a patient whose exact values fit its class: the largest flow from the
     patients' distinct values to the classes, which may take as many as they have records."""

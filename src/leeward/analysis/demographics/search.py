@@ -82,14 +82,28 @@ class Setting:
         drawn = Randomness.of(n).stream("demographics searched").permutation(n)[:SEARCHED]
         return np.sort(drawn).astype(np.int64)
 
+    def form(self, levels: Mapping[str, Level], records: Int64s | None) -> Classes | None:
+        """The classes of these records (None: all) at some levels; None where `drop` would leave nobody."""
+        inside = self.columns if records is None else self.columns.take(records)
+        try:
+            return classes_of(inside, levels, self.k, self.small, self.randomness, frozenset(self.keep))
+        except GuaranteeUnreachable:
+            if self.small != "drop":
+                raise
+            return None
+
+    def lost_in(self, classes: Classes, records: Int64s | None) -> int:
+        """The code occurrences that the method loses in classes of these records."""
+        inside = np.flatnonzero(classes.of_record >= 0)
+        own = inside if records is None else records[inside]
+        bounds = np.cumsum(classes.sizes)[:-1]
+        return sum(self.lost(np.split(own[np.argsort(classes.of_record[inside], kind="stable")], bounds)))
+
     def measured(self, name: str, classes: Classes, records: Int64s | None) -> Point:
         """A point of the frontier: the method runs in the classes of these records (None: all)."""
         inside = np.flatnonzero(classes.of_record >= 0)
         own = inside if records is None else records[inside]
-        parts = np.split(
-            own[np.argsort(classes.of_record[inside], kind="stable")], np.cumsum(classes.sizes)[:-1]
-        )
-        share = sum(self.lost(parts)) / max(1, int(self.occurrences[own].sum()))
+        share = self.lost_in(classes, records) / max(1, int(self.occurrences[own].sum()))
         point = Point(name, len(classes), classes.loss(), share, records is None)
         self.points.append(point)
         return point
@@ -106,19 +120,9 @@ def search_full(setting: Setting) -> Found:
     columns, keep, records = setting.columns, dict(setting.keep), setting.sample()
     names = [columns.names[i] for i in setting.free]
     choices = [columns.columns[i].levels() for i in setting.free]
-    kept = frozenset(keep)
 
     def classes_at(levels: Sequence[Level], some: Int64s | None) -> Classes | None:
-        inside = columns if some is None else columns.take(some)
-        try:
-            return classes_of(
-                inside, {**keep, **dict(zip(names, levels, strict=True))}, setting.k, setting.small,
-                setting.randomness, kept,
-            )  # fmt: skip
-        except GuaranteeUnreachable:
-            if setting.small != "drop":
-                raise
-            return None
+        return setting.form({**keep, **dict(zip(names, levels, strict=True))}, some)
 
     tried: dict[tuple[Level, ...], Point | None] = {}
 

@@ -22,6 +22,7 @@ from leeward.verify.classes import (
     demographics_of,
     exact_values,
     read_classes,
+    released_patients,
 )
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation import kernels
@@ -31,7 +32,6 @@ from leeward.verify.disassociation.classed import (
     node_classes,
     payload_counts,
     payload_source,
-    released_patients,
     sample_of,
     split,
 )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.classes import Classes
@@ -242,9 +241,3 @@ def sample_of(events: pl.DataFrame, patients: pl.Series) -> dict[int, list[str]]
     place = pl.DataFrame({"patient": patients.gather(chosen), "place": chosen})
     rows = place.join(events, on="patient").group_by("place").agg(pl.col("code").cast(pl.String).unique())
     return dict(zip(rows["place"].to_list(), rows["code"].to_list(), strict=True))
-
-
-def released_patients(classes: Classes, values: list[tuple[str, ...]]) -> NDArray[np.bool_]:
-    """Which patients fit a class: with `small: drop`, those who are released."""
-    fits = {each: bool(classes.fit(each).any()) for each in set(values)}
-    return np.array([fits[each] for each in values], np.bool_)
