@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Advise on method, k, m and epsilon for a plan of analyses.",
     ),
     "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
+    "spec": ("leeward.cli.spec:spec", "Write the spec that the flags of a method's command mean."),
     **_of_methods(),
     "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
     "show": ("leeward.cli.show:show", "What a release folder is, and who may have it."),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from leeward.cli.options import print_json, with_patients
 from leeward.cli.telling import print_styled, told
 from leeward.errors import BadInput
@@ -30,6 +32,7 @@ def run_and_tell(
     """Run a method's flags as a spec; every flag that is no run option is a parameter of the method.
 
     A flag that is left out is not in the spec, so the default is that of the parameter class. Messages name flags.
+    The command's context may have a function that takes the spec instead (`leeward spec init`).
     """
     from dataclasses import replace
     from pathlib import Path
@@ -60,7 +63,11 @@ def run_and_tell(
         method_of(spec.method)
     except BadInput as error:
         raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
-    tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
+    write = click.get_current_context().obj
+    if write is not None:
+        write(spec)
+    else:
+        tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
 
 
 def tell(result: Result, as_json: bool) -> None:

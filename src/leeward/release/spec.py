@@ -186,7 +186,7 @@ def content_of_yaml(text: str) -> Any:
 
 def to_yaml(spec: Spec) -> str:
     """The spec as run, with versions, for `custody/spec.yaml`; `load` reads it back."""
-    content = {f.name: _shown(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+    content = {f.name: plain_of(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
     content = {key: value for key, value in content.items() if value not in (None, [], {})}
     content["versions"] = versions()
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -276,16 +276,16 @@ def _path_at(path: str, folder: Path) -> str:
     return str(here if not exists(beside) and exists(here) else beside)
 
 
-def _shown(value: Any) -> Any:
+def plain_of(value: Any) -> Any:
     """Plain YAML values; a source's defaults are left out."""
     if isinstance(value, SourceSpec):
-        shown = {f.name: _shown(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        shown = {f.name: plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         shown["path"] = None if value.path is None else without_password(value.path)
         return {key: item for key, item in shown.items() if item not in (None, [], {}, False)}
     if isinstance(value, Mapping):
-        return {str(key): _shown(item) for key, item in value.items()}
+        return {str(key): plain_of(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_shown(item) for item in value]
+        return [plain_of(item) for item in value]
     return value
 
 

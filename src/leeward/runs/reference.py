@@ -1,12 +1,16 @@
-"""What is generated from the declarations: the JSON Schema of a spec, and the page of all parameters."""
+"""What is generated from the declarations: the JSON Schema of a spec, the page of all parameters, commented specs."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import yaml
 
 from leeward.fields import Declaration, declarations, schema, wanted
 from leeward.methods import METHODS, Method
-from leeward.release.spec import SourceSpec, Spec
+from leeward.release.spec import SourceSpec, Spec, plain_of
 
 INTRODUCTION = """\
 # Parameters of all methods
@@ -17,6 +21,10 @@ A parameter has the same name in a call, `lw.Censoring(k=5)`, and in a spec, `me
 on the command line is the name with `-` for `_`, unless another one is given in brackets. In a spec `utility` may be
 written for `policy`. Values that do not fit are refused alike in all three.
 """
+
+
+UNWRITTEN = ("name", "plan")
+"""Keys that a commented spec does not offer: of cohorts in memory; of a method that has the spec's own key."""
 
 
 def spec_schema() -> dict[str, Any]:
@@ -39,6 +47,53 @@ def parameters_page() -> str:
     parts.append(f"## Keys of a spec\n\n{_table(Spec, flags=False)}")
     parts.append(f"## Keys of `source` and `population`\n\n{_table(SourceSpec, flags=False)}")
     return "\n".join(parts)
+
+
+def commented(spec: Spec) -> str:
+    """The spec as YAML, each key below its meaning, and the keys that were left out with theirs."""
+    content = {each.name: plain_of(getattr(spec, each.name)) for each in declarations(Spec)}
+    inner = {
+        "source": (SourceSpec, "path"),
+        "population": (SourceSpec, "path"),
+        "method": (METHODS[spec.method["name"]].parameters_class(), "name"),
+    }
+    lines = ["# Run it with `leeward protect SPEC.yaml -o OUT`. All keys: docs/spec.md, docs/parameters.md."]
+    for each in declarations(Spec):
+        value = content[each.name]
+        if each.name == "versions" or (value in (None, [], {}) and each.name != "measure"):
+            continue
+        lines += ["", *_comment(each.parameter.help)]
+        if each.name in inner:
+            lines += [f"{each.name}:", *_commented_keys(*inner[each.name], value)]
+        else:
+            lines += _entry(each.name, value) if value else ["# measure: []"]
+    if spec.source.path is not None and content["source"]["path"] != spec.source.path:
+        lines += ["", "# The password in the database's URL was left out: set PGPASSWORD."]
+    return "\n".join(lines) + "\n"
+
+
+def _commented_keys(cls: type, first: str, given: Mapping[str, Any]) -> Iterator[str]:
+    known = {each.name: each for each in declarations(cls)}
+    for name, value in sorted(given.items(), key=lambda pair: pair[0] != first):
+        yield from _comment(known[name].parameter.help if name in known else "", "  ")
+        yield from _entry(name, value, "  ")
+    left_out = [each for each in known.values() if each.name not in given and each.name not in UNWRITTEN]
+    if left_out:
+        yield "  # Left out, so that the default holds:"
+    for each in left_out:
+        yield from _comment(f"{each.name}: {each.parameter.help} [{_default(each)}]", "  ", "  #   ")
+
+
+def _entry(name: str, value: Any, indent: str = "") -> list[str]:
+    text = yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True)
+    return textwrap.indent(text, indent).splitlines()
+
+
+def _comment(text: str, indent: str = "", mark: str = "") -> list[str]:
+    mark = mark or f"{indent}# "
+    return textwrap.wrap(
+        text, 100, initial_indent=mark, subsequent_indent=f"{mark}  " if mark != f"{indent}# " else mark
+    )
 
 
 def _method_schema(name: str, method: Method) -> dict[str, Any]:
