@@ -3,6 +3,7 @@ exact values fit the classes with the classes' sizes (docs/methods/whole-patient
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,24 +216,52 @@ def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_
 
 
 def _largest_flow(classes: Classes, distinct: dict[tuple[str, ...], int]) -> int:
+    if len(distinct) * len(classes.labels) > MOST_EDGES:
+        raise MemoryError("too many distinct values to be matched with the classes")
+    fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
+    return largest_flow(np.fromiter(distinct.values(), np.int64), fits, classes.records)
+
+
+def largest_flow(
+    counts: NDArray[np.int64], fits: Sequence[NDArray[np.int64]], room: NDArray[np.int64]
+) -> int:
+    """How many can be placed: `counts[i]` alike, each in one of the places `fits[i]`, of which each has its `room`."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    if len(distinct) * len(classes.labels) > MOST_EDGES:
-        raise MemoryError("too many distinct values to be matched with the classes")
-    types, n = len(distinct), len(classes.labels)
-    fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
-    counts = np.fromiter(distinct.values(), np.int64)
-    # nodes: the patients' distinct values, the classes, then a source and a sink
+    kinds, n = len(counts), len(room)
+    # nodes: what is placed, the places, then a source and a sink
     start = np.concatenate(
-        [np.repeat(np.arange(types), [len(f) for f in fits]), np.full(types, types + n), types + np.arange(n)]
+        [np.repeat(np.arange(kinds), [len(f) for f in fits]), np.full(kinds, kinds + n), kinds + np.arange(n)]
     )
     end = np.concatenate(
-        [types + np.concatenate([np.empty(0, np.int64), *fits]), np.arange(types), np.full(n, types + n + 1)]
+        [kinds + np.concatenate([np.empty(0, np.int64), *fits]), np.arange(kinds), np.full(n, kinds + n + 1)]
     )
-    capacity = np.concatenate([np.repeat(counts, [len(f) for f in fits]), counts, classes.records])
+    capacity = np.concatenate([np.repeat(counts, [len(f) for f in fits]), counts, room])
     graph = csr_array(
         (capacity.astype(np.int32), (start.astype(np.int32), end.astype(np.int32))),
-        shape=(types + n + 2, types + n + 2),
+        shape=(kinds + n + 2, kinds + n + 2),
     )
-    return int(maximum_flow(graph, types + n, types + n + 1).flow_value)
+    return int(maximum_flow(graph, kinds + n, kinds + n + 1).flow_value)
+
+
+def together(parts: list[list[Check]]) -> list[Check]:
+    """The checks of all classes as one each: failed where one failed, counts added up, smallest kept."""
+    found = []
+    for checks in zip(*parts, strict=True):
+        figures: dict[str, int | None] = {}
+        for check in checks:
+            for name, value in check.figures.items():
+                before = figures.get(name)
+                if value is None or before is None:
+                    figures[name] = value if before is None else before
+                else:
+                    figures[name] = min(before, value) if name == "smallest" else before + value
+        broken = [check for check in checks if not check.passed]
+        detail = (
+            f"{len(broken):,} of {len(checks):,} classes fail. First: {broken[0].detail}"
+            if broken
+            else f"In each of {len(checks):,} classes: {checks[-1].detail}"
+        )
+        found.append(Check(checks[0].name, not broken, detail, figures))
+    return found

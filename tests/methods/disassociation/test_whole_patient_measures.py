@@ -12,12 +12,12 @@ import pytest
 from tests.methods.disassociation.test_whole_patient import PARAMETERS, people, ten_patients
 
 import leeward as lw
+from leeward.analysis.demographics.joint import exact_columns
 from leeward.analysis.demographics.questions import draw, independence, joint_risk
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.measures.whole_patient import exact_columns
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.classes import Classes
+from leeward.verify.classes import Classes, together
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Chunks, Ints, Longs, Nodes, find
 from leeward.verify.disassociation.layout import Layout, first_node, lay_out
@@ -78,28 +78,6 @@ def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
         node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], start, chunks.number[rows], offsets,
         renumbered.reshape(-1).astype(np.int32), codes,
     )  # fmt: skip
-
-
-def together(parts: list[list[Check]]) -> list[Check]:
-    """The checks of all classes as one each: failed where one failed, counts added up, smallest kept."""
-    found = []
-    for checks in zip(*parts, strict=True):
-        figures: dict[str, int | None] = {}
-        for check in checks:
-            for name, value in check.figures.items():
-                before = figures.get(name)
-                if value is None or before is None:
-                    figures[name] = value if before is None else before
-                else:
-                    figures[name] = min(before, value) if name == "smallest" else before + value
-        broken = [check for check in checks if not check.passed]
-        detail = (
-            f"{len(broken):,} of {len(checks):,} classes fail. First: {broken[0].detail}"
-            if broken
-            else f"In each of {len(checks):,} classes: {checks[-1].detail}"
-        )
-        found.append(Check(checks[0].name, not broken, detail, figures))
-    return found
 
 
 def payload_counts(share: Share, layout: Layout) -> Check:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Narrow
+from leeward.analysis.demographics.joint import released_records
 from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
@@ -41,7 +42,7 @@ from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, P
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.published import Published, read
 from leeward.methods.disassociation.measures.risk import risk_after
-from leeward.methods.disassociation.measures.whole_patient import released_records, whole_patient
+from leeward.methods.disassociation.measures.whole_patient import whole_patient
 from leeward.methods.disassociation.repeats import renamed_code_sets
 from leeward.release import Release
 
