@@ -69,7 +69,8 @@ def from_text(each: Declaration, text: str) -> Any:
         (of_value,) = (
             typing.get_args(option)[1] for option in options if typing.get_origin(option) is Mapping
         )
-        return pairs_of(text, each) if str in _options(of_value) else numbers_of(text, each)
+        colons = str in _options(of_value) or ":" in (each.parameter.metavar or "")
+        return pairs_of(text, each) if colons else numbers_of(text, each)
     return _number(text) if int in kinds or float in kinds else text
 
 

@@ -15,6 +15,9 @@ from leeward.texts import for_terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+OF_PATIENTS = ("demographics", "payload", "sensitive_columns")
+"""Parameters that name columns of the patients."""
+
 INPUT = (
     "patient",
     "code",
@@ -248,7 +251,7 @@ def as_released(release: Any, source: Any) -> Any:
     if source is not None and stated.get("demographics"):
         from leeward.methods import METHODS
 
-        wanted = (*stated["demographics"], *(stated.get("payload") or ()))
+        wanted = tuple(name for key in OF_PATIENTS for name in stated.get(key) or ())
         source = with_patients(source, wanted, METHODS[release.method].columns)
     spec_file = None if release.custody is None else release.custody / "spec.yaml"
     if source is None or spec_file is None or not spec_file.is_file():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leeward.cli.options import print_json, with_patients
+from leeward.cli.options import OF_PATIENTS, print_json, with_patients
 from leeward.cli.telling import print_styled, told
 from leeward.errors import BadInput
 
@@ -43,7 +43,7 @@ def run_and_tell(
     from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    wanted = tuple(given.get("demographics", ())) + tuple(given.get("payload", ()))
+    wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
     if wanted:
         source = with_patients(source, wanted, METHODS[method].columns)
         if population is not None:

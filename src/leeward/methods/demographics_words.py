@@ -11,6 +11,11 @@ PAYLOAD = (
     "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
     "disclosed to whoever knows that a patient is in the cluster."
 )
+SENSITIVE_COLUMNS = (
+    "The sensitive columns ({names}) are assumed unknown to the attacker, who sees how often each value occurs in a "
+    "class: a value can be inferred by an attacker who knows those of other patients in the class, or how it depends "
+    "on codes. That a patient has no value is not protected."
+)
 
 README = """\
 `data/classes.parquet` has one row a *class*: at least k patients who are released with the same demographics ({names}),
@@ -27,9 +32,10 @@ def listed(names: tuple[str, ...] | list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def limits(payload: tuple[str, ...]) -> list[str]:
+def limits(payload: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> list[str]:
     """What a guarantee with demographics does not protect, beside the limits of the method."""
-    return [SMALL_CLASSES, *([PAYLOAD.format(names=listed(payload))] if payload else [])]
+    found = [SMALL_CLASSES, *([PAYLOAD.format(names=listed(payload))] if payload else [])]
+    return found + ([SENSITIVE_COLUMNS.format(names=listed(sensitive))] if sensitive else [])
 
 
 def readme(names: tuple[str, ...], small: str) -> str:

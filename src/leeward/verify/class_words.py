@@ -15,6 +15,11 @@ PAYLOAD = (
     "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
     "disclosed to whoever knows that a patient is in the cluster."
 )
+SENSITIVE = (
+    "The sensitive columns ({names}) are assumed unknown to the attacker, who sees how often each value occurs in a "
+    "class: a value can be inferred by an attacker who knows those of other patients in the class, or how it depends "
+    "on codes. That a patient has no value is not protected."
+)
 
 README = """\
 `data/classes.parquet` has one row a *class*: at least k patients who are released with the same demographics ({names}),
@@ -37,6 +42,21 @@ def names_of(parameters: Mapping[str, Any], key: str = "demographics") -> list[s
     """The columns that a parameter names."""
     given = parameters.get(key)
     return [str(name) for name in given] if isinstance(given, list) else []
+
+
+def ells_of(parameters: Mapping[str, Any]) -> dict[str, int]:
+    """The sensitive columns, each with its L: at most 1 in L records of a class may have the same value."""
+    given = parameters.get("sensitive_columns")
+    return {str(name): ell for name, ell in given.items()} if isinstance(given, dict) else {}
+
+
+def ells(value: Any) -> bool:
+    """Columns with whole numbers of at least 2."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(type(each) is int and each >= 2 for each in value.values())
+    )
 
 
 def readme(parameters: Mapping[str, Any]) -> str:

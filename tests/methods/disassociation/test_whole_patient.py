@@ -68,6 +68,7 @@ def people(n: int = 90, seed: int = 1) -> Cohort:
             "sex": "FM"[int(draw.integers(0, 2))],
             "zip": f"44{int(draw.integers(100, 140))}",
             "result": ["low", "high", None][int(draw.integers(0, 3))],
+            "test": [None, None, None, "a", "b"][(len(found) * 7 + len(found) // 5) % 5],
         }
         found.append((values, tuple(f"c{code:02}" for code in held)))
     return cohort_of(found)
@@ -242,6 +243,19 @@ def identified() -> Cohort:
         ({"keep": {"age": 0}}, "must be at least 1"),
         ({"payload": ("sex",)}, "in `demographics` and in `payload`"),
         ({"demographics": (), "keep": None, "payload": ("sex",)}, "`payload` needs `demographics`"),
+        (
+            {"sensitive_columns": {"sex": 2}},
+            "`sex` is in `sensitive_columns` and in `demographics` or `payload`",
+        ),
+        (
+            {"sensitive_columns": {"zip": 1}},
+            "`sensitive_columns.zip` must be a whole number of at least 2; got 1.",
+        ),
+        (
+            {"demographics": (), "keep": None, "sensitive_columns": {"sex": 2}},
+            "`sensitive_columns` needs `demographics`",
+        ),
+        ({"sensitive_columns": {"hvi": 2}}, "no column 'hvi' of the patients"),
         ({"partitions": 4}, "leave `partitions` out"),
         ({"hierarchies": {"sex": "nowhere.csv"}}, "neither intervals, prefix, exact nor a file"),
     ],
@@ -251,6 +265,32 @@ def test_demographics_that_cannot_be_released(parameters: dict[str, Any], messag
     with pytest.raises(BadInput) as stopped:
         protect(identified(), **parameters)
     assert message in str(stopped.value)
+
+
+def test_a_sensitive_column_is_counted_by_class_and_rare_in_each(tmp_path: Path) -> None:
+    cohort = people(240)
+    method = Disassociation(**PARAMETERS, sensitive_columns={"test": 3})
+    result = lw.protect(cohort, method, tmp_path / "out", seed=3)
+    counts = pl.read_parquet(result.path / "share/data/sensitive.parquet")
+    classes = pl.read_parquet(result.path / "share/data/classes.parquet")
+    sums = counts.group_by("class").agg(pl.col("records").sum()).sort("class")
+    assert sums["records"].to_list() == classes["records"].to_list()
+    named = counts.drop_nulls("value").join(classes, on="class")
+    assert (named["records"] * 3 <= named["records_right"]).all()
+    bare = lw.protect(cohort, Disassociation(**PARAMETERS), tmp_path / "bare", seed=3)
+    joined = result.measures["method"]["classes_joined_for_diversity"]
+    assert joined == bare.measures["method"]["classes"] - classes.height
+    assert result.verification.passed and result.verification["sensitive_source"].passed
+    assert result.release.guarantee["facts"]["diversity"] == {"test": 3}
+    assert "(test)" in result.release.guarantee["not_protected"][-1]
+    assert "test L = 3" in (result.path / "share/README.md").read_text(encoding="utf-8")
+
+
+def test_a_sensitive_value_of_too_many_patients_is_unreachable() -> None:
+    with pytest.raises(
+        GuaranteeUnreachable, match=r"`sensitive_columns.result`: \d+ of 90 patients have the same value"
+    ):
+        protect(people(), sensitive_columns={"result": 4})
 
 
 def test_fewer_than_k_patients_and_nobody_left_are_unreachable() -> None:

@@ -36,6 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Source]:
         demographics=("age", "sex"),
         keep={"age": 20, "sex": "exact"},
         payload=("result",),
+        sensitive_columns={"test": 3},
     )
     out = tmp_path_factory.mktemp("whole") / "out"
     return write(method.protect(cohort, randomness=Randomness.of(3)), out), source_of(cohort)
@@ -226,6 +227,59 @@ def test_a_payload_value_lost_or_changed(made: tuple[Path, Source], tmp_path: Pa
     assert found == {"payload_source"}
 
 
+def raised(table: pl.DataFrame) -> pl.DataFrame:
+    """All records of the first class but one have its first value."""
+    first = pl.col("class") == table["class"][0]
+    rows = table.filter(first)
+    shown = rows.head(2).with_columns(records=pl.Series([rows["records"].sum() - 1, 1]))  # type: ignore[operator]
+    return pl.concat([shown, table.filter(~first)])
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        (raised, {"sensitive_values_rare"}),
+        (lambda t: t.head(t.height - 1), {"sensitive_counts"}),
+        (lambda t: t.reverse(), {"sensitive_counts"}),
+        (lambda t: t.with_columns(column=pl.lit("result")), {"sensitive_counts"}),
+    ],
+    ids=["frequent", "lost", "order", "another column"],
+)
+def test_counts_of_a_sensitive_column(
+    changed: Callable[[pl.DataFrame], pl.DataFrame],
+    found: set[str],
+    made: tuple[Path, Source],
+    tmp_path: Path,
+) -> None:
+    assert broken(made, tmp_path, "sensitive.parquet", changed) == found
+
+
+def test_sensitive_values_of_other_patients(made: tuple[Path, Source], tmp_path: Path) -> None:
+    """Exchanged values keep the counts of each class; only the source knows."""
+    found = broken(
+        made,
+        tmp_path,
+        "sensitive.parquet",
+        lambda t: t.with_columns(value="x" + pl.col("value")),
+        beside=True,
+    )
+    assert found == {"sensitive_source"}
+
+
+def test_a_smaller_l_than_stated(made: tuple[Path, Source], tmp_path: Path) -> None:
+    out = copy_of(made[0], tmp_path / "broken")
+    file = out / "share" / "release.json"
+    for ell, wanted in (
+        ({"test": 60}, "sensitive_values_rare"),
+        ({"test": 1}, "parameters"),
+        ({}, "parameters"),
+    ):
+        manifest = json.loads(file.read_text())
+        manifest["parameters"]["sensitive_columns"] = ell
+        file.write_text(json.dumps(manifest, indent=2) + "\n")
+        assert wanted in {check.name for check in verify(out).failures}
+
+
 def test_a_parameter_that_names_another_column(made: tuple[Path, Source], tmp_path: Path) -> None:
     out = copy_of(made[0], tmp_path / "broken")
     file = out / "share" / "release.json"
@@ -237,7 +291,9 @@ def test_a_parameter_that_names_another_column(made: tuple[Path, Source], tmp_pa
 
 def test_source_without_the_columns_is_a_failed_check(made: tuple[Path, Source]) -> None:
     events = made[1].events
-    assert {"class_source", "payload_source"} <= by_method(verify(made[0], Source(events)))
+    assert {"class_source", "payload_source", "sensitive_source"} <= by_method(
+        verify(made[0], Source(events))
+    )
 
 
 def test_what_a_label_says_of_a_value() -> None:

@@ -163,7 +163,7 @@ class Merging:
         others = np.flatnonzero(self.sizes > 0)
         others = others[others != small]
         takes = np.where(self.sizes[others] - lacking >= self.k, lacking, self.sizes[others])
-        above = self._common(self.vectors[others], self.vectors[small])
+        above = least_common(self.columns, self.vectors[others], self.vectors[small])
         added = self.columns.loss(above, self.weights)
         cost = self.sizes[small] * (added - self.columns.loss(self.vectors[small], self.weights))
         cost = cost + takes * (added - self.columns.loss(self.vectors[others], self.weights))
@@ -176,16 +176,6 @@ class Merging:
         if wanted > 0:
             enough = self.sizes[other] - wanted >= self.k
             self._move(other, target, wanted if enough else int(self.sizes[other]))
-
-    def _common(self, vectors: Int32s, other: Int32s) -> Int32s:
-        """The least common vector of each of `vectors` and `other`."""
-        found = np.empty_like(vectors)
-        for i, column in enumerate(self.columns.columns):
-            distinct, number = np.unique(vectors[:, i], return_inverse=True)
-            found[:, i] = column.tree.lca(distinct, np.full(len(distinct), other[i], np.int32))[
-                number.reshape(-1)
-            ]
-        return found
 
     def _class_of(self, vector: Int32s) -> int:
         key = tuple(vector.tolist())
@@ -216,6 +206,17 @@ class Merging:
         for number, pool in enumerate(pools):
             found[pool] = number
         return found
+
+
+def least_common(columns: Columns, vectors: Int32s, other: Int32s) -> Int32s:
+    """The least common vector of each of `vectors` and `other`."""
+    found = np.empty_like(vectors)
+    for i, column in enumerate(columns.columns):
+        distinct, number = np.unique(vectors[:, i], return_inverse=True)
+        found[:, i] = column.tree.lca(distinct, np.full(len(distinct), other[i], np.int32))[
+            number.reshape(-1)
+        ]
+    return found
 
 
 def _ordered(columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int) -> Classes:

@@ -41,6 +41,12 @@ PAYLOAD = """\
 cluster (`node`): nothing tells which of the cluster's patients has a value.
 """
 
+SENSITIVE = """\
+
+`data/sensitive.parquet` counts the values of the sensitive columns: `records` of a `class` have the `value` in the
+`column`. In no class has a value more than 1 in L of the records: {ells}. An empty value is none and may be frequent.
+"""
+
 
 COUNTS = """\
 `data/nodes.parquet` lists the clusters of patients (`kind` = `cluster`) and the joint clusters made of them
@@ -83,7 +89,7 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
         )
     names = parameters.demographics
     if names:
-        open_ends += whole.limits(parameters.payload)
+        open_ends += whole.limits(parameters.payload, tuple(parameters.sensitive_columns or ()))
     known = f"the exact {whole.listed(names)} of a patient and up to {parameters.m} of the patient's diagnosis codes"
     return Guarantee(
         name="(k, k^m)-anonymity by disassociation inside classes of demographics (Guarantee 1 in every class)"
@@ -100,6 +106,7 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
             "data sets",
             parameters.payload,
             **({"demographics": list(names)} if names else {}),
+            **({"diversity": dict(parameters.sensitive_columns)} if parameters.sensitive_columns else {}),
         ),
     )
 
@@ -137,4 +144,8 @@ def readme_of(parameters: Disassociation) -> str:
     if not parameters.demographics:
         return README
     classes = whole.readme(parameters.demographics, parameters.small) + CLASSES
-    return f"{classes}{PAYLOAD if parameters.payload else ''}\n{README}"
+    further = PAYLOAD if parameters.payload else ""
+    if parameters.sensitive_columns:
+        ells = ", ".join(f"{name} L = {ell}" for name, ell in parameters.sensitive_columns.items())
+        further += SENSITIVE.format(ells=ells)
+    return f"{classes}{further}\n{README}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -189,11 +190,28 @@ class Disassociation(Parameters):
             metavar="COL[,COL…]",
         ),
     ] = ()
+    sensitive_columns: Annotated[
+        Mapping[str, int] | None,
+        Parameter(
+            "Columns of the patients that attackers do not know and must not learn: released as counts of values by "
+            "class. L: at most 1 in L records of a class may have the same value.",
+            ge=2,
+            metavar="COL:L[,COL:L…]",
+            shown=lambda p: dict(p.sensitive_columns) if p.sensitive_columns else OMIT,
+        ),
+    ] = field(default=None, hash=False)
 
     def rules(self) -> None:
         whole.check(self, self.payload)
-        if self.payload and not self.demographics:
-            raise BadInput("`payload` needs `demographics`: without them only codes are released.")
+        for name in ("payload", "sensitive_columns"):
+            if getattr(self, name) and not self.demographics:
+                raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
+        for name in self.sensitive_columns or {}:
+            if name in (*self.demographics, *self.payload):
+                raise BadInput(
+                    f"`{name}` is in `sensitive_columns` and in `demographics` or `payload`, which release it in "
+                    "another way. Keep one."
+                )
         if self.demographics and (self.partitions or 1) > 1:
             raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
         for name in ("max_cluster", "max_joint"):
@@ -211,7 +229,7 @@ class Disassociation(Parameters):
         fields = {each.name: each.default for each in dataclasses.fields(self)}
         for name in (
             "partitioning", "max_joint", "max_passes", "recut", "refine", "nested", "safe", "sensitive", "diversity",
-            "reconstructions", "demographics", "payload",
+            "reconstructions", "demographics", "payload", "sensitive_columns",
         ):  # fmt: skip
             if getattr(self, name) != fields[name]:
                 raise BadInput(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,12 @@ import pyarrow as pa
 
 from leeward.analysis.demographics import Classes
 from leeward.analysis.demographics.columns import values_of
+from leeward.analysis.demographics.diverse import (
+    Sensitive,
+    counted_values,
+    diversify_classes,
+    sensitive_columns,
+)
 from leeward.analysis.demographics.search import Lost
 from leeward.arrays import AnyArray, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -58,16 +65,26 @@ def release_in_classes(
     BadInput
         Columns that are missing or cannot be released; `diversity` on Spark.
     GuaranteeUnreachable
-        Fewer than k patients, or patients left without any code.
+        Fewer than k patients, patients left without any code, or a sensitive value that is too frequent.
     """
     found = whole.find_classes(
         parameters, cohort, sets.patients, sets.lengths(), _lost(sets, rules, workers), randomness
     )
     classes = found.classes
+    before = len(classes)
+    hidden: tuple[Sensitive, ...] = ()
+    if parameters.sensitive_columns:
+        released = sets.patients.filter(pl.Series(classes.of_record >= 0))
+        values = values_of(cohort.patients, released, tuple(parameters.sensitive_columns), cohort.name)
+        hidden = sensitive_columns(values, parameters.sensitive_columns)
+        classes = diversify_classes(classes, hidden, frozenset(parameters.keep or {}))
+        found = replace(found, classes=classes)
     if classes.left_out:
         sets = sets.take(np.flatnonzero(classes.of_record >= 0))
     class_of = classes.of_record[classes.of_record >= 0]
     facts: dict[str, Any] = whole.facts_of(found)
+    if hidden:
+        facts["classes_joined_for_diversity"] = before - len(classes)
     partitions: dict[int, Partition] = {}
     if parameters.diversity is not None:
         if engine is not None and engine.name == "spark":
@@ -86,6 +103,8 @@ def release_in_classes(
     if parameters.payload:
         values = values_of(cohort.patients, sets.patients, parameters.payload, cohort.name)
         tables += (payload_table(result, values, randomness),)
+    if hidden:
+        tables += (ReleaseTable.of("sensitive.parquet", counted_values(classes, hidden).to_arrow()),)
     tables += tuple(
         reconstruction(result, n, parameters.k, parameters.prior, randomness)
         for n in range(1, parameters.reconstructions + 1)

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.class_words import ells_of
 from leeward.verify.classes import (
     Classes,
     class_checks,
@@ -49,6 +50,7 @@ from leeward.verify.disassociation.files import (
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
 from leeward.verify.disassociation.numbering import order_checks
 from leeward.verify.disassociation.sensitive import covers, sensitive_codes
+from leeward.verify.disassociation.sensitive_columns import sensitive_source, sensitive_values
 from leeward.verify.disassociation.singles import single_codes
 from leeward.verify.disassociation.source import against_source, numbered_repeats
 from leeward.verify.manifest import Share
@@ -110,6 +112,8 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     payload = share.manifest["parameters"].get("payload")
     if payload:
         checks.append(payload_counts(share, layout))
+    if ells_of(share.manifest["parameters"]):
+        checks += sensitive_values(share, classes)
     checks += [
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
@@ -133,6 +137,8 @@ def _with_source(
     checks.append(class_source(classes, values, all_released=True))
     if parameters.get("payload"):
         checks.append(payload_source(share, patients, source.patients))
+    if ells_of(parameters):
+        checks.append(sensitive_source(share, classes, patients, values, source.patients))
     if values is not None and not (parameters.get("diversity") and parameters.get("sensitive")):
         named = numbered_repeats(events) if parameters.get("repeats") else events
         k, m = share.guarantee("k"), share.guarantee("m")

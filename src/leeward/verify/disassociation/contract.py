@@ -110,6 +110,11 @@ PAYLOAD = """
 cluster (`node`): nothing tells which of the cluster's patients has a value.
 """
 
+SENSITIVE_COLUMNS = """
+`data/sensitive.parquet` counts the values of the sensitive columns: `records` of a `class` have the `value` in the
+`column`. In no class has a value more than 1 in L of the records: {ells}. An empty value is none and may be frequent.
+"""
+
 
 def words(share: Share) -> list[Words]:
     """The wording of Guarantee 1."""
@@ -139,9 +144,16 @@ def words(share: Share) -> list[Words]:
     open_doors.append(class_words.SMALL_CLASSES)
     if payload:
         open_doors.append(class_words.PAYLOAD.format(names=class_words.in_words(payload)))
-    reading = class_words.readme(parameters) + CLASSES + (PAYLOAD if payload else "") + "\n" + README
+    ells = class_words.ells_of(parameters)
+    reading = class_words.readme(parameters) + CLASSES + (PAYLOAD if payload else "")
+    if ells:
+        open_doors.append(class_words.SENSITIVE.format(names=class_words.in_words(list(ells))))
+        listed = ", ".join(f"{name} L = {ell}" for name, ell in ells.items())
+        reading += SENSITIVE_COLUMNS.format(ells=listed)
+    reading += "\n" + README
     attacker = CLASSED_ATTACKER.format(names=class_words.in_words(names), m=m)
-    known = stated_facts("up to m codes", "data sets", payload, demographics=names)
+    further = {"diversity": ells} if ells else {}
+    known = stated_facts("up to m codes", "data sets", payload, demographics=names, **further)
     return [Words(CLASSED_NAME, attacker, tuple(open_doors), reading, known)]
 
 
@@ -187,6 +199,12 @@ CONTRACT = Contract(
             nullable=frozenset({"value"}),
             count=lambda parameters: 1 if parameters.get("payload") else 0,
         ),
+        Table(
+            r"sensitive\.parquet",
+            {"class": ("int64",), "column": ("string",), "value": ("string",), "records": ("int64",)},
+            nullable=frozenset({"value"}),
+            count=lambda parameters: 1 if class_words.ells_of(parameters) else 0,
+        ),
         *class_words.TABLES,
     ),
     parameters={
@@ -209,6 +227,7 @@ CONTRACT = Contract(
         "diversity": optional(whole(2)),
         **class_words.PARAMETERS,
         "payload": texts,
+        "sensitive_columns": class_words.ells,
     },
     required=(
         "k", "m", "policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested",
@@ -216,5 +235,5 @@ CONTRACT = Contract(
     ),
     words=words,
     numbers=("k", "m"),
-    only={"diversity": lambda p: "sensitive" in p},
+    only={"diversity": lambda p: "sensitive" in p, "sensitive_columns": lambda p: "demographics" in p},
 )  # fmt: skip
