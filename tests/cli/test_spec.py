@@ -117,3 +117,38 @@ def test_what_is_no_spec_is_refused(
     assert shown.status == 2
     assert said in shown.err
     assert Path("here.yaml").read_text() == ""
+
+
+def test_flags_say_what_a_spec_says(leeward: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = (
+        "--events",
+        "drug,condition",
+        "--concepts",
+        "--attributes",
+        "sex,age",
+        "--date-format",
+        "%d/%m/%y",
+        "--table",
+        "t",
+    )
+    shown = leeward("spec", "init", "visits", "omop", "--k", 5, *flags)
+    assert yaml.safe_load(shown.out)["source"] == {
+        "path": "omop",
+        "columns": {"patients": ["sex", "age"]},
+        "date_format": "%d/%m/%y",
+        "domains": ["drug", "condition"],
+        "table": "t",
+        "concepts": True,
+    }
+    table = leeward("spec", "init", "condense", "t.xlsx", "--k", 5, "--table", "t", "--date-format", "%y")
+    assert yaml.safe_load(table.out)["source"] == {
+        "path": "t.xlsx", "format": "table", "date_format": "%y", "table": "t"
+    }  # fmt: skip
+
+
+def test_events_of_synthea_by_flag(leeward: Run, tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("Id,BIRTHDATE\np1,1950-01-01\n")
+    (tmp_path / "conditions.csv").write_text("START,PATIENT,CODE\n2010-01-01,p1,11\n")
+    (tmp_path / "medications.csv").write_text("START,PATIENT,CODE\n2010-01-01,p1,22\n2010-01-01,p1,33\n")
+    assert leeward("profile", tmp_path, "--json").json()["source"]["events"] == 1
+    assert leeward("profile", tmp_path, "--events", "drug", "--json").json()["source"]["events"] == 2

@@ -24,6 +24,7 @@ def message_of(path: Path | str, **options: Any) -> str:
 
 ENDINGS = ".csv, .tsv, .tab, .txt, .parquet, .pq"
 REPAIR = "quote values that hold the separator, or repair the row."
+NAME_FORM = "repair it, name the form (`date_format`, --date-format), or name the text that means 'missing'."
 NAME_MISSING = "repair it or name the text that means 'missing'."
 
 DELIMITED = [
@@ -88,7 +89,7 @@ DELIMITED = [
     (
         "no date",
         "patient,code,date\n1,401.1,2011-02-30\n2,250.00,2011-01-01\n",
-        "f.csv: column 'date' holds a value that is no ISO date (2015-10-02) (row 1); " + NAME_MISSING,
+        "f.csv: column 'date' holds a value that is no date (2015-10-02 or 2.10.2015) (row 1); " + NAME_FORM,
     ),
 ]
 
@@ -174,7 +175,8 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         f"folder: the folder has no file that can be read ({ENDINGS}, each also .gz)."
     )
     assert message_of(folder / "notes.docx") == (
-        f"notes.docx: this ending is not known; files end in {ENDINGS}, text also in .gz."
+        f"notes.docx: this ending is not known; files end in {ENDINGS}, text also in .gz; single files also in .xlsx, "
+        ".xlsm, .sas7bdat, .xpt, .dta, .sav, .zsav, .por, .zip, .sqlite, .duckdb."
     )
 
 

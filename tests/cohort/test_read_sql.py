@@ -141,7 +141,7 @@ def test_refusals_of_postgresql_hold_no_values(postgres: str) -> None:
 @pytest.mark.parametrize(
     ("place", "options", "message"),
     [
-        ("", {}, "hospital.db: name the table to read after the URL"),
+        ("", {}, "no column 'patient'"),  # of the one table
         ("#event", {}, "hospital.db: no table 'event'. Did you mean 'events'?"),
         (
             "#events",

@@ -28,8 +28,8 @@ def condense(source: Any, **flags: Any) -> None:
       leeward condense registry.csv --k 50 --strata VitalStat --time SurvInterval --drop id -o release
       leeward condense registry.csv --k 100 --plan plan.yaml --algorithm auto --coarsen-time -o release
 
-    TABLE is a CSV, TSV or Parquet file, one row per patient. Exit status: 0 done; 2 bad input; 3 fewer than K patients;
-    4 verification failed. In the last three cases nothing is written.
+    TABLE is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, or a .zip of one, one row per patient. Exit status: 0
+    done; 2 bad input; 3 fewer than K patients; 4 verification failed. In the last three cases nothing is written.
     """
     run_and_tell("condensation", source, **flags)
 

@@ -30,8 +30,9 @@ def constrain(source: Any, **flags: Any) -> None:
       leeward constrain events.csv --k 5 --privacy known.txt --policy file:studies.csv -o release
       leeward constrain --mapping release/share/data/codes.parquet later.csv -o later
 
-    EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the
-    guarantee cannot be met on this data; 4 verification failed. In the last three cases nothing is written.
+    EVENTS is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, a .zip of one, a folder, a glob or a database. Exit
+    status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the last three
+    cases nothing is written.
     """
     flags = {**flags, **_promised(flags)}
     run_and_tell("constraints", source, **flags)

@@ -30,7 +30,8 @@ def disassociate(source: Any, **flags: Any) -> None:
           --missing '?' --k 5 --m 2 --policy hierarchy:1 -o release
       leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
 
-    EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the
-    guarantee cannot be met on this data; 4 verification failed. In the last three cases nothing is written.
+    EVENTS is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, a .zip of one, a folder, a glob or a database. Exit
+    status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the last three
+    cases nothing is written.
     """
     run_and_tell("disassociation", source, **flags)

@@ -33,11 +33,20 @@ INPUT = (
     "lines",
     "source_format",
     "query",
+    "table",
+    "events",
+    "concepts",
+    "attributes",
 )
 """Names of the input flags, as they reach a command."""
 
-OTHERS = ("vocabulary", "accept_unknown", "date_format", "source_format", "query")
+OTHERS = (
+    "vocabulary", "accept_unknown", "date_format", "source_format", "query", "table", "events", "concepts",
+)  # fmt: skip
 """Those among them that do not name a column."""
+
+
+DATE_FORMAT = "How dates are written, such as %m/%d/%Y [default: 2010-04-03, 20100403 or 03.04.2010]."
 
 
 def commas(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -56,6 +65,12 @@ def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
 
     return decorate
 
+
+table_option: Callable[[F], F] = click.option(
+    "--table",
+    metavar="NAME",
+    help="The sheet of a workbook, the file in a .zip or the table of a database, where there are several.",
+)
 
 input_options: Callable[[F], F] = _stack(
     click.option("--patient", metavar="COL", help="Column of the patient's identifier [default: patient]."),
@@ -87,17 +102,30 @@ input_options: Callable[[F], F] = _stack(
         multiple=True,
         help="A text that means 'no code', such as '?'. Repeatable.",
     ),
-    click.option(
-        "--date-format", metavar="FORMAT", help="How dates are written, such as %d.%m.%Y [default: ISO 8601]."
-    ),
+    click.option("--date-format", metavar="FORMAT", help=DATE_FORMAT),
     click.option("--lines", is_flag=True, help="One record per line, codes separated by blanks or commas."),
     click.option(
         "--source-format",
         metavar="omop|fhir|synthea|i2b2|…",
         help="Format of a folder or database [default: recognised by the names of its files or tables].",
     ),
+    click.option("--query", metavar="SQL", help="Of a database: SELECT … or the name of a table."),
+    table_option,
     click.option(
-        "--query", metavar="SQL", help="For the URL of a database: SELECT … or the name of a table."
+        "--events",
+        metavar="KIND[,KIND…]",
+        callback=commas,
+        help="Events to read from OMOP (condition, drug, procedure, observation, measurement), Synthea (condition, "
+        "drug, procedure, allergy) or i2b2 (prefixes of concepts) [default: diagnoses].",
+    ),
+    click.option(
+        "--concepts", is_flag=True, help="OMOP: codes of CONCEPT, with their vocabulary, not concept ids."
+    ),
+    click.option(
+        "--attributes",
+        metavar="COL[,COL…]",
+        callback=commas,
+        help="Columns with attributes of the patients, such as sex.",
     ),
 )
 """How to read a cohort, as the keyword arguments named in `INPUT`."""
@@ -180,6 +208,8 @@ table_options: Callable[[F], F] = _stack(
     click.option(
         "--missing", "absent", metavar="TEXT", multiple=True, help="A text that means 'missing'. Repeatable."
     ),
+    table_option,
+    click.option("--date-format", metavar="FORMAT", help=DATE_FORMAT),
 )
 """How to read a table with one row per patient."""
 
@@ -206,6 +236,8 @@ def with_table(function: F) -> F:
         drop: tuple[str, ...],
         domains: str | None,
         absent: tuple[str, ...],
+        table: str | None,
+        date_format: str | None,
         **kwargs: Any,
     ) -> Any:
         from leeward.cli.flags import content_of
@@ -218,6 +250,8 @@ def with_table(function: F) -> F:
             missing=absent,
             drop=drop,
             domains=None if domains is None else content_of(domains, "domains", dict),
+            table=table,
+            date_format=date_format,
         )
         return function(*args, source=source, **kwargs)
 
@@ -234,7 +268,7 @@ def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) 
     fixed = source.format not in (None, "events", "sql") or (
         not source.columns and Path(source.path).is_dir()
     )
-    named = ("patient", "code") if source.columns else usual
+    named = ("patient", "code") if set(source.columns) - {"patients"} else usual
     columns = {} if fixed else {**{name: name for name in named}, **source.columns}
     known = tuple(source.columns.get("patients", ()))
     return replace(source, columns={**columns, "patients": list(dict.fromkeys((*known, *wanted)))})
@@ -287,6 +321,9 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
         columns=columns,
         vocabulary=flags["vocabulary"],
         query=flags["query"],
+        table=flags["table"],
+        domains=flags["events"] or None,
+        concepts=flags["concepts"],
         accept_unknown=flags["accept_unknown"],
         date_format=flags["date_format"],
         missing=missing,
@@ -295,14 +332,16 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
 
 
 def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`,
-    `--vocabulary-column`."""
+    """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`, `--vocabulary-column`,
+    `--attributes`."""
     named = {name: flags[name] for name in ("patient", "age", "birth", "visit", "date") if flags.get(name)}
     if flags.get("vocabulary_column"):
         named["vocabulary"] = flags["vocabulary_column"]
     code = flags.get("code") or ()
     if code:
         named["code"] = code[0] if len(code) == 1 else list(code)
+    if flags.get("attributes"):
+        named["patients"] = list(flags["attributes"])
     return named
 
 

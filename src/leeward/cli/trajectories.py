@@ -30,8 +30,9 @@ def trajectories(source: Any, **flags: Any) -> None:
       leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --weights 0.8,0.2 \\
           --odd-ages "leave out" -o release
 
-    EVENTS is a CSV, TSV or Parquet file, a folder or a glob. Exit status: 0 done; 2 bad input; 3 the
-    guarantee cannot be met on this data; 4 verification failed. In the last three cases nothing is written.
+    EVENTS is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, a .zip of one, a folder, a glob or a database. Exit
+    status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the last three
+    cases nothing is written.
     """
     run_and_tell("trajectories", source, **flags)
 

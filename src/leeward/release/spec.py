@@ -75,6 +75,12 @@ class SourceSpec(Declared):
         Parameter("Which events (OMOP, Synthea, i2b2); permissible values by column (table)."),
     ] = None
     query: Annotated[str | None, Parameter("Of a database: SELECT … or the name of a table.")] = None
+    table: Annotated[
+        str | None,
+        Parameter(
+            "The sheet of a workbook, the file in a .zip or the table of a database, where there are several."
+        ),
+    ] = None
     concepts: Annotated[
         bool, Parameter("OMOP: CONCEPT's code and vocabulary in the place of concept ids.")
     ] = False

@@ -272,6 +272,7 @@ def read_source(source: SourceSpec) -> Cohort:
         drop=source.drop,
         domains=source.domains,
         query=source.query,
+        table=source.table,
         concepts=source.concepts,
         accept_unknown=source.accept_unknown,
     )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
+from leeward.cohort.readers.archives import unpacked
 from leeward.cohort.readers.codes import SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import encodings_told
 from leeward.cohort.readers.detect import detected
+from leeward.cohort.readers.files import WHOLE, suffix
 from leeward.cohort.readers.formats import READERS, Request, options_of
 from leeward.cohort.readers.frames import as_frame
 from leeward.cohort.readers.sql import Database
 from leeward.errors import BadInput, did_you_mean
+from leeward.paths import is_file
 
 __all__ = ["FORMATS", "ColumnNames", "read"]
 
@@ -37,6 +40,7 @@ def read(
     drop: Sequence[str] = (),
     domains: Mapping[str, Any] | Sequence[str] | None = None,
     query: str | None = None,
+    table: str | None = None,
     concepts: bool = False,
     accept_unknown: bool = False,
 ) -> Cohort:
@@ -46,8 +50,9 @@ def read(
     ----------
     path
         One file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz` (UTF-8; UTF-16 and Windows-1252 are
-        recognised, with a notice); the URL or the file of a database; or a frame: Polars (lazy too), pandas, pyarrow,
-        DuckDB, anything with Arrow's C stream.
+        recognised, with a notice); one file: `.xlsx`, SAS, Stata or SPSS, `.zip` with one of these in it; the URL or
+        the file of a database (SQLite, DuckDB); or a frame: Polars (lazy too), pandas, pyarrow, DuckDB, anything with
+        Arrow's C stream.
     format
         'events' (a table of events), 'table' (one row a patient), 'lines' (one record a line), 'omop', 'fhir',
         'synthea', 'i2b2' or 'sql' (a table or query). None looks: at the tables of a database, at the names of
@@ -76,6 +81,8 @@ def read(
         'drug', 'procedure', 'allergy'; i2b2 the prefixes of its concepts.
     query
         What to read from a database: SELECT … or a table's name, which may also follow the URL (`…#table`).
+    table
+        The sheet of a workbook, the file in a `.zip` or the table of a database, where there are several.
     concepts
         OMOP: CONCEPT's concept_code, with its vocabulary, in the place of concept ids.
     accept_unknown
@@ -96,19 +103,25 @@ def read(
         "patients": patients, "drop": tuple(drop), "domains": domains, "query": query, "concepts": concepts,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value not in (None, (), [], {}, False)}
-    frame = as_frame(path)
-    store = None
-    if frame is not None:
-        kind = kind or "events"
-    elif kind != "table":
-        kind, store = detected(path, kind, query=query is not None)
-    with (
-        closing(store) if isinstance(store, Database) else nullcontext(),
-        encodings_told() as told,
-    ):
+    frame, name, store = as_frame(path), "frame", None
+    noticed: list[Notice] = []
+    with ExitStack() as opened, encodings_told() as told:
+        if frame is None:
+            path, table = opened.enter_context(unpacked(path, table))
+            if suffix(Path(path)) in WHOLE and is_file(path):
+                from leeward.cohort.readers.whole import read_whole
+
+                frame, name, noticed = read_whole(Path(path), table, _codes(columns))
+        if frame is not None:
+            kind = kind or "events"
+        elif kind != "table" or table is not None:
+            kind, store = detected(path, kind, query=query is not None, table=table)
+        if isinstance(store, Database):
+            opened.enter_context(closing(store))
         cohort = READERS[kind].read(
             Request(
                 path=path if frame is None else frame,
+                name=name,
                 store=store,
                 columns=columns,
                 vocabulary=None if vocabulary is None else str(vocabulary),
@@ -117,10 +130,18 @@ def read(
             ),
             options_of(kind, given),
         )
-    cohort = cohort.with_notices(*(Notice("encoding", message, 1) for message in dict.fromkeys(told)))
+    cohort = cohort.with_notices(
+        *noticed, *(Notice("encoding", message, 1) for message in dict.fromkeys(told))
+    )
     if not accept_unknown:
         _refuse_unknown(cohort)
     return cohort
+
+
+def _codes(columns: ColumnNames | None) -> tuple[str, ...]:
+    """The columns of codes."""
+    named = (columns or {}).get("code", "code")
+    return (named,) if isinstance(named, str) else tuple(named)
 
 
 def _refuse_unknown(cohort: Cohort) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from leeward.arrays import UInt32s
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import ROWS_KEPT
-from leeward.cohort.readers.values import blank_as_null, plain, same_type
+from leeward.cohort.readers.values import GERMAN, blank_as_null, german_dates, plain, same_type
 from leeward.errors import BadInput
 
 OLDEST = 127
@@ -34,7 +34,7 @@ def dates_leniently(
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
     """Dates, where the year had two digits, and where a value is no date.
 
-    Text is read by the first of `forms` that fits; a time of day after an ISO date is dropped.
+    Text is read by the first of `forms` that fits; a time of day after an ISO or a German date is dropped.
     """
     series = plain(column)
     never = pl.repeat(False, len(series), eager=True)
@@ -50,8 +50,10 @@ def dates_leniently(
     read = pl.repeat(None, len(text), dtype=pl.Date, eager=True)
     two_digits = never
     for form in forms:
-        cut = text.str.head(10) if form == ISO[0] else text
-        found = cut.str.to_date(form, strict=False)
+        if form == GERMAN:
+            found = german_dates(text)
+        else:
+            found = (text.str.head(10) if form == ISO[0] else text).str.to_date(form, strict=False)
         found = found.set((found.dt.year() < FIRST_YEAR).fill_null(False), None)
         if "%y" in form:
             two_digits = two_digits | (read.is_null() & found.is_not_null())

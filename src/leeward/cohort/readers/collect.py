@@ -13,6 +13,7 @@ from typing import NoReturn, TypeVar
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s, UInt32s, counted
@@ -38,7 +39,16 @@ from leeward.cohort.readers.codes import (
 )
 from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.patients import one_row_each
-from leeward.cohort.readers.values import dates, identifiers, is_missing, same_type, years
+from leeward.cohort.readers.values import (
+    DECIMAL_COMMA,
+    GERMAN,
+    GERMAN_DATE,
+    dates,
+    identifiers,
+    is_missing,
+    same_type,
+    years,
+)
 from leeward.errors import BadInput
 
 
@@ -56,7 +66,7 @@ class Collector:
     unit: str = "row"
     lenient: bool = False
     """Dates that cannot be read become notices, not errors; so they do where ages come from births."""
-    forms: tuple[str, ...] = ISO
+    forms: tuple[str, ...] = (*ISO, GERMAN)
     """How dates may be written where they are read leniently and `date_format` says nothing."""
     last_row: int = 0
     _file: str = field(init=False)
@@ -74,6 +84,7 @@ class Collector:
     _gaps: int = 0
     _births: list[pl.DataFrame] = field(default_factory=list)
     _unreadable: dict[str, list[pl.Series]] = field(default_factory=dict)
+    _converted: dict[str, list[UInt32s]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._file = self.name
@@ -147,6 +158,7 @@ class Collector:
         self._patients.append(of_events(patient))
         self._event_rows.append(row if source is None else row[source])
         first_row = int(row[0]) - self._rows_before
+        self._note_conversions(batch, row)
         for role, name in self.columns.optional().items():
             column = batch.column(name)
             if role == "vocabulary":
@@ -163,6 +175,31 @@ class Collector:
                 self._optional[role].append(
                     of_events(years(column, self._file, name, self.missing, first_row))
                 )
+
+    def _note_conversions(self, batch: pa.RecordBatch, row: UInt32s) -> None:
+        """Remember the rows whose dates are day.month.year and whose ages have a decimal comma."""
+        optional = self.columns.optional()
+        looks = [("age", DECIMAL_COMMA)]
+        if self.date_format is None:
+            looks += [("date", GERMAN_DATE), ("birth", GERMAN_DATE)]
+        for role, pattern in looks:
+            if role in optional and pa.types.is_string(batch.column(optional[role]).type):
+                hits = pc.match_substring_regex(batch.column(optional[role]), pattern)
+                at = np.flatnonzero(pl.Series(pl.from_arrow(hits)).fill_null(False).to_numpy())
+                if len(at):
+                    self._converted.setdefault(role, []).append(row[at])
+
+    def _conversion_notices(self) -> list[Notice]:
+        found = []
+        for role, parts in self._converted.items():
+            rows = np.concatenate(parts)
+            name = self.columns.optional()[role]
+            how = "a decimal comma, read as a point" if role == "age" else "points, read as day.month.year"
+            message = f"{counted('value', len(rows))} of column '{name}' with {how}"
+            found.append(
+                Notice(f"form of {role}", message, len(rows), tuple(int(r) for r in rows[:ROWS_KEPT]))
+            )
+        return found
 
     def _add_leniently(
         self, role: str, name: str, column: pa.Array, of_events: Callable[[pl.Series], pl.Series]
@@ -224,7 +261,12 @@ class Collector:
         else:
             entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
             normalised = normalise(self.codes.texts, vocabulary, entries)
-        notices = [*self._gap_notices(patient), *_alike(patient, row), *normalised.notices(numbers, row)]
+        notices = [
+            *self._conversion_notices(),
+            *self._gap_notices(patient),
+            *_alike(patient, row),
+            *normalised.notices(numbers, row),
+        ]
         extra |= {role: same_type(parts) for role, parts in self._optional.items()}
         notices += self._date_notices(row)
         if visits is not None and "visit" in extra and "date" in extra and extra["date"].null_count():

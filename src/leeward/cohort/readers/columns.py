@@ -38,12 +38,16 @@ class ColumnMap:
 
     @staticmethod
     def of(columns: ColumnNames | None, available: Sequence[str]) -> ColumnMap:
-        """The map that `columns` describes; without one, the cohort's own names as far as they are there."""
-        if columns is None:
-            own: dict[str, Any] = {role: role for role in OPTIONAL if role in available}
+        """The map that `columns` describes; without one, or with `patients` alone, the cohort's own names where they
+        are there."""
+        if columns is None or set(columns) == {"patients"}:
+            payload = _several(columns["patients"]) if columns else ()
+            own: dict[str, Any] = {
+                role: role for role in OPTIONAL if role in available and role not in payload
+            }
             if "date" not in own or "age" in own:
                 own.pop("birth", None)
-            return ColumnMap(**own)
+            return ColumnMap(**own, patients=payload)
         for role in columns:
             if role not in ROLES:
                 raise BadInput(

@@ -14,6 +14,9 @@ from leeward.paths import is_file, is_folder
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings of the files of SQLite."""
 
+DUCKDB = (".duckdb", ".ddb")
+"""Endings of the files of DuckDB."""
+
 TELLING = {
     "omop": ("condition_occurrence",),
     "i2b2": ("observation_fact",),
@@ -22,16 +25,26 @@ TELLING = {
 """Formats of several tables, and the tables by which they are known."""
 
 
-def detected(path: str | Path, kind: str | None, *, query: bool) -> tuple[str, Store | None]:
+def detected(
+    path: str | Path, kind: str | None, *, query: bool, table: str | None = None
+) -> tuple[str, Store | None]:
     """The format, and the tables where it has several or comes from a database."""
+    place = f"#{table}" if table else ""
     if is_url(path):
-        return _in_database(str(path), kind, query=query)
+        return _in_database(f"{path}{place}", kind, query=query)
     given = Path(path)
-    if kind in (None, "sql", "omop", "i2b2") and given.suffix.lower() in SQLITE and is_file(given):
-        return _in_database(f"sqlite:///{given}", kind, query=query)
+    if kind in (None, "sql", "omop", "i2b2") and is_file(given):
+        for dialect, endings in (("sqlite", SQLITE), ("duckdb", DUCKDB)):
+            if given.suffix.lower() in endings:
+                return _in_database(f"{dialect}:///{given}{place}", kind, query=query)
     if kind == "sql":
         raise BadInput(
             f"{given.name}: the format 'sql' needs the URL of a database, such as sqlite:///file.db#table."
+        )
+    if table is not None:
+        raise BadInput(
+            f"{given.name}: --table names a sheet of a workbook, a file in a .zip or a table of a database; this is "
+            f"none of them."
         )
     kind = kind or _of_files(given)
     if kind not in TELLING:
@@ -46,7 +59,7 @@ def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store
         raise BadInput(
             f"The format '{kind}' is read from files; give a file or folder, not the URL of a database."
         )
-    database = Database(url)
+    database = _opened(url)
     if kind in TELLING:
         return kind, database
     if kind is None and not query and not database.table:
@@ -54,6 +67,15 @@ def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store
             if all(database.has(table) for table in TELLING[name]):
                 return name, database
     return "sql", database
+
+
+def _opened(url: str) -> Database:
+    if not url.startswith("duckdb:///"):
+        return Database(url)
+    from leeward.cohort.readers.duck import DuckDatabase
+
+    file, _, place = url.removeprefix("duckdb:///").partition("#")
+    return DuckDatabase(Path(file), place)
 
 
 def _of_files(path: Path) -> str:

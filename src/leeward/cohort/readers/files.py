@@ -11,6 +11,10 @@ from leeward.paths import exists, is_folder
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
 READABLE = DELIMITED + PARQUET
+WORKBOOKS = (".xlsx", ".xlsm")
+STATISTICS = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav", ".por")
+WHOLE = WORKBOOKS + STATISTICS
+"""Files that are read at once (`readers.whole`)."""
 
 
 def suffix(file: Path) -> str:

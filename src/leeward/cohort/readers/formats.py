@@ -27,11 +27,13 @@ from leeward.errors import BadInput
 class Request:
     """What every reader is asked.
 
-    path : a path, the URL of a database, or a frame. store : the tables, where the format has several or they are a
+    path : a path, the URL of a database, or a frame. name : what messages call a frame.
+    store : the tables, where the format has several or they are a
     database's. missing : texts that mean 'no code'.
     """
 
     path: str | Path | pl.DataFrame
+    name: str
     store: Store | None
     columns: ColumnNames | None
     vocabulary: str | None
@@ -99,7 +101,7 @@ class Reader:
 def _events(asked: Request, options: EventOptions) -> Cohort:
     if isinstance(asked.path, pl.DataFrame):
         return read_frame(
-            asked.path, asked.columns, asked.vocabulary, asked.missing, "frame", asked.date_format
+            asked.path, asked.columns, asked.vocabulary, asked.missing, asked.name, asked.date_format
         )
     return read_tables(
         asked.path, asked.columns, asked.vocabulary, asked.missing, asked.date_format, options.patients
@@ -110,7 +112,13 @@ def _table(asked: Request, options: TableOptions) -> Cohort:
     from leeward.cohort.readers.table import read_table
 
     return read_table(
-        asked.path, columns=asked.columns, missing=asked.missing, drop=options.drop, domains=options.domains
+        asked.path,
+        name=asked.name,
+        columns=asked.columns,
+        missing=asked.missing,
+        drop=options.drop,
+        domains=options.domains,
+        date_format=asked.date_format,
     )
 
 

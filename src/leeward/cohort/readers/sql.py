@@ -81,6 +81,17 @@ class Database:
         """Whether the schema has this table or view."""
         return table.lower() in self._tables
 
+    def only_table(self) -> str:
+        """The database's table, where it has one."""
+        names = sorted(self._tables.values())
+        if len(names) != 1:
+            shown = f" ({', '.join(names[:10])}{', …' if len(names) > 10 else ''})" if names else ""
+            raise BadInput(
+                f"{self.name}: it has {len(names)} tables{shown}; name one with --table or give a query "
+                f"(--query)."
+            )
+        return names[0]
+
     def columns(self, table: str) -> list[str]:
         """The table's columns, in lower case."""
         return [name.lower() for name in self.header(table)]
@@ -153,11 +164,7 @@ def read_sql(
         require_columns("query", mapped.needed(), header)
         title = "query"
     else:
-        title = query.strip() if query is not None else database.table
-        if not title:
-            raise BadInput(
-                f"{database.name}: name the table to read after the URL (…#table) or give a `query`."
-            )
+        title = query.strip() if query is not None else database.table or database.only_table()
         header = database.header(title)
         mapped = ColumnMap.of(columns, header)
         require_columns(title, mapped.needed(), header)

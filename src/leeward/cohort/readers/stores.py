@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from leeward.cohort.readers import delimited, parquet
 from leeward.cohort.readers.columns import require_columns
-from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, find_files, suffix
+from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, WHOLE, find_files, suffix
 from leeward.cohort.readers.values import plain
 from leeward.errors import BadInput
 
@@ -33,8 +33,8 @@ def reader_of(file: Path) -> Reader:
     if suffix(file) in DELIMITED:
         return delimited
     raise BadInput(
-        f"{file.name}: this ending is not known; files end in {', '.join(DELIMITED + PARQUET)}, "
-        f"text also in .gz."
+        f"{file.name}: this ending is not known; files end in {', '.join(READABLE)}, text also in .gz; single files "
+        f"also in {', '.join((*WHOLE, '.zip', '.sqlite', '.duckdb'))}."
     )
 
 

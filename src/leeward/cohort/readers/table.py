@@ -15,8 +15,8 @@ from leeward.cohort.notices import Notice
 from leeward.cohort.readers.code_numbers import row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
-from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER
-from leeward.cohort.readers.values import plain
+from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER, comma_notice
+from leeward.cohort.readers.values import GERMAN_DATE, german_dates, plain, with_points
 from leeward.errors import BadInput, did_you_mean
 
 ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -27,10 +27,12 @@ SCIENTIFIC = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 def read_table(
     path: str | Path | pl.DataFrame,
     *,
+    name: str = "frame",
     columns: Mapping[str, Any] | None = None,
     missing: Iterable[str] = (),
     drop: Sequence[str] = (),
     domains: Mapping[str, Any] | None = None,
+    date_format: str | None = None,
 ) -> Cohort:
     """A table of patients as a cohort whose `patients` frame has the table's columns.
 
@@ -38,6 +40,8 @@ def read_table(
     ----------
     path
         CSV, TSV or Parquet (a file, a folder, a glob), or a Polars frame.
+    name
+        What messages call a frame.
     columns
         `{patient: COL}` names the identifier: it is checked to be unique and never released. Without it each row counts
         as a patient.
@@ -48,12 +52,15 @@ def read_table(
     domains
         Permissible values by column: a list of levels, `{levels: [...], ordered: true}` or `{low: …, high: …}`.
 
+    date_format
+        How dates are written; None: ISO 8601 or day.month.year.
+
     Raises
     ------
     BadInput
         Whatever cannot be read, an unknown column, an empty table.
     """
-    name = "frame" if isinstance(path, pl.DataFrame) else Path(path).name
+    name = name if isinstance(path, pl.DataFrame) else Path(path).name
     frame = path if isinstance(path, pl.DataFrame) else _of_files(path)
     if frame.height == 0:
         raise BadInput(f"{name}: the table has column names but no rows.")
@@ -67,7 +74,7 @@ def read_table(
             f"or leave it out (--drop patient)."
         )
     frame = frame.drop(list(dict.fromkeys(each for each in drop if each != patient)))
-    frame, notices = _cleaned(name, frame, frozenset(text.strip() for text in missing), patient)
+    frame, notices = _cleaned(name, frame, frozenset(text.strip() for text in missing), patient, date_format)
     if patient:
         frame = frame.rename({patient: "patient"}) if patient != "patient" else frame
     return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
@@ -118,7 +125,7 @@ def _refuse_control(title: str, name: str, texts: pl.Series) -> None:
 
 
 def _cleaned(
-    title: str, frame: pl.DataFrame, missing: frozenset[str], patient: str | None
+    title: str, frame: pl.DataFrame, missing: frozenset[str], patient: str | None, date_format: str | None
 ) -> tuple[pl.DataFrame, list[Notice]]:
     """Texts without outer blanks, blank and `missing` as null, and as numbers or dates where all of them are."""
     notices = []
@@ -133,7 +140,10 @@ def _cleaned(
             if trimmed:
                 message = f"blanks around {counted('value', trimmed)} of column '{name}' taken off"
                 notices.append(Notice("trimmed", message, trimmed))
-            each = _typed_text(each, missing)
+            read = _typed_text(each, missing, date_format)
+            if read.dtype == pl.Float64 and each.str.contains(",", literal=True).any():
+                notices.append(comma_notice(name))
+            each = read
         elif missing and each.dtype.is_numeric():
             each = each.set(each.cast(pl.String).is_in(list(missing)).fill_null(False), None)
         if each.null_count() == len(each):
@@ -146,7 +156,8 @@ def _cleaned(
     return pl.DataFrame(series), notices
 
 
-def _typed_text(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
+def _typed_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:
+    """Texts as numbers or dates where all of them are such."""
     texts = texts.str.strip_chars()
     texts = texts.set(texts.is_in(["", *missing]).fill_null(False), None)
     # What is written once a level is judged once a level.
@@ -160,8 +171,14 @@ def _typed_text(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
         and not values.str.contains(r"^-?0[0-9]").any()
     ):
         return texts.cast(pl.Float64)
-    if values.str.contains(ISO_DATE).all():
+    pointed = with_points(texts)
+    if pointed is not None:
+        return pointed.cast(pl.Float64)
+    dates = None
+    if date_format is not None:
+        dates = texts.str.to_date(date_format, strict=False)
+    elif values.str.contains(ISO_DATE).all():
         dates = texts.str.to_date("%Y-%m-%d", strict=False)
-        if dates.null_count() == texts.null_count():
-            return dates
-    return texts
+    elif values.str.contains(GERMAN_DATE).all():
+        dates = german_dates(texts)
+    return texts if dates is None or dates.null_count() > texts.null_count() else dates

@@ -12,6 +12,29 @@ from leeward.errors import BadInput
 
 OLDEST_YEARS = 150
 
+GERMAN = "%d.%m.%Y"
+"""Dates with points are day first wherever they are used."""
+
+GERMAN_DATE = r"^\s*([0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4})(?:[^0-9.]|$)"
+DECIMAL_COMMA = r"^\s*(-?[0-9]+),([0-9]+)\s*$"
+THOUSANDS = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+
+
+def german_dates(texts: pl.Series) -> pl.Series:
+    """Dates of texts like 3.4.2010, perhaps with a time of day; null where they are not such."""
+    return texts.str.extract(GERMAN_DATE).str.to_date(GERMAN, strict=False)
+
+
+def with_points(texts: pl.Series) -> pl.Series | None:
+    """The texts with a point for a decimal comma, where all are numbers and one is surely no group of thousands."""
+    known = texts.drop_nulls().unique()
+    commas = known.filter(known.str.contains(DECIMAL_COMMA))
+    if len(commas) == 0 or commas.str.contains(THOUSANDS).all():
+        return None
+    if not known.str.contains(r"^-?[0-9]+(,[0-9]+)?$").all():
+        return None
+    return texts.str.replace(DECIMAL_COMMA, "$1.$2")
+
 
 def plain(column: pa.Array, name: str = "the source", title: str = "") -> pl.Series:
     """An Arrow column as a Polars series without dictionary encoding.
@@ -101,6 +124,8 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
     elif not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
         raise BadInput(f"{name}: column '{title}' holds {series.dtype}, not ages in years.")
     read = series.cast(pl.Float64, strict=False).fill_nan(None)
+    if series.dtype == pl.String and read.null_count() > series.null_count():
+        read = series.str.replace(DECIMAL_COMMA, "$1.$2").cast(pl.Float64, strict=False).fill_nan(None)
     bad = (
         (series.is_not_null() & read.is_null())
         | (read < 0).fill_null(False)
@@ -114,7 +139,7 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
 def dates(
     column: pa.Array, name: str, title: str, missing: frozenset[str], form: str | None, first_row: int
 ) -> pl.Series:
-    """Dates; text is read as ISO 8601 (a time of day is dropped) unless `form` says otherwise."""
+    """Dates; text is read as ISO 8601 or day.month.year (a time of day is dropped) unless `form` says otherwise."""
     series = plain(column, name, title)
     if series.dtype in (pl.Date, pl.Datetime):
         return series.cast(pl.Date)
@@ -123,10 +148,12 @@ def dates(
     series = blank_as_null(series, missing)
     text = series if form else series.str.head(10)
     read = text.str.to_date(form or "%Y-%m-%d", strict=False)
+    if form is None and read.null_count() > series.null_count():
+        read = read.fill_null(german_dates(series))
     bad = series.is_not_null() & read.is_null()
     if bad.any():
-        wanted = f"is no date of the form {form}" if form else "is no ISO date (2015-10-02)"
-        raise _unreadable(name, title, wanted, bad, first_row)
+        wanted = f"is no date of the form {form}" if form else "is no date (2015-10-02 or 2.10.2015)"
+        raise _unreadable(name, title, wanted, bad, first_row, "name the form (`date_format`, --date-format)")
     return read
 
 
@@ -137,9 +164,9 @@ def blank_as_null(texts: pl.Series, missing: frozenset[str]) -> pl.Series:
     return texts.set(absent.fill_null(False), None)
 
 
-def _unreadable(name: str, title: str, what: str, bad: pl.Series, first_row: int) -> BadInput:
+def _unreadable(name: str, title: str, what: str, bad: pl.Series, first_row: int, also: str = "") -> BadInput:
     rows = np.flatnonzero(bad.to_numpy()) + first_row
     return BadInput(
         f"{name}: column '{title}' holds a value that {what} ({row_text(rows)}); "
-        f"repair it or name the text that means 'missing'."
+        f"repair it{f', {also},' if also else ''} or name the text that means 'missing'."
     )

@@ -1,0 +1,199 @@
+"""Files that are read at once: sheets of a workbook, and tables of SAS, Stata and SPSS (extra `files`)."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import zipfile
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+
+from leeward.arrays import counted
+from leeward.cohort.notices import Notice
+from leeward.cohort.readers.archives import damaged, require_memory
+from leeward.cohort.readers.code_numbers import row_text
+from leeward.cohort.readers.codes import ROWS_KEPT
+from leeward.cohort.readers.columns import require_columns
+from leeward.cohort.readers.files import WORKBOOKS, suffix
+from leeward.errors import BadInput, did_you_mean
+from leeward.texts import OUTSIDE_XML
+
+READERS_OF = {
+    ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport", ".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav",
+    ".por": "read_por",
+}  # fmt: skip
+ERROR_CELL = re.compile(rb'<c (?=[^>]*\bt="e")[^>]*\br="([A-Z]+)([0-9]+)"')
+MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+
+
+def read_whole(
+    file: Path, table: str | None, codes: Collection[str]
+) -> tuple[pl.DataFrame, str, list[Notice]]:
+    """The table of a file, what messages call it, and notices; `codes` are the columns of codes."""
+    if file.stat().st_size == 0:
+        raise BadInput(f"{file.name}: the file is empty.")
+    if suffix(file) in WORKBOOKS:
+        return _sheet(file, table, codes)
+    if table is not None:
+        raise BadInput(
+            f"{file.name}: --table is for workbooks, .zip files and databases; this file has one table."
+        )
+    return _statistics(file), file.name, []
+
+
+def _statistics(file: Path) -> pl.DataFrame:
+    try:
+        import pyreadstat
+    except ImportError:
+        raise needs_extra(file) from None
+    try:
+        frame, _ = getattr(pyreadstat, READERS_OF[suffix(file)])(str(file), output_format="polars")
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except Exception:  # compiled code has errors of many kinds, whose texts may hold values
+        raise damaged(file) from None
+    if not isinstance(frame, pl.DataFrame):
+        raise damaged(file)
+    if frame.height == 0:
+        raise BadInput(f"{file.name}: the file has column names but no rows.")
+    return frame.with_columns(
+        each.cast(pl.Int64) for each in frame if each.dtype == pl.Float64 and _whole_numbers(each)
+    )
+
+
+def _whole_numbers(numbers: pl.Series) -> bool:
+    """Whether each is a whole number: these formats keep all numbers as decimal ones."""
+    known = numbers.drop_nulls()
+    return bool(known.is_finite().all() and (known == known.floor()).all() and (known.abs() < 2**53).all())
+
+
+def needs_extra(file: Path) -> BadInput:
+    """The error where the library of this kind of file is not installed."""
+    return BadInput(f"{file.name}: to read {suffix(file)} files install leeward[files].")
+
+
+def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.DataFrame, str, list[Notice]]:
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise needs_extra(file) from None
+    require_memory(file)
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(file))
+        name = _sheet_name(file, book.sheet_names, table)
+        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+        errors = list(_error_cells(file, book.sheet_names.index(name)))
+    except BadInput:
+        raise
+    except calamine.PasswordError:
+        raise BadInput(f"{file.name}: the workbook is encrypted; save it without a password.") from None
+    except (
+        calamine.CalamineError,
+        zipfile.BadZipFile,
+        ElementTree.ParseError,
+        OSError,
+        ValueError,
+        KeyError,
+    ):
+        raise damaged(file) from None
+    title = f"{file.name}, sheet '{name}'"
+    if not rows or not any(cell != "" for cell in rows[0]):
+        raise BadInput(f"{title}: the first row is blank; it must hold the column names.")
+    header = [str(cell).strip() for cell in rows[0]]
+    width = max(place for place, cell in enumerate(header, 1) if cell)
+    require_columns(title, [each for each in header[:width] if each], header)
+    if errors:
+        cell, column, row = errors[0]
+        named = f"column '{header[column]}'" if column < width and header[column] else f"column {column + 1}"
+        raise BadInput(
+            f"{title}: cell {cell} (row {row} of {named}) holds an error of a formula; repair or empty it."
+        )
+    body = rows[1:]
+    while body and not any(cell != "" for cell in body[-1]):
+        body.pop()
+    beside = next((n for n, row in enumerate(body, 1) if any(cell != "" for cell in row[width:])), None)
+    if beside or "" in header[:width]:
+        place = f"row {beside} has a value" if beside else f"column {header.index('') + 1} is"
+        raise BadInput(f"{title}: {place} below no column name; name the column, or empty it.")
+    if not body:
+        raise BadInput(f"{title}: the sheet has column names but no rows.")
+    notices: list[Notice] = []
+    columns = {
+        each: _column([row[place] for row in body], title, each, each in codes, notices)
+        for place, each in enumerate(header[:width])
+    }
+    return pl.DataFrame(columns), title, notices
+
+
+def _sheet_name(file: Path, names: Sequence[str], table: str | None) -> str:
+    if table is not None and table not in names:
+        raise BadInput(f"{file.name}: no sheet '{table}'.{did_you_mean(table, names)}")
+    if table is None and len(names) != 1:
+        shown = ", ".join(OUTSIDE_XML.sub("?", each) for each in names[:10])
+        raise BadInput(f"{file.name}: it has {len(names)} sheets ({shown}); name one with --table.")
+    return table if table is not None else names[0]
+
+
+def _error_cells(file: Path, number: int) -> Iterator[tuple[str, int, int]]:
+    """Cell, column from 0, row of data from 1 of each cell with an error, which calamine gives as an empty one."""
+    with zipfile.ZipFile(file) as archive:
+        sheets = ElementTree.fromstring(archive.read("xl/workbook.xml")).iter(f"{MAIN}sheet")
+        link = [each.get(f"{LINK}id") for each in sheets][number]
+        links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+        target = next(str(each.get("Target")) for each in links if each.get("Id") == link)
+        part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        for letters, row in ERROR_CELL.findall(archive.read(part)):
+            column = 0
+            for letter in letters:
+                column = 26 * column + letter - 64
+            yield f"{letters.decode()}{row.decode()}", column - 1, int(row) - 1
+
+
+def _column(cells: list[Any], title: str, name: str, is_code: bool, notices: list[Notice]) -> pl.Series:
+    """The cells of a column: numbers, dates, or text where it holds several kinds; blank ones are null."""
+    values = [None if cell == "" else cell for cell in cells]
+    kinds = {type(value) for value in values if value is not None}
+    numbers = np.array([isinstance(value, float) for value in values])
+    if is_code and numbers.any():
+        _note_numbers(values, numbers, title, name, notices)
+    if kinds <= {float}:
+        series = pl.Series(values, dtype=pl.Float64)
+        return series.cast(pl.Int64) if _whole_numbers(series) else series
+    if kinds <= {datetime.date, datetime.datetime}:
+        days = [value.date() if isinstance(value, datetime.datetime) else value for value in values]
+        return pl.Series(days, dtype=pl.Date)
+    return pl.Series([None if value is None else _text(value) for value in values], dtype=pl.String)
+
+
+def _note_numbers(
+    values: Sequence[Any],
+    numbers: np.ndarray[Any, np.dtype[np.bool_]],
+    title: str,
+    name: str,
+    notices: list[Notice],
+) -> None:
+    rows: list[int] = (np.flatnonzero(numbers) + 1).tolist()
+    broken = [row for row in rows if not values[row - 1].is_integer()]
+    if broken:
+        raise BadInput(
+            f"{title}: column '{name}' holds codes as decimal numbers ({row_text(np.array(broken))}), where 250.1 and "
+            f"250.10 are the same; store them as text."
+        )
+    message = (
+        f"{counted('code', len(rows))} of column '{name}' as numbers: a sheet drops their zeros (250.00 becomes 250, "
+        f"038 becomes 38); format the column as text where codes have such zeros"
+    )
+    notices.append(Notice("codes as numbers", message, len(rows), tuple(rows[:ROWS_KEPT])))
+
+
+def _text(value: Any) -> str:
+    """A cell as text: whole numbers without a point, dates as ISO 8601."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
