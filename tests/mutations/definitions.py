@@ -337,7 +337,7 @@ def censoring_truth(out: Path, truth: Truth) -> Broken:
         held, shown = mentions(truth.held[patient]), Counter(codes)
         if tuple(carried) != payload[patient] or any(held[code] < n for code, n in shown.items()):
             return {"content"}
-        if parameters["scope"] == "global" and shown != Counter(
+        if parameters["scope"] in ("global", "raise") and shown != Counter(
             {c: min(n, caps[c]) for c, n in held.items() if min(n, caps[c])}
         ):
             return {"content"}

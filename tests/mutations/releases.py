@@ -50,7 +50,7 @@ OTHERS: dict[str, Sequence[Any]] = {
     "diversity": (2, 1000),
     "sensitive": (["250.0"], ["272.1", "250.0"]),
     "algorithm": ("cba", "apriori", "coat", "improved", "condensation", "tfrp", "auto"),
-    "scope": ("global", "record", "groups"),
+    "scope": ("global", "raise", "record", "groups"),
     "joining": ("size", "thesis"),
     "weights": ([1.0, 0.0],),
     "ages": ("hipaa", "custom", "0-90"),

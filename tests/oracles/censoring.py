@@ -53,6 +53,30 @@ def gccens(
     return released, picks  # 17
 
 
+def raised(
+    sample: Sequence[Codes], population: Sequence[Codes], k: int, caps: Mapping[str, int]
+) -> list[list[str]]:
+    """GCCens's order backwards, and what fails is passed over (docs/methods/censoring.md#raised-caps)."""
+    support = Counter(
+        (code, level + 1)
+        for record in sample
+        for code, count in Counter(capped(record, caps)).items()
+        for level in range(count)
+    )
+    order = sorted(support, key=lambda item: (support[item], item[0], -item[1]), reverse=True)
+    final = dict.fromkeys(caps, 0)
+    while True:
+        before = dict(final)
+        for code, level in order:
+            if level != final[code] + 1:
+                continue
+            more = {**final, code: level}
+            if all(dis(capped(record, more), population) >= k for record in sample):
+                final = more
+        if final == before:
+            return [capped(record, final) for record in sample]
+
+
 def largest_safe(record: Codes, population: Sequence[Codes], k: int, caps: Mapping[str, int]) -> list[str]:
     """The largest part of the capped record with dis ≥ k; of equals that with more of the first code, then the next."""
     held = Counter(capped(record, caps))

@@ -66,7 +66,16 @@ def test_the_record_scope_equals_trying_everything(problem) -> None:
     assert table(anonymized.custody_tables[0])["exact"].all()
 
 
-@given(problems(), st.sampled_from(["global", "record"]))
+@given(problems())
+def test_raised_caps_equal_the_oracle_and_keep_all_that_global_keeps(problem) -> None:
+    population, sample, k, caps, rest = problem
+    shown = released(protect(problem, "raise"))
+    assert shown == oracle.raised(sample, population, k, full_caps(sample, caps, rest))
+    for more, less in zip(shown, released(protect(problem, "global")), strict=True):
+        assert oracle.contains(more, less)
+
+
+@given(problems(), st.sampled_from(["global", "raise", "record"]))
 def test_every_record_is_part_of_its_original_and_of_k_people(problem, scope) -> None:
     population, sample, k, caps, rest = problem
     limits = full_caps(sample, caps, rest)

@@ -40,7 +40,7 @@ class Censored:
 
 def censor(population: Population, capped: Multisets, k: int) -> Censored:
     """GCCens on records that respect their caps already (step 1); k must not exceed the population."""
-    caps = _highest(capped, len(population.caps))
+    caps = highest(capped, len(population.caps))
     rank, codes = censoring_order(capped, caps)
     distinct, _ = capped.distinct()
     stop, counted = _where_all_are_safe(population, distinct, caps, rank, k)
@@ -99,7 +99,7 @@ def _stop_of(population: Population, records: Multisets, caps: Int64s, rank: Int
     return int(ranks[last].max()) + 1 if len(last) else 0
 
 
-def _highest(records: Multisets, codes: int) -> Int64s:
+def highest(records: Multisets, codes: int) -> Int64s:
     """The highest count of each code, int64[codes]."""
     highest = np.zeros(codes, np.int64)
     np.maximum.at(highest, records.values, records.counts)

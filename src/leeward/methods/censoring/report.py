@@ -226,7 +226,7 @@ def studies(repeats: Kept | None, pairs: Kept | None, cases: Phenotypes | None) 
 def caps(release: Release) -> Section | None:
     """Where the caps ended, for the codes that were capped most often."""
     file = None if release.custody is None else release.custody / "data" / "caps.parquet"
-    if release.parameters.get("scope") != "global" or file is None or not file.is_file():
+    if release.parameters.get("scope") not in ("global", "raise") or file is None or not file.is_file():
         return None
     frame = pl.read_parquet(file)
     names = names_of_release(release)
@@ -242,7 +242,7 @@ def caps(release: Release) -> Section | None:
         ),
     )
     text = (
-        f"The caps of {fell.height:,} of {frame.height:,} codes were lowered until the last record was safe; "
+        f"The caps of {fell.height:,} of {frame.height:,} codes ended below where they began; "
         f"{gone:,} codes are gone altogether."
     )
     advice = (

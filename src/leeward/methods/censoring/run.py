@@ -1,4 +1,4 @@
-"""From originals and caps to censored records, by either scope; and what the custodian should know of it."""
+"""From originals and caps to censored records, by each scope but `groups`; and what the custodian should know of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.containment import Multisets, Population, largest_parts
+from leeward.analysis.containment import Index, Multisets, Population, largest_parts
 from leeward.arrays import Int64s
-from leeward.methods.censoring import gccens
+from leeward.errors import BadInput
+from leeward.methods.censoring import gccens, raising
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class Outcome:
 def censored(population: Population, originals: Multisets, caps: Int64s, k: int, scope: str) -> Outcome:
     """Censor the originals to a k-map; `k` must not exceed the population."""
     capped = originals.capped(caps)
-    if scope == "global":
-        result = gccens.censor(population, capped, k)
+    if scope in ("global", "raise"):
+        if scope == "global":
+            result = gccens.censor(population, capped, k)
+        elif isinstance(population, Index):
+            result = raising.censor(population, capped, k)
+        else:
+            raise BadInput("`scope: raise` needs the population in memory: give a file or a cohort.")
         facts = {
             "rounds": len(result.picked),
             "counted_multisets": result.counted,

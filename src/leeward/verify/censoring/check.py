@@ -239,7 +239,7 @@ def accounts(table: pa.Table, shown: pl.DataFrame, share: Share, source: Source)
     read, and in the release as it says that it meant to show; a global cap is the same for every record."""
     held = mentions_of(source.events).with_columns(pl.col("code").cast(pl.String))
     checks = []
-    if share.manifest["parameters"].get("scope") == "global":
+    if share.manifest["parameters"].get("scope") in ("global", "raise"):
         most = shown.group_by("code").agg(pl.col("shows").max().alias("most"))
         limited = held.join(most, on="code").select("patient", "code", shows=pl.min_horizontal("has", "most"))
         mine, theirs = (

@@ -52,6 +52,7 @@ recorded n times is listed n times, unless censored){payload}.
 
 RULES = {
     "global": "All records are censored alike: no code is more often in any record than its final cap.",
+    "raise": "All records are censored alike: no code is more often in any record than its final cap.",
     "record": "Each record was censored by itself, so how often a code may occur differs from record to record.",
     "groups": "Each record shows what a group of at least k people of the population has in common; a code that is not "
     "shown may be there, and which codes are hidden differs from group to group.",

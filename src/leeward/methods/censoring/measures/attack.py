@@ -3,7 +3,7 @@
 The k-map counts the people who *contain* a released record. Whoever knows the rule can do more: apply it to each of
 them and keep those whose record it turns into exactly the released one. What is left are the *consistent owners*.
 
-`scope: global`
+`scope: global`, `raise`
     Everybody is cut at the final caps, so the consistent owners are those whose record, cut there, equals the release.
 `scope: groups`
     The rule is carried out for the whole population; the consistent owners are those whom it publishes alike.
