@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.containment import Index, Multisets
+from common import table, write_section
+from leeward.analysis.containment import Index, Multisets, largest_parts
 from leeward.cohort.lenses.counts import code_counts_of
 from leeward.cohort.lenses.trajectories import trajectories_of
-from leeward.methods.censoring import gccens, groups
+from leeward.methods.censoring import gccens, groups, raising
+from leeward.methods.censoring.measures.attack import _by_record_rule
 from leeward.methods.trajectories import cells, clustering, hierarchies, levels, losses, problem, space
 from leeward.methods.trajectories.records import Group, Records
+from leeward.synthetic import write_claims
 
 SAMPLES = (1, 2, 3, 4, 5)
 
@@ -95,29 +100,53 @@ def show(k: int, name: str, found: list[Group], records: Records, where: space.S
     say(k, name, *shares, f"{lost.ilm:.3f}", f"{lost.alm:.3f}", f"{seconds:.1f}")
 
 
-def scopes(path: Path, size: int) -> None:
-    """Mentions and repeats kept of five samples, and records below k owners for who knows the rule."""
-    lens = code_counts_of(events_of(path).select("patient", "code"))
+ATTACKED = 50
+"""Different records of each sample that are attacked where the rule of `record` must be carried out."""
+
+
+def scopes(name: str, events: pl.DataFrame, size: int, ks: tuple[int, ...]) -> list[list[object]]:
+    """Mentions and repeats kept of five samples, and records below k owners for who knows caps and rule."""
+    lens = code_counts_of(events.select("patient", "code"))
     caps = np.minimum(lens.most(), 3)
     source = Multisets(lens.offsets, lens.values, lens.counts)
     people = source.capped(caps)
     index = Index(people, np.maximum(caps, 1), 2)
-    say("k", "scope", "mentions kept", "repeats kept", "records below k owners")
-    whole = [figures(source.take(sample_of(len(people), size, seed)), source, 1)[:2] for seed in SAMPLES]
-    say("", f"source, {size:,} of {len(people):,}", *spans(whole), "")
-    for k in (5, 10, 25):
+    samples = [sample_of(len(people), size, seed) for seed in SAMPLES]
+    whole = [figures(source.take(drawn), source, 1)[:2] for drawn in samples]
+    lines: list[list[object]] = [
+        [f"{name}, {size:,} of {len(people):,}", "", "source", *spans(whole), "", ""]
+    ]
+    for k in ks:
         begin = time.process_time()
         shown, _ = groups.publish(people, caps, k)
         took = time.process_time() - begin
-        rows: dict[str, list[tuple[int, ...]]] = {"global": [], "groups": []}
-        for seed in SAMPLES:
-            drawn = sample_of(len(people), size, seed)
-            result = gccens.censor(index, people.take(drawn), k)
-            rows["global"].append(figures(result.kept, people.capped(result.caps), k))
+        rows: dict[str, list[tuple[float, ...]]] = {
+            scope: [] for scope in ("global", "raise", "record", "groups")
+        }
+        seconds = dict.fromkeys(rows, 0.0) | {"groups": took * len(samples)}
+        for drawn in samples:
+            capped = people.take(drawn)
+            for scope, censor in (("global", gccens.censor), ("raise", raising.censor)):
+                begin = time.process_time()
+                result = censor(index, capped, k)
+                seconds[scope] += time.process_time() - begin
+                rows[scope].append(figures(result.kept, people.capped(result.caps), k))
+            begin = time.process_time()
+            parts = largest_parts(index, capped, k).kept
+            seconds["record"] += time.process_time() - begin
+            mentions, repeats, _ = figures(parts, people, k)
+            different = parts.distinct()[0]
+            few = sample_of(len(different), min(ATTACKED, len(different)), 1)
+            owners, _ = _by_record_rule(index, different.take(few), k)
+            rows["record"].append((mentions, repeats, float((owners < k).mean())))
             rows["groups"].append(figures(shown.take(drawn), shown, k))
         for scope, found in rows.items():
-            say(k, scope, *spans(found))
-        sys.stdout.write(f"groups of the population, k = {k}: {took:.2f} s of processor time\n")
+            mentions, repeats, below = spans(found)
+            if scope == "record":
+                below = f"{np.mean([each[2] for each in found]):.0%} of {ATTACKED} attacked"
+            lines.append([name, k, scope, mentions, repeats, below, f"{seconds[scope] / len(samples):.2f}"])
+            print(lines[-1], flush=True)
+    return lines
 
 
 def sample_of(people: int, size: int, seed: int) -> np.ndarray:
@@ -125,9 +154,11 @@ def sample_of(people: int, size: int, seed: int) -> np.ndarray:
     return np.sort(np.random.Generator(np.random.Philox(seed)).choice(people, size, replace=False))
 
 
-def spans(found: list[tuple[int, ...]]) -> list[str]:
-    """The least and the most of each figure."""
-    return [f"{min(each):,} to {max(each):,}" for each in zip(*found, strict=True)]
+def spans(found: list[tuple[float, ...]]) -> list[str]:
+    """The mean of each figure and its 95 % interval."""
+    each = np.array(found, float)
+    half = 1.96 * each.std(axis=0, ddof=1) / np.sqrt(len(each))
+    return [f"{m:,.0f} ± {h:,.0f}" for m, h in zip(each.mean(axis=0), half, strict=True)]
 
 
 def figures(kept: Multisets, published: Multisets, k: int) -> tuple[int, int, int]:
@@ -137,15 +168,43 @@ def figures(kept: Multisets, published: Multisets, k: int) -> tuple[int, int, in
     return int(kept.sizes().sum()), int((kept.counts - 1).sum()), int((owners < k).sum())
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("cells", "scopes"))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--patients", type=int)
-    parser.add_argument("--sample", type=int, default=3_000)
-    parser.add_argument("--k", default="3,5,10")
+def shapes(data: Path, folder: Path, patients: int) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Name and events of each data set, development first."""
+    yield "UCI (development)", events_of(data / "uci-diabetes130" / "diabetic_data.csv.gz")
+    write_claims(folder / "claims.parquet", patients, seed=1)
+    yield "long claims", events_of(folder / "claims.parquet")
+
+
+HEADS = {
+    "cells": ["data", "k", "clustering", "usable %", "chapter %", "root %", "lost %", "ILM", "ALM", "CPU, s"],
+    "scopes": ["data", "k", "scope", "mentions kept", "repeats kept", "records below k owners", "CPU, s"],
+}
+TITLES = {"cells": "Trajectories: usable pairs by clustering", "scopes": "Censoring: what each scope keeps"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=tuple(HEADS))
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--k")
     given = parser.parse_args()
-    if given.what == "cells":
-        usable(given.file, given.patients, tuple(int(k) for k in given.k.split(",")))
-    else:
-        scopes(given.file, given.sample)
+    chosen = given.k or ("3,5,10" if given.what == "cells" else "5,10,25")
+    ks = tuple(map(int, chosen.split(",")))
+    with tempfile.TemporaryDirectory() as folder:
+        if given.what == "scopes":
+            found = shapes(given.data, Path(folder), 20_000)
+            lines = [
+                line
+                for name, events in found
+                for line in scopes(name, events, 5_000 if "UCI" in name else 3_000, ks)
+            ]
+        else:
+            raise SystemExit("not yet")
+    command = f"python benchmarks/modes.py {given.what} --data DIR --k {chosen}"
+    write_section(f"modes-{given.what}", TITLES[given.what], command, table(HEADS[given.what], lines))
+
+
+if __name__ == "__main__":
+    main()
