@@ -1,15 +1,14 @@
-"""Usable pairs of trajectories by clustering, and mentions kept by censoring's scopes: the tables of their studies.
+"""Usable pairs of trajectories by clustering, and mentions kept by censoring's scopes (docs/benchmarks.md).
 
-    python benchmarks/modes.py cells FILE [--patients N] [--k 3,5,10]
-    python benchmarks/modes.py scopes FILE --sample N
+    python benchmarks/modes.py cells --data DIR [--k 3,5,10]
+    python benchmarks/modes.py scopes --data DIR [--k 5,10,25]
 
-FILE is Parquet of `leeward synth claims` or `leeward synth trajectories`, or UCI's diabetic_data.csv.gz.
+DIR is as for benchmarks/disassociation_quality.py; the long claims and trajectories are made up.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from leeward.methods.censoring.measures.attack import _by_record_rule
 from leeward.methods.trajectories import cells, clustering, hierarchies, levels, losses, problem, space
 from leeward.methods.trajectories.records import Group, Records
 from leeward.synthetic import write_claims
+from leeward.synthetic.trajectories import write_trajectories
 
 SAMPLES = (1, 2, 3, 4, 5)
 
@@ -45,42 +45,39 @@ def events_of(path: Path) -> pl.DataFrame:
     return table.select("patient", pl.col("code").cast(pl.String).cast(codes), pl.col("age").cast(pl.Float64))
 
 
-def say(*cells: object) -> None:
-    """A row of a table."""
-    sys.stdout.write("| " + " | ".join(map(str, cells)) + " |\n")
-    sys.stdout.flush()
-
-
-def usable(path: Path, patients: int | None, ks: tuple[int, ...]) -> None:
-    """Usable, chapter, root and lost pairs, ILM + ALM and seconds by clustering."""
-    events = events_of(path)
-    if patients is not None:
-        first = events["patient"].unique().sort().head(patients)
-        events = events.filter(pl.col("patient").is_in(first.implode()))
-        used = pl.Enum(sorted(events["code"].cast(pl.String).unique().to_list()))
-        events = events.with_columns(pl.col("code").cast(pl.String).cast(used))
+def usable(name: str, events: pl.DataFrame, patients: int, ks: tuple[int, ...]) -> list[list[object]]:
+    """Usable, chapter, root and lost pairs, ILM + ALM and seconds by clustering of the first `patients`."""
+    first = events["patient"].unique().sort().head(patients)
+    events = events.filter(pl.col("patient").is_in(first.implode()) & pl.col("age").is_not_null())
+    used = pl.Enum(sorted(events["code"].cast(pl.String).unique().to_list()))
+    events = events.with_columns(pl.col("code").cast(pl.String).cast(used))
     lens, years = trajectories_of(events), hierarchies.age_tree("0-127")
     tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
     where = space.make(tree, years)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages))
-    say("k", "clustering", "usable %", "chapter %", "root %", "lost %", "ILM", "ALM", "s")
+    lines = []
     for k in ks:
-        begin = time.perf_counter()
+        begin = time.process_time()
         p = problem.make(records.offsets, records.codes, records.ages, where, k)
         found = clustering.mdav(p, k, "normalised", 2)
         members = clustering.record_members(p, found)
         aligned = [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
-        show(k, "alignment", aligned, records, where, time.perf_counter() - begin)
-        begin = time.perf_counter()
+        took = time.process_time() - begin
+        lines.append(pairs(name, k, "alignment", aligned, records, where, took))
+        begin = time.process_time()
         shared = cells.cluster(records, where, k, 1 << 30)
-        took = time.perf_counter() - begin
-        for name, in_order in (("cells, kept", True), ("cells, free", False)):
-            begin = time.perf_counter()
+        took = time.process_time() - begin
+        for way, in_order in (("cells, kept", True), ("cells, free", False)):
+            begin = time.process_time()
             published = cells.publish(shared, records, where, in_order)
-            show(k, name, published, records, where, took + time.perf_counter() - begin)
+            each = took + time.process_time() - begin
+            lines.append(pairs(name, k, way, published, records, where, each))
+    return lines
 
 
-def show(k: int, name: str, found: list[Group], records: Records, where: space.Space, seconds: float) -> None:
+def pairs(
+    name: str, k: int, way: str, found: list[Group], records: Records, where: space.Space, seconds: float
+) -> list[object]:
     """One row of `usable`."""
     tree, total = where.code.hierarchy, float(records.offsets[-1])
     fine = levels.usable_codes(tree), levels.narrow(where.age.hierarchy, where.years, 8)
@@ -97,7 +94,7 @@ def show(k: int, name: str, found: list[Group], records: Records, where: space.S
         )
     shares = [f"{100 * each / total:.1f}" for each in (*kept[:3], total - kept[3])]
     lost = losses.of(found, records.lengths(), where)
-    say(k, name, *shares, f"{lost.ilm:.3f}", f"{lost.alm:.3f}", f"{seconds:.1f}")
+    return [name, k, way, *shares, f"{lost.ilm:.3f}", f"{lost.alm:.3f}", f"{seconds:.1f}"]
 
 
 ATTACKED = 50
@@ -168,11 +165,18 @@ def figures(kept: Multisets, published: Multisets, k: int) -> tuple[int, int, in
     return int(kept.sizes().sum()), int((kept.counts - 1).sum()), int((owners < k).sum())
 
 
-def shapes(data: Path, folder: Path, patients: int) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Name and events of each data set, development first."""
-    yield "UCI (development)", events_of(data / "uci-diabetes130" / "diabetic_data.csv.gz")
-    write_claims(folder / "claims.parquet", patients, seed=1)
-    yield "long claims", events_of(folder / "claims.parquet")
+def shapes(data: Path, folder: Path) -> Iterator[tuple[str, pl.DataFrame, int, int]]:
+    """Name, events, patients of a sample and of trajectories of each data set, development first."""
+    yield "UCI (development)", events_of(data / "uci-diabetes130" / "diabetic_data.csv.gz"), 5_000, 10_000
+    write_trajectories(folder / "trajectories.parquet", 5_000, seed=1)
+    yield "synthetic trajectories (development)", events_of(folder / "trajectories.parquet"), 0, 5_000
+    write_claims(folder / "claims.parquet", 20_000, seed=1)
+    yield "long claims", events_of(folder / "claims.parquet"), 3_000, 5_000
+    seen = pl.read_csv(data / "pyphewas-synthetic" / "icds.csv.gz", infer_schema_length=0)
+    renamed = seen.filter(pl.col("ICD_TYPE") == "9").select(
+        patient=pl.col("id"), code=pl.col("ICD_CODE"), age=pl.col("AgeAtICD").cast(pl.Float64).floor()
+    )
+    yield "pyPheWAS, ICD-9", renamed, 0, 5_000
 
 
 HEADS = {
@@ -193,15 +197,11 @@ def main() -> None:
     chosen = given.k or ("3,5,10" if given.what == "cells" else "5,10,25")
     ks = tuple(map(int, chosen.split(",")))
     with tempfile.TemporaryDirectory() as folder:
+        found = shapes(given.data, Path(folder))
         if given.what == "scopes":
-            found = shapes(given.data, Path(folder), 20_000)
-            lines = [
-                line
-                for name, events in found
-                for line in scopes(name, events, 5_000 if "UCI" in name else 3_000, ks)
-            ]
+            lines = [line for name, events, n, _ in found if n for line in scopes(name, events, n, ks)]
         else:
-            raise SystemExit("not yet")
+            lines = [line for name, events, _, n in found for line in usable(name, events, n, ks)]
     command = f"python benchmarks/modes.py {given.what} --data DIR --k {chosen}"
     write_section(f"modes-{given.what}", TITLES[given.what], command, table(HEADS[given.what], lines))
 
