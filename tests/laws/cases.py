@@ -6,7 +6,7 @@ A new method has the usual case: k = 3 and the cohort of its kind. One that need
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,15 @@ def sample() -> Cohort:
     return read(part, columns=columns, vocabulary="icd9")
 
 
+def people(cohort: Cohort) -> Cohort:
+    """The same with an age and a sex of each patient; of one no age is known."""
+    patients = cohort.require_events()["patient"].unique().sort()
+    draws = np.random.Generator(np.random.Philox(3))
+    ages = [None, *draws.integers(20, 80, len(patients) - 1).tolist()]
+    sexes = draws.choice(["f", "m"], len(patients)).tolist()
+    return replace(cohort, patients=pl.DataFrame({"patient": patients, "age": ages, "sex": sexes}))
+
+
 @dataclass(frozen=True)
 class Case:
     """What a method is run with. `too_many` is a k above the data."""
@@ -89,3 +98,28 @@ def cases() -> dict[str, Case]:
         "constraints": Case(codes, {"k": 3, "m": 2, "policy": "hierarchy:1"}),
         "disassociation": Case(codes, {"k": 3, "m": 2, "reconstructions": 1}),
     }
+
+
+CLASSED = ("constraints", "disassociation")
+"""Methods that release demographics beside codes."""
+
+DEMOGRAPHICS = {"demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exact"}}
+
+
+def classed_cases() -> dict[str, Case]:
+    """`METHOD with demographics` -> the method's case with the demographics of the patients."""
+    return {
+        f"{name} with demographics": replace(
+            case,
+            cohort=people(case.cohort),
+            population=None if case.population is None else people(case.population),
+            parameters={**case.parameters, **DEMOGRAPHICS},
+        )
+        for name, case in cases().items()
+        if name in CLASSED
+    }
+
+
+def method_of_case(name: str) -> str:
+    """The method of a case."""
+    return name.partition(" with ")[0]

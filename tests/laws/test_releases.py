@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
-from tests.laws.cases import Case, cases
+from tests.laws.cases import Case, cases, classed_cases, method_of_case
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
 import leeward as lw
@@ -19,15 +19,15 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.verify import Verification
 
-CASES = cases()
+CASES = cases() | classed_cases()
 
 
 def test_every_method_has_a_case() -> None:
-    assert set(CASES) == set(METHODS)
+    assert {method_of_case(name) for name in CASES} == set(METHODS)
 
 
 def method_of(name: str, **further: Any) -> Any:
-    return METHODS[name].parameters_class()(**{**CASES[name].parameters, **further})
+    return METHODS[method_of_case(name)].parameters_class()(**{**CASES[name].parameters, **further})
 
 
 def release(name: str, out: Path, **options: Any) -> lw.Result:
@@ -62,7 +62,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     return Fresh(tmp_path_factory.mktemp("fresh"))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
     name: str, fresh: Fresh, tmp_path: Path
 ) -> None:
@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
     assert digests(again.release.share) == digests(fresh[name].release.share)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_engine_changes_nothing(name: str, spark_engine: Engine) -> None:  # noqa: F811
     case: Case = CASES[name]
     here, there = (
@@ -93,7 +93,7 @@ def lw_engine() -> Engine:
     return make("local", threads=2)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_guarantee_has_facts_for_programs(name: str, fresh: Fresh) -> None:
     release = fresh[name].release
     facts = release.guarantee["facts"]
@@ -102,21 +102,21 @@ def test_a_guarantee_has_facts_for_programs(name: str, fresh: Fresh) -> None:
     assert isinstance(facts["attacker_knows"], str) and set(facts["released_as_is"]) <= columns
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_without_a_seed_releases_differ_and_do_not_warn(name: str, fresh: Fresh, tmp_path: Path) -> None:
     result = release(name, tmp_path / "out")
     assert digests(result.release.share) != digests(fresh[name].release.share)
     assert "seeded" not in result.release.manifest and not verify(name, result).warnings
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_seeded_release_warns(name: str, fresh: Fresh) -> None:
     assert fresh[name].release.manifest["seeded"] is True
     assert any("seed" in warning for warning in verify(name, fresh[name]).warnings)
     assert "7" not in {str(value) for value in fresh[name].release.manifest["parameters"].values()}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_k_above_the_data_is_unreachable_and_nothing_is_written(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     with pytest.raises(GuaranteeUnreachable) as stopped:
@@ -126,9 +126,9 @@ def test_k_above_the_data_is_unreachable_and_nothing_is_written(name: str, tmp_p
     assert stopped.value.exit_code == 3 and list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_frames_that_came_in_are_untouched(name: str, tmp_path: Path) -> None:
-    before = cases()[name]
+    before = (cases() | classed_cases())[name]
     release(name, tmp_path / "out", seed=7, threads=2)
     after = CASES[name]
     for one, other in ((before.cohort, after.cohort), (before.population, after.population)):
@@ -141,7 +141,7 @@ def test_the_frames_that_came_in_are_untouched(name: str, tmp_path: Path) -> Non
                 assert was.equals(now) and was.schema == now.schema
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_fresh_release_verifies_with_and_without_its_source(name: str, fresh: Fresh) -> None:
     case = CASES[name]
     beside = verify(name, fresh[name])
@@ -154,16 +154,16 @@ def test_a_fresh_release_verifies_with_and_without_its_source(name: str, fresh: 
             lw.verify(fresh[name].path)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_custodian_gets_measures_and_a_report(name: str, fresh: Fresh) -> None:
     assert fresh[name].report.is_file()
     measures = set(fresh[name].measures)
     assert measures >= {"source", "notices", "method"}
-    assert (len(measures) > 3) is (METHODS[name].measures_module() is not None)
-    assert lw.open(fresh[name].path).manifest["method"] == name
+    assert (len(measures) > 3) is (METHODS[method_of_case(name)].measures_module() is not None)
+    assert lw.open(fresh[name].path).manifest["method"] == method_of_case(name)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_spec_in_custody_makes_the_parameters_again(name: str, fresh: Fresh) -> None:
     from leeward.release.spec import load
     from leeward.runs.protect import method_of as made

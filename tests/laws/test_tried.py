@@ -7,20 +7,20 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.laws.cases import PATIENTS, Case, cases
+from tests.laws.cases import PATIENTS, Case, cases, classed_cases, method_of_case
 
 import leeward as lw
 from leeward.methods import METHODS
 from leeward.release import Release
 from leeward.runs.measure import TRIED, measure
 
-CASES = cases()
-ATTACKED = [name for name in METHODS if METHODS[name].attack() is not None]
+CASES = cases() | classed_cases()
+ATTACKED = [name for name in CASES if METHODS[method_of_case(name)].attack() is not None]
 
 
 def made(name: str, out: Path, **more: object) -> Path:
     case = CASES[name]
-    method = METHODS[name].parameters_class()(**{**case.parameters, **more})
+    method = METHODS[method_of_case(name)].parameters_class()(**{**case.parameters, **more})
     lw.protect(case.cohort, method, out, population=case.population, seed=1, measures=[TRIED])
     return out
 
@@ -33,7 +33,7 @@ def tried(out: Path, case: Case) -> list[dict[str, object]]:
 
 def test_these_methods_have_an_attack_of_their_own_or_one_among_their_measures() -> None:
     measured = {"condensation": "exact_times", "disassociation": "risk"}
-    assert set(ATTACKED) | set(measured) == set(METHODS)
+    assert {method_of_case(name) for name in ATTACKED} | set(measured) == set(METHODS)
     for name, figures in measured.items():
         module = METHODS[name].measures_module()
         assert module is not None and any(figures in each for each in module.DEFAULTS)

@@ -78,3 +78,32 @@ def merged(
             if not sizes[other]:
                 del sizes[other]
     return sizes
+
+
+Labels = Mapping[str, str]
+"""The label of each code that a class releases; a code that is not in it is suppressed there."""
+
+
+def generalized(
+    classes: Sequence[Sequence[frozenset[str]]], labels: Sequence[Labels]
+) -> list[tuple[int, frozenset[str]]]:
+    """The records that a method publishes: (class, labels), where each class has records and labels of its own."""
+    return [
+        (c, frozenset(label[code] for code in record if code in label))
+        for c, (records, label) in enumerate(zip(classes, labels, strict=True))
+        for record in records
+    ]
+
+
+def candidates_of_records(
+    published: Sequence[tuple[int, frozenset[str]]],
+    labels: Sequence[Labels],
+    fitting: Sequence[int],
+    known: frozenset[str],
+) -> int:
+    """Records that may be a patient's: of a class that fits the exact demographics, with the labels of all known codes
+    that the class releases."""
+    return sum(
+        c in fitting and {labels[c][code] for code in known if code in labels[c]} <= record
+        for c, record in published
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.itemsets import supports_of
 from leeward.arrays import Bools, Float64s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -57,15 +58,39 @@ class Counts:
 
 
 def read(release: Release | str | Path) -> Generalized:
-    """Open a release of the method `constraints`. Raises BadInput for another method's."""
+    """Open a release of the method `constraints`. Raises BadInput for another method's, and for one in classes of
+    demographics (see `read_parts`)."""
+    parts = read_parts(release)
+    if len(parts) > 1:
+        raise BadInput("the release has classes of demographics, each with labels of its own.")
+    return parts[0]
+
+
+def read_parts(release: Release | str | Path) -> tuple[Generalized, ...]:
+    """A release of the method `constraints`, class by class in the order of `classes.parquet`; one without demographics
+    is one part. Raises BadInput for another method's."""
     opened = release if isinstance(release, Release) else Release.open(release)
     if opened.method != "constraints":
         raise BadInput(f"{opened.share}: made by `{opened.method}`; generalized counts need `constraints`.")
-    rows = opened.table("codes.parquet").sort("code").collect()
+    codes = opened.table("codes.parquet").sort("code").collect()
+    records = opened.table("records.parquet").collect()
+    names = [str(name) for name in opened.parameters.get("demographics") or ()]
+    if not names:
+        return (_part(records["codes"], codes),)
+    classes = opened.table("classes.parquet").collect()
+    return tuple(
+        _part(
+            records.join(row, on=names, how="semi")["codes"],
+            codes.filter(pl.col("class") == row["class"][0]),
+        )
+        for row in classes.iter_slices(1)
+    )
+
+
+def _part(records: pl.Series, rows: pl.DataFrame) -> Generalized:
     kept = rows.filter(~pl.col("suppressed"))
     labels = tuple(kept["code"].to_list())
     members = tuple(tuple(group) for group in kept["members"].to_list())
-    records = opened.table("records.parquet").select("codes").collect()["codes"]
     suppressed = frozenset(rows.filter(pl.col("suppressed"))["code"].to_list())
     return of_labels(_sets(records, labels), members, suppressed)
 
@@ -137,6 +162,46 @@ def counts(release: Generalized, queries: Sequence[Sequence[str]], reading: str 
         held[answerable] = supports_of(release.records, images)
     high = np.where(answerable, held, len(release.records))
     return Counts(np.where(exact, held, 0), held * shares, high, answerable)
+
+
+def counts_in(
+    parts: Sequence[Generalized],
+    queries: Sequence[Sequence[str]],
+    reading: str = "subset",
+    concerned: Concerned | None = None,
+) -> Counts:
+    """`counts` over all classes, or the part of them that is concerned: a class's expectation counts by its share, its
+    least number only where that is 1, its greatest wherever a patient can be meant. Whoever has all codes of a query in
+    a class where one of them is suppressed is counted 0, 0 and all its records; a query can be answered if some class
+    releases all its codes."""
+    n = len(queries)
+    low, high = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    expected, answerable = np.zeros(n), np.zeros(n, np.bool_)
+    for number, part in enumerate(parts):
+        share = 1.0 if concerned is None else float(concerned.share[number])
+        if concerned is not None and not concerned.possible[number]:
+            continue
+        found = counts(part, queries, reading)
+        low += found.low if share == 1 else 0
+        expected += share * found.expected
+        high += found.high
+        answerable |= found.answerable
+    return Counts(low, expected, high, answerable)
+
+
+def candidates_in(parts: Sequence[Generalized], possible: Bools, queries: Sequence[Sequence[str]]) -> Int64s:
+    """int64[queries]: the records of the possible classes that have the labels of all codes that their class releases;
+    suppressed codes tell nothing."""
+    found = np.zeros(len(queries), np.int64)
+    for part in (part for part, may in zip(parts, possible, strict=True) if may):
+        images = [
+            np.unique([part.label_of[code] for code in query if code in part.label_of]).astype(np.int32)
+            for query in queries
+        ]
+        known = np.array([len(image) > 0 for image in images], np.bool_)
+        found += np.where(known, 0, len(part.records))
+        found[known] += supports_of(part.records, [image for image in images if len(image)])
+    return found
 
 
 def matching(release: Generalized, constraint: Sequence[str], reading: str = "subset") -> float:

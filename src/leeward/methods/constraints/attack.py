@@ -5,9 +5,12 @@ from __future__ import annotations
 from itertools import chain, combinations, islice
 
 import numpy as np
-import polars as pl
 
-from leeward.analysis.tried import Holders, Tried
+from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.joint import exact_columns, released_records
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.analysis.generalized import candidates_in, read_parts
+from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
 from leeward.release import Release
@@ -22,36 +25,30 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     m, k = release.guarantee.get("m"), int(release.guarantee["k"])
     if not m:
         return []
-    codes = release.table("codes.parquet").filter(~pl.col("suppressed")).collect()
-    label_of = {
-        code: label
-        for label, members in codes.select("code", "members").rows()
-        for code in members or [label]
-    }
-    labels = {label: place for place, label in enumerate(sorted(set(label_of.values())))}
-    records = release.table("records.parquet").collect()["codes"]
-    shown = records.explode(empty_as_null=False).cast(pl.String)
-    holders = Holders(
-        np.repeat(np.arange(len(records)), records.list.len().to_numpy()),
-        shown.replace_strict(labels, return_dtype=pl.Int64).to_numpy(),
-        len(labels),
-    )
-    sets = cohort.code_sets()
+    parts = read_parts(release)
+    sets = released_records(release, cohort, cohort.code_sets())
+    fits, number = np.ones((1, len(parts)), np.bool_), np.zeros(len(sets), np.int64)
+    classed = bool(release.parameters.get("demographics"))
+    if classed:
+        columns, classes = exact_columns(release, cohort, sets.patients), ReleasedClasses.read(release)
+        vectors, number = grouped(columns.vectors({}))
+        fits = np.stack([classes.fitting(columns.labels(vector)) for vector in vectors])
     drawn = Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS]
-    attacked = succeeded = 0
-    for patient in drawn.tolist():
-        own = sorted({labels[label_of[code]] for code in sets.record(patient) if code in label_of})
-        sizes = range(1, min(int(m), len(own)) + 1)
-        known = chain.from_iterable(combinations(own, size) for size in reversed(sizes))
-        counts = [holders.count(each) for each in islice(known, SETS)]
-        attacked += len(counts)
-        succeeded += sum(count < k for count in counts)
+    counts: list[int] = []
+    for vector in np.unique(number[drawn]):
+        known: list[tuple[str, ...]] = []
+        for patient in drawn[number[drawn] == vector].tolist():
+            own = sets.record(patient)
+            sizes = range(min(int(m), len(own)), 0, -1)
+            known += islice(chain.from_iterable(combinations(own, size) for size in sizes), SETS)
+        counts += candidates_in(parts, fits[vector], known).tolist()
     words = "one code" if m == 1 else f"up to {m} codes"
+    demographics = " and the exact demographics" if classed else ""
     return [
         Tried(
-            f"knows {words} of a patient, and reads which labels stand for them",
+            f"knows {words}{demographics} of a patient, and reads which labels stand for them",
             f"fewer than {k} records have these labels",
-            attacked,
-            succeeded,
+            len(counts),
+            sum(count < k for count in counts),
         )
     ]

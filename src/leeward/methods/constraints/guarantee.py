@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +11,13 @@ import numpy as np
 
 from leeward.analysis.policies import NONE
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods import demographics_words as whole
 from leeward.methods.constraints.mapping import Mapping
 from leeward.release.content import Guarantee, stated_facts
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
+    from leeward.methods.constraints.classed import Part
     from leeward.methods.constraints.parameters import Constraints
 
 ATTACKER_OF_ANY = (
@@ -26,12 +30,16 @@ ATTACKER_OF_LISTED = (
     "least {k} released records fit, or the codes known tell nothing because they were suppressed."
 )
 
+SUPPRESSED_OCCUR = "That a suppressed code occurs in the data at all: codes.parquet names it."
+
 NOT_PROTECTED = (
     "What the fitting records have in common: if all of them hold a label, it is learnt.",
     "Somebody who knows which codes a patient does not have.",
-    "That a suppressed code occurs in the data at all: codes.parquet names it.",
+    SUPPRESSED_OCCUR,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
+
+IN_CLASSES = " in classes of demographics"
 
 BEYOND_M = "Somebody who knows more than {m} codes of a patient."
 BEYOND_LIST = "Somebody who knows a code set that the custodian did not list."
@@ -52,30 +60,96 @@ hold all
 - Nothing can be said of suppressed codes.
 """
 
+CLASSED_ATTACKER_OF_ANY = (
+    "Somebody who knows the exact {names} of a patient and up to {m} of the patient's codes, and looks for the records "
+    "that could be theirs: at least {k} records fit."
+)
+
+CLASSED_ATTACKER_OF_LISTED = (
+    "Somebody who knows the exact {names} of a patient and one of the code sets that the custodian listed, or a part "
+    "of it, and looks for the records that could be theirs: at least {k} records fit."
+)
+
+CLASSED_OCCUR = (
+    "That a suppressed code occurs in the data at all, and that a code of a label occurs in its class: codes.parquet "
+    "names them."
+)
+
+CLASSES = """
+A patient's class is the row of `classes.parquet` with the demographics of the record. Every class has labels of its
+own: look codes up in the rows of `codes.parquet` of that `class`. Codes of the data that are in no label of a class are
+suppressed there, whether somebody in the class has them or not. To count patients, count in each class and add up.
+"""
+
 
 def guarantee_of(method: Constraints) -> Guarantee:
     """What holds, against whom."""
+    names = method.demographics
+    open_doors = list(NOT_PROTECTED)
+    if names:
+        open_doors[open_doors.index(SUPPRESSED_OCCUR)] = CLASSED_OCCUR
+        open_doors += whole.limits(())
+    known: dict[str, Any] = {"demographics": list(names)} if names else {}
+    said = {"names": whole.listed(names) if names else "", "k": method.k, "m": method.m}
     if method.m is None:
+        attacker = CLASSED_ATTACKER_OF_LISTED if names else ATTACKER_OF_LISTED
         return Guarantee(
-            name="protected code sets",
+            name="protected code sets" + (IN_CLASSES if names else ""),
             k=method.k,
-            attacker=ATTACKER_OF_LISTED.format(k=method.k),
-            not_protected=(BEYOND_LIST, *NOT_PROTECTED),
-            facts=stated_facts("listed sets of codes", "release"),
+            attacker=attacker.format(**said),
+            not_protected=(BEYOND_LIST, *open_doors),
+            facts=stated_facts("listed sets of codes", "release", **known),
         )
+    attacker = CLASSED_ATTACKER_OF_ANY if names else ATTACKER_OF_ANY
     return Guarantee(
-        name="k^m-anonymity",
+        name="(k, k^m)-anonymity" + IN_CLASSES if names else "k^m-anonymity",
         k=method.k,
         m=method.m,
-        attacker=ATTACKER_OF_ANY.format(k=method.k, m=method.m),
-        not_protected=(BEYOND_M.format(m=method.m), *NOT_PROTECTED),
-        facts=stated_facts("up to m codes", "release"),
+        attacker=attacker.format(**said),
+        not_protected=(BEYOND_M.format(m=method.m), *open_doors),
+        facts=stated_facts("up to m codes", "release", **known),
     )
 
 
 def readme_of(method: Constraints) -> str:
     """How a recipient reads the files; it does not depend on the data."""
-    return README
+    names = method.demographics
+    return whole.readme(names, method.small) + CLASSES + "\n" + README if names else README
+
+
+def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any]:
+    """What generalization and suppression took in all classes, for the custodian: a code is counted in every class that
+    has it."""
+    found = [losses(p.mapping, p.task.sets, p.task.utility, cap) for p in parts]
+    occurrences = np.array([each["occurrences"] for each in found])
+    records = np.array([len(part.records) for part in parts])
+    counts = ("codes", "labels", "codes_intact", "codes_generalized", "codes_suppressed", "occurrences",
+              "records_emptied")  # fmt: skip
+    shares = ("occurrences_generalized_share", "occurrences_suppressed_share")
+    utility = [each["utility"] for each in found]
+    over = sorted({name for each in utility for name in each["over_cap_names"]})
+    return {
+        **{name: sum(each[name] for each in found) for name in counts},
+        **{name: float(np.average([each[name] for each in found], weights=occurrences)) for name in shares},
+        "largest_label": max(each["largest_label"] for each in found),
+        "utility_loss": float(np.average([each["utility_loss"] for each in found], weights=records)),
+        "utility": {
+            "constraints": utility[0]["constraints"],
+            "cap": cap,
+            "over_cap": len(over),
+            "over_cap_names": over,
+            "labels_crossing": sum(each["labels_crossing"] for each in utility),
+            "satisfied": all(each["satisfied"] for each in utility),
+        },
+    }
+
+
+def notices_in_classes(parts: Sequence[Part], cap: float | None) -> list[str]:
+    """What a custodian must not miss: each sentence once, with the number of classes."""
+    said = Counter(
+        sentence for p in parts for sentence in notices(p.mapping, p.task.sets, p.task.utility, cap)
+    )
+    return [f"In {number:,} of {len(parts):,} classes: {sentence}" for sentence, number in said.items()]
 
 
 def losses(
@@ -133,7 +207,7 @@ def satisfaction(
     crossing = crossing_labels(number, utility.of_code, len(mapping.labels)) if utility.names else 0
     over: list[str] = []
     for name, members in zip(utility.names, utility.members(), strict=True):
-        share = float((number[members] < 0).mean())
+        share = float((number[members] < 0).mean()) if len(members) else 0.0
         if cap is not None and share > cap:
             over.append(name)
     return {

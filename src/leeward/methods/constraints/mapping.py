@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping as Named
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.methods.constraints.kernels import greedy as kernels
@@ -25,6 +27,7 @@ MOST_WRITTEN = 50
 """Labels of more members are written with the first, the last and their number."""
 
 CODES = pa.schema([("code", pa.string()), ("members", pa.list_(pa.string())), ("suppressed", pa.bool_())])
+Columns = Named[str, pa.Array]
 RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 
 
@@ -80,10 +83,14 @@ class Mapping:
             sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1)
         )
 
-    def codes_table(self) -> ReleaseTable:
-        """`codes.parquet`: one row a released label, then one a suppressed code."""
+    def over(self, codes: Sequence[str]) -> Mapping:
+        """The same mapping of more codes: those that it does not know are suppressed."""
+        return replace(self, suppressed=tuple(sorted({*self.suppressed, *self.unknown(codes)})))
+
+    def codes_rows(self) -> pa.Table:
+        """One row a released label, then one a suppressed code."""
         n = len(self.suppressed)
-        table = pa.table(
+        return pa.table(
             {
                 "code": [*self.labels, *self.suppressed],
                 "members": [*(list(group) for group in self.members), *([] for _ in range(n))],
@@ -91,29 +98,38 @@ class Mapping:
             },
             schema=CODES,
         )
-        return ReleaseTable.of("codes.parquet", table)
 
-    def records_table(
-        self, offsets: NDArray[np.int64], values: NDArray[np.int32], order: NDArray[np.int64]
-    ) -> ReleaseTable:
-        """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be
-        long.
-        """
-        names = pa.array(self.labels, pa.string())
+    def codes_table(self) -> ReleaseTable:
+        """`codes.parquet`."""
+        return ReleaseTable.of("codes.parquet", self.codes_rows())
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            for begin in range(0, len(order), ROWS_A_BATCH):
-                chosen = order[begin : begin + ROWS_A_BATCH]
-                lengths = offsets[chosen + 1] - offsets[chosen]
-                ends = np.concatenate(([0], np.cumsum(lengths)))
-                places = np.repeat(offsets[chosen] - ends[:-1], lengths) + np.arange(ends[-1])
-                codes = pa.ListArray.from_arrays(
-                    pa.array(ends, pa.int32()), names.take(pa.array(values[places]))
-                )
-                record = pa.array(np.arange(begin, begin + len(chosen), dtype=np.int64))
-                yield pa.record_batch([record, codes], schema=RECORDS)
 
-        return ReleaseTable("records.parquet", RECORDS, batches)
+def records_table(
+    labels: Sequence[str],
+    offsets: Int64s,
+    values: Int32s,
+    order: Int64s,
+    further: Columns | None = None,
+) -> ReleaseTable:
+    """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be long.
+
+    `further`: columns beside the codes, in that order already.
+    """
+    names, further = pa.array(labels, pa.string()), further or {}
+    schema = pa.schema([*RECORDS, *((name, column.type) for name, column in further.items())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for begin in range(0, len(order), ROWS_A_BATCH):
+            chosen = order[begin : begin + ROWS_A_BATCH]
+            lengths = offsets[chosen + 1] - offsets[chosen]
+            ends = np.concatenate(([0], np.cumsum(lengths)))
+            places = np.repeat(offsets[chosen] - ends[:-1], lengths) + np.arange(ends[-1])
+            codes = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), names.take(pa.array(values[places])))
+            record = pa.array(np.arange(begin, begin + len(chosen), dtype=np.int64))
+            carried = [column.slice(begin, len(chosen)) for column in further.values()]
+            yield pa.record_batch([record, codes, *carried], schema=schema)
+
+    return ReleaseTable("records.parquet", schema, batches)
 
 
 def label_of(members: Sequence[str]) -> str:
@@ -140,6 +156,11 @@ def read_mapping(path: str | Path) -> Mapping:
     if lacking:
         raise BadInput(
             f"{path.name}: a mapping has the columns {', '.join(CODES.names)}; no {lacking[0]!r} here."
+        )
+    if "class" in rows.columns:
+        raise BadInput(
+            f"{path.name}: the mapping of a release with demographics, which has one for each class; name that of a "
+            "release without."
         )
     kept = rows.filter(~pl.col("suppressed"))
     members = tuple(tuple(sorted(group)) for group in kept["members"].to_list())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +11,18 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Errors, MatchingErrors, RiskBefore, Workload
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import released_records, whole_patient
+from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Figures
-from leeward.analysis.generalized import Generalized, check_reading, counts, matching, read
+from leeward.analysis.generalized import (
+    Generalized,
+    candidates_in,
+    check_reading,
+    counts_in,
+    matching,
+    read_parts,
+)
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import risk_before
@@ -34,6 +45,9 @@ RANDOM_CHAINS = 1_000
 
 LARGEST_SHOWN = 30
 
+Released = Sequence[Generalized]
+"""A release, class by class; one part without demographics."""
+
 DEFAULTS: tuple[dict[str, Any], ...] = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
     {"are": {"workload": "frequent", "min_support": 0.00625}},
@@ -41,12 +55,14 @@ DEFAULTS: tuple[dict[str, Any], ...] = (
     {"mre": {}},
     {"codes": {}},
     {"risk": {}},
+    {"demographics": {}},
 )
 OPTIONS: dict[str, frozenset[str]] = {
     "are": frozenset({"workload", "min_support", "max_size", "reading", "queries"}),
     "mre": frozenset({"reading"}),
     "codes": frozenset(),
     "risk": frozenset({"largest_m"}),
+    "demographics": frozenset(),
 }
 
 
@@ -106,7 +122,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         check_measure("constraints", OPTIONS, name, options)
-    released, sets = read(release), cohort.code_sets()
+    released, sets = read_parts(release), released_records(release, cohort, cohort.code_sets())
     found: dict[str, Figures] = {}
     for name, options in asked:
         if name == "are":
@@ -118,7 +134,12 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
         elif name == "mre":
             found["mre"] = mre(released, sets, policy_of(release), **options)
         elif name == "codes":
-            found["codes"] = codes(released, sets)
+            placed = classes_of_patients(release, sets)
+            if placed is not None:
+                found["codes"] = codes(released, [sets.take(records) for records in placed])
+        elif name == "demographics":
+            if release.parameters.get("demographics"):
+                found["demographics"] = demographics(release, released, cohort, sets)
         else:
             k = int(release.guarantee["k"])
             found["risk"] = RiskBefore.from_json(risk_before(sets, k, seed=WORKLOAD_SEED, **options))
@@ -126,7 +147,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
 
 def are(
-    released: Generalized,
+    released: Released,
     sets: CodeSets,
     *,
     workload: str = "frequent",
@@ -153,9 +174,9 @@ def are(
     )
 
 
-def _errors(released: Generalized, sets: CodeSets, queries: list[AnyArray], reading: str) -> dict[str, Any]:
+def _errors(released: Released, sets: CodeSets, queries: list[AnyArray], reading: str) -> dict[str, Any]:
     true = supports_of(sets, queries)
-    found = counts(released, [[sets.codes[c] for c in query] for query in queries], reading)
+    found = counts_in(released, [[sets.codes[c] for c in query] for query in queries], reading)
     kept = found.answerable
     return {
         **average_relative_error(true, found.expected, found.low, found.high),
@@ -163,9 +184,7 @@ def _errors(released: Generalized, sets: CodeSets, queries: list[AnyArray], read
     }
 
 
-def mre(
-    released: Generalized, sets: CodeSets, policy: pl.DataFrame | None, *, reading: str = "subset"
-) -> Mre:
+def mre(released: Released, sets: CodeSets, policy: pl.DataFrame | None, *, reading: str = "subset") -> Mre:
     """(true - estimate) / true of the number of records with a code of each utility constraint."""
     check_reading(reading)
     if policy is None:
@@ -173,25 +192,67 @@ def mre(
     names, members = constraints_of(policy)
     true = matching_records(sets, members)
     estimated = [
-        matching(released, each, reading) if count else 0.0 for each, count in zip(members, true, strict=True)
+        sum(matching(part, each, reading) for part in released) if count else 0.0
+        for each, count in zip(members, true, strict=True)
     ]
     return Mre(reading=reading, **matching_errors(names, members, true, estimated))
 
 
-def codes(released: Generalized, sets: CodeSets) -> Codes:
-    """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences."""
-    supports = sets.supports()
-    size = np.array([_size(released, code) for code in sets.codes])
-    parts = (size == 1, size > 1, size == 0)
-    largest = sorted(released.members, key=lambda group: (-len(group), group))[:LARGEST_SHOWN]
+def codes(released: Released, sets: Sequence[CodeSets]) -> Codes:
+    """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences. With classes of
+    demographics (`sets`: the records of each) a code is counted in every class that has it."""
+    fates, occurrences = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    largest: list[tuple[int, Generalized, tuple[str, ...]]] = []
+    for part, own in zip(released, sets, strict=True):
+        supports = own.supports()
+        size = np.array([_size(part, code) for code in own.codes])
+        for place, mask in enumerate((size == 1, size > 1, size == 0)):
+            fates[place] += int((mask & (supports > 0)).sum())
+            occurrences[place] += int(supports[mask].sum())
+        largest += [(len(group), part, group) for group in part.members]
+    largest.sort(key=lambda each: (-each[0], each[2]))
     return Codes(
-        codes=Fate(len(sets.codes), *(int(mask.sum()) for mask in parts)),
-        occurrences=Fate(int(supports.sum()), *(int(supports[mask].sum()) for mask in parts)),
-        labels=len(released.members),
+        codes=Fate(int(fates.sum()), *fates.tolist()),
+        occurrences=Fate(int(occurrences.sum()), *occurrences.tolist()),
+        labels=sum(len(part.members) for part in released),
         largest_labels=tuple(
-            Label(len(group), _holders(released, group[0])) for group in largest if len(group) > 1
+            Label(size, _holders(part, group[0])) for size, part, group in largest[:LARGEST_SHOWN] if size > 1
         ),
     )
+
+
+def classes_of_patients(release: Release, sets: CodeSets) -> list[AnyArray] | None:
+    """The records of each class, as the custodian knows them; all records without demographics, None without the
+    custodian's file."""
+    if not release.parameters.get("demographics"):
+        return [np.arange(len(sets))]
+    file = None if release.custody is None else release.custody / "data" / "class_of_patient.parquet"
+    if file is None or not file.is_file():
+        return None
+    known = pl.read_parquet(file)
+    people = sets.patients.alias("patient").to_frame()
+    rows = people.join(
+        known.cast({"patient": people["patient"].dtype}), on="patient", how="left", maintain_order="left"
+    )
+    of_record = rows["class"].to_numpy()
+    return [np.flatnonzero(of_record == number) for number in range(int(known["class"].max()) + 1)]  # type: ignore[arg-type]
+
+
+def demographics(release: Release, released: Released, cohort: Cohort, sets: CodeSets) -> WholePatient:
+    """Questions of demographics and codes, and what the joint attacker finds."""
+
+    def named(queries: list[AnyArray]) -> list[list[str]]:
+        return [[sets.codes[code] for code in query] for query in queries]
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        found = counts_in(released, named(queries), concerned=concerned)
+        return found.low, found.expected, found.high
+
+    def counting(concerned: Concerned, queries: list[AnyArray]) -> AnyArray:
+        return candidates_in(released, concerned.possible, named(queries))
+
+    m = int(release.guarantee.get("m", 0))
+    return whole_patient(release, cohort, sets, m, estimating, counting)
 
 
 def _size(released: Generalized, code: str) -> int:

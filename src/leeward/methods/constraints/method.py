@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.constraints.mapping import Mapping, read_mapping
+from leeward.methods import demographics_tables as whole
+from leeward.methods.constraints import classed
+from leeward.methods.constraints.classed import Task
+from leeward.methods.constraints.mapping import Mapping, read_mapping, records_table
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, ReleaseTable
 
 if TYPE_CHECKING:
-    from leeward.analysis.policies import Constraints as UtilityConstraints
     from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.engine import Engine
     from leeward.methods.constraints.parameters import Constraints
@@ -53,10 +56,11 @@ def protect(
         raise GuaranteeUnreachable(
             f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
         )
-    utility = constraints(parameters.policy, sets, cohort.vocabulary)
-    listed = _listed(parameters, sets)
+    task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), _listed(parameters, sets))
+    if parameters.demographics:
+        return _in_classes(parameters, cohort, task, engine, randomness)
     weighted = counted(sets, engine)
-    mapping, facts, notices = _find(parameters, cohort, weighted, utility, listed)
+    mapping, facts, notices = _find(parameters, cohort, weighted, task)
     offsets, values = mapping.apply(sets)
     order = randomness.stream("constraints", "records").permutation(len(sets))
     return Anonymized(
@@ -64,11 +68,56 @@ def protect(
         parameters=parameters.public(),
         guarantee=wording.guarantee_of(parameters),
         records=len(sets),
-        tables=(mapping.records_table(offsets, values, order), mapping.codes_table()),
+        tables=(records_table(mapping.labels, offsets, values, order), mapping.codes_table()),
         readme=wording.readme_of(parameters),
-        custody_tables=_custody_tables(utility, listed, sets.codes),
-        custody={**facts, **wording.losses(mapping, sets, utility, parameters.cap)},
-        notices=tuple(notices + wording.notices(mapping, sets, utility, parameters.cap)),
+        custody_tables=_custody_tables(task),
+        custody={**facts, **wording.losses(mapping, sets, task.utility, parameters.cap)},
+        notices=tuple(notices + wording.notices(mapping, sets, task.utility, parameters.cap)),
+        seeded=randomness.seeded,
+    )
+
+
+def _in_classes(
+    parameters: Constraints, cohort: Cohort, task: Task, engine: Engine | None, randomness: Randomness
+) -> Anonymized:
+    """The same inside classes of demographics."""
+    from leeward.methods.constraints import guarantee as wording
+    from leeward.methods.constraints.counting import counted
+
+    def finding(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any]]:
+        mapping, facts, _ = _find(parameters, cohort, counted(part.sets, on), part)
+        return mapping, facts
+
+    found = whole.find_classes(
+        parameters,
+        cohort,
+        task.sets.patients,
+        task.sets.lengths(),
+        classed.lost_in(task, finding),
+        randomness,
+    )
+    classes = found.classes
+    inside = np.flatnonzero(classes.of_record >= 0)
+    task = task if len(inside) == len(task.sets) else task.take(inside)
+    parts, facts = classed.generalize(task, classes.of_record[inside], lambda part: finding(part, engine))
+    order = randomness.stream("constraints", "records").permutation(len(inside))
+    return Anonymized(
+        method=parameters.name,
+        parameters=parameters.public(),
+        guarantee=wording.guarantee_of(parameters),
+        records=len(inside),
+        tables=(*classed.tables_of(parts, classes, order), *whole.tables_of(classes)),
+        readme=wording.readme_of(parameters),
+        custody_tables=(
+            *_custody_tables(task),
+            classed.custody_table_of(parts),
+            *whole.custody_tables_of(classes),
+        ),
+        custody={**facts, **wording.losses_in_classes(parts, parameters.cap), **whole.facts_of(found)},
+        notices=(
+            *whole.notices_of(classes, parameters.small),
+            *wording.notices_in_classes(parts, parameters.cap),
+        ),
         seeded=randomness.seeded,
     )
 
@@ -77,12 +126,11 @@ def _find(
     parameters: Constraints,
     cohort: Cohort,
     weighted: WeightedSets,
-    utility: UtilityConstraints,
-    listed: list[tuple[int, ...]] | None,
+    task: Task,
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The mapping, facts about the search for the custodian, and notices."""
     if parameters.mapping is not None:
-        return _reapplied(parameters, weighted, listed)
+        return _reapplied(parameters, weighted, task.listed)
     if parameters.algorithm == "apriori":
         from leeward.methods.constraints.apriori import recode
 
@@ -93,8 +141,8 @@ def _find(
     from leeward.methods.constraints.clusters import Clusters
 
     hierarchy = None if parameters.weights == "none" else _hierarchy(cohort, weighted.codes)
-    clusters = Clusters(weighted, utility, parameters.k, hierarchy)
-    treated = greedy.run(clusters, _privacy(parameters.m, listed), parameters.algorithm)
+    clusters = Clusters(weighted, task.utility, parameters.k, hierarchy)
+    treated = greedy.run(clusters, _privacy(parameters.m, task.listed), parameters.algorithm)
     return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
 
 
@@ -139,16 +187,15 @@ def _hierarchy(cohort: Cohort, codes: tuple[str, ...]) -> Hierarchy:
     return load(cohort.vocabulary).hierarchy(codes)
 
 
-def _custody_tables(
-    utility: UtilityConstraints, listed: list[tuple[int, ...]] | None, codes: tuple[str, ...]
-) -> tuple[ReleaseTable, ...]:
+def _custody_tables(task: Task) -> tuple[ReleaseTable, ...]:
     """What the custodian keeps: the policy applied, and the privacy constraints where they were listed."""
-    rows = utility.rows(codes)
+    codes = task.sets.codes
+    rows = task.utility.rows(codes)
     policy = pa.table({"constraint": [c for c, _ in rows], "code": [c for _, c in rows]}, schema=POLICY)
     tables = [ReleaseTable.of("policy.parquet", policy)]
-    if listed is not None:
-        numbers = [number for number, members in enumerate(listed) for _ in members]
-        names = [codes[code] for members in listed for code in members]
+    if task.listed is not None:
+        numbers = [number for number, members in enumerate(task.listed) for _ in members]
+        names = [codes[code] for members in task.listed for code in members]
         table = pa.table({"constraint": numbers, "code": names}, schema=PRIVACY)
         tables.append(ReleaseTable.of("privacy.parquet", table))
     return tuple(tables)

@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import OMIT, Parameter
+from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
 
@@ -80,7 +82,16 @@ class Constraints(Parameters):
         ),
     ] = None
 
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    recoding: Recoding = "full"
+    hierarchies: Hierarchies = field(default=None, hash=False)
+
     def rules(self) -> None:
+        whole.check(self)
+        if self.demographics and self.mapping is not None:
+            raise BadInput("`mapping` does not go with `demographics`: each class gets labels of its own.")
         if (self.m is None) == (self.privacy is None):
             raise BadInput(
                 "give either `m` (protect every set of up to m codes) or `privacy` (a file of code sets)."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from leeward.methods.constraints.weighted import WeightedSets, merged
 def fitted(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
     """The mapping with the codes that it does not know suppressed, and those codes."""
     new = mapping.unknown(codes)
-    return replace(mapping, suppressed=tuple(sorted({*mapping.suppressed, *new}))), new
+    return mapping.over(codes), new
 
 
 def violates(

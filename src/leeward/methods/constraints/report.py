@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.analysis.code_figures import RiskBefore
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.methods import demographics_report
 from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
 from leeward.report import charts
@@ -37,6 +39,12 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         risk(release, RiskBefore.of(measures, "risk")),
         counting(errors),
         policy(Mre.of(measures, "mre")),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"),
+            int(release.guarantee["k"]),
+            int(release.guarantee.get("m", 0)),
+            measures.get("method", {}).get("demographics_search", ()),
+        ),
         plain_words(release),
     ]
     return [section for section in found if section is not None]

@@ -9,8 +9,8 @@ the source are compared with the published ones, whatever their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ import polars as pl
 import scipy.sparse as sp
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
+from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
+from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
@@ -28,46 +31,40 @@ TABLES = {
 }
 
 
-MOST_WRITTEN = 50
-"""Labels of more members are written with the first, the last and their number."""
-
-
-@dataclass(frozen=True)
-class Published:
-    """A release that could be laid out.
-
-    holds : records × labels, 1 where a record holds a label.
-    labels, members : the released labels with their codes; number : the label of each code, -1 suppressed.
-    """
-
-    holds: Any
-    labels: list[str]
-    members: list[list[str]]
-    number: dict[str, int]
-
-    def image(self, codes: Iterable[str]) -> list[int]:
-        """The labels of some codes; suppressed and unknown ones vanish."""
-        return sorted({self.number[code] for code in codes if self.number.get(code, -1) >= 0})
-
-
 def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a release; the later ones are left out when the files cannot be laid out."""
-    k = share.guarantee("k")
+    k, names = share.guarantee("k"), demographics_of(share)
+    further: dict[str, dict[str, Any]] = {
+        "records.parquet": dict.fromkeys(names, pl.String),
+        "codes.parquet": {"class": pl.Int64} if names else {},
+    }
     tables: dict[str, pl.DataFrame] = {}
     for name, schema in TABLES.items():
         try:
             tables[name] = pl.read_parquet(share.data(name))
         except (OSError, pl.exceptions.PolarsError):
             return [Check("layout", False, f"{name} cannot be read as Parquet.")]
-        fault = layout_fault(tables[name], schema)
+        fault = layout_fault(tables[name], {**schema, **further[name]})
         if fault:
             return [Check("layout", False, f"{name}: {fault}")]
     records, codes = tables["records.parquet"], tables["codes.parquet"]
-    checks = [*structure(records, codes, int(share.manifest["records"]))]
+    checks = [record_numbers(records, int(share.manifest["records"]))]
+    classes = read_classes(share) if names else None
+    if classes is None:
+        parts = [(records, codes)]
+    else:
+        checks += class_checks(classes, share)
+        placed, of_record = place_records(records, classes)
+        checks += [placed, class_codes(codes, classes)]
+        if not all(c.passed for c in checks):
+            return checks
+        parts = split(records, codes, classes, of_record)
+    checks += together([structure(*part) for part in parts]) if classes else structure(*parts[0])
     if not all(c.passed for c in checks):
         return checks
-    checks.append(labels_in_order(records, codes))
-    published = lay_out(records, codes)
+    ordered = [[labels_in_order(*part)] for part in parts]
+    checks += together(ordered) if classes else ordered[0]
+    published = [lay_out(*part) for part in parts]
     custody = share.folder.parent / "custody" / "data"
     if share.manifest["guarantee"].get("m") is None:
         checks.append(listed_sets(published, k, custody / "privacy.parquet"))
@@ -75,10 +72,13 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         checks += any_sets(published, k, share.guarantee("m"))
     if (custody / "policy.parquet").is_file() and "policy" in share.manifest["parameters"]:
         checks.append(inside_utility_constraints(published, custody / "policy.parquet"))
-    if source is not None:
-        checks += against_source(published, codes, source)
+    if source is not None and classes is not None:
+        numbers = [np.flatnonzero(of_record == c) for c in range(len(classes.numbers))]
+        checks += against_source_in_classes(published, numbers, classes, codes, share, source)
+    elif source is not None:
+        checks += against_source(published[0], codes, source)
         if share.manifest["parameters"].get("algorithm") != "mapping":
-            checks.append(no_other_codes(codes, source))
+            checks.append(no_other_codes(codes, source.events))
     return checks
 
 
@@ -88,23 +88,26 @@ def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
         return f"the columns are not {', '.join(schema)} of the types that the format says."
     nulls = sum(table[name].null_count() for name in schema)
     lists = [table[name] for name, kind in schema.items() if kind == pl.List(pl.String)]
-    nulls += sum(_entries(each).null_count() for each in lists)
+    nulls += sum(entries_of(each).null_count() for each in lists)
     return f"{nulls:,} nulls." if nulls else None
 
 
-def _entries(lists: pl.Series) -> pl.Series:
-    """The entries of all lists in a row."""
-    flat = pl.from_arrow(lists.to_arrow().flatten())
-    assert isinstance(flat, pl.Series)
-    return flat
-
-
-def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[Check]:
-    """Record numbers, labels and members fit together."""
+def record_numbers(records: pl.DataFrame, stated: int) -> Check:
+    """Records are numbered, as many as the manifest states."""
     numbers = records["record"].sort()
     misnumbered = int((numbers != pl.Series(np.arange(records.height))).sum()) + abs(stated - records.height)
+    return of_count(
+        "record_numbers",
+        misnumbered,
+        "Records are numbered 0 … n-1, as many as stated.",
+        "record numbers are wrong.",
+    )
+
+
+def structure(records: pl.DataFrame, codes: pl.DataFrame) -> list[Check]:
+    """Labels and members fit together."""
     kept, gone = codes.filter(~pl.col("suppressed")), codes.filter(pl.col("suppressed"))
-    members = _entries(kept["members"])
+    members = entries_of(kept["members"])
     named = pl.concat([members, gone["code"]])
     twice = named.len() - named.n_unique() + codes.height - codes["code"].n_unique()
     memberless = int((kept["members"].list.len() == 0).sum()) + int((gone["members"].list.len() > 0).sum())
@@ -123,16 +126,10 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame, stated: int) -> list[C
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    used = _entries(records["codes"])
+    used = entries_of(records["codes"])
     unknown = int((~used.is_in(kept["code"].implode())).sum())
     doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
     return [
-        of_count(
-            "record_numbers",
-            misnumbered,
-            "Records are numbered 0 … n-1, as many as stated.",
-            "record numbers are wrong.",
-        ),
         of_count(
             "labels_are_disjoint",
             twice + memberless,
@@ -161,7 +158,7 @@ def labels_in_order(records: pl.DataFrame, codes: pl.DataFrame) -> Check:
     """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    entries = _entries(records["codes"])
+    entries = entries_of(records["codes"])
     number = entries.cast(pl.Enum(entries.unique().sort())).to_physical().to_numpy().astype(np.int64)
     record = np.repeat(np.arange(records.height), records["codes"].list.len().to_numpy())
     wrong += int(((record[1:] == record[:-1]) & (number[1:] <= number[:-1])).sum())
@@ -182,7 +179,7 @@ def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
     )
     lengths = records["codes"].list.len().to_numpy()
     entries = pl.DataFrame(
-        {"record": np.repeat(records["record"].to_numpy(), lengths), "codes": _entries(records["codes"])}
+        {"record": np.repeat(records["record"].to_numpy(), lengths), "codes": entries_of(records["codes"])}
     )
     rows = entries.join(place, on="codes")
     shape = (records.height, len(labels))
@@ -193,9 +190,12 @@ def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
     return Published(holds, labels, members, number)
 
 
-def any_sets(published: Published, k: int, m: int) -> list[Check]:
-    """k^m: every set of one label, of two labels, of 3 … m labels."""
-    violations, counted = rare_sets(published.holds, k, m)
+def any_sets(parts: Sequence[Published], k: int, m: int) -> list[Check]:
+    """k^m in every class: every set of one label, of two labels, of 3 … m labels."""
+    found = [rare_sets(part.holds, k, m) for part in parts]
+    violations, counted = (
+        [sum(sizes) for sizes in zip_longest(*(each[i] for each in found), fillvalue=0)] for i in (0, 1)
+    )
     checks = [
         of_count(
             f"sets_of_{size}",
@@ -250,23 +250,24 @@ def rare_sets(holds: Any, k: int, m: int) -> tuple[list[int], list[int]]:
     return violations, occurring
 
 
-def listed_sets(published: Published, k: int, file: Path) -> Check:
+def listed_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
     """The image of every privacy constraint that the custodian listed, with all its parts."""
     name = "listed_sets"
     if not file.is_file():
         return Check(name, False, "The privacy constraints stay in custody: verify the whole release folder.")
     rows = pl.read_parquet(file)
-    bad = 0
-    images = {tuple(published.image(group)) for (_,), group in _groups(rows)}
-    for image in images:
-        if image:
-            part = published.holds[:, list(image)]
-            violations, _ = rare_sets(part, k, len(image))
-            bad += any(violations)
+    bad = looked = 0
+    for part in parts:
+        images = {tuple(part.image(group)) for (_,), group in _groups(rows)}
+        looked += len(images)
+        for image in images:
+            if image:
+                violations, _ = rare_sets(part.holds[:, list(image)], k, len(image))
+                bad += any(violations)
     return of_count(
         name,
         bad,
-        f"All {len(images):,} images of privacy constraints, and their parts, are held by 0 or at least {k}.",
+        f"All {looked:,} images of privacy constraints, and their parts, are held by 0 or at least {k}.",
         f"images of privacy constraints have a part that fewer than {k} records hold.",
     )
 
@@ -276,12 +277,12 @@ def _groups(rows: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
         yield key, group["code"].to_list()
 
 
-def inside_utility_constraints(published: Published, file: Path) -> Check:
+def inside_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
     """No generalized code crosses a utility constraint."""
     rows = pl.read_parquet(file)
     constraint = dict(zip(rows["code"].to_list(), rows["constraint"].to_list(), strict=True))
     crossing = 0
-    for group in published.members:
+    for group in (group for part in parts for group in part.members):
         found = {constraint.get(code) for code in group}
         crossing += len(group) > 1 and (len(found) > 1 or None in found)
     return of_count(
@@ -343,18 +344,6 @@ def order_of_unique(patients: pl.DataFrame, rows: pl.DataFrame, source: Source) 
     known = theirs.join(mine.select("row", "patient"), on="row").join(first, on="patient").sort("record")
     return order_check(
         "order_of_records", {"patient": known["patient"], "source row": known["at"]}, "records"
-    )
-
-
-def no_other_codes(codes: pl.DataFrame, source: Source) -> Check:
-    """The mapping names codes of the source only; one that was made earlier may name others."""
-    named = pl.concat([_entries(codes["members"]), codes.filter(pl.col("suppressed"))["code"]])
-    held = source.events["code"].cast(pl.String).unique()
-    return of_count(
-        "no_other_codes",
-        int((~named.is_in(held.implode())).sum()),
-        "Every code of the mapping is one of the source's.",
-        "codes of the mapping are none of the source's.",
     )
 
 

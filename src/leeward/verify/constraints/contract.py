@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.verify import class_words
 from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
@@ -16,10 +20,17 @@ ATTACKER_OF_LISTED = (
     "least {k} released records fit, or the codes known tell nothing because they were suppressed."
 )
 
+SUPPRESSED_OCCUR = "That a suppressed code occurs in the data at all: codes.parquet names it."
+
+CLASSED_OCCUR = (
+    "That a suppressed code occurs in the data at all, and that a code of a label occurs in its class: codes.parquet "
+    "names them."
+)
+
 NOT_PROTECTED = (
     "What the fitting records have in common: if all of them hold a label, it is learnt.",
     "Somebody who knows which codes a patient does not have.",
-    "That a suppressed code occurs in the data at all: codes.parquet names it.",
+    SUPPRESSED_OCCUR,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
@@ -44,23 +55,63 @@ hold all
 """
 
 
+CLASSED_ATTACKER_OF_ANY = (
+    "Somebody who knows the exact {names} of a patient and up to {m} of the patient's codes, and looks for the records "
+    "that could be theirs: at least {k} records fit."
+)
+
+CLASSED_ATTACKER_OF_LISTED = (
+    "Somebody who knows the exact {names} of a patient and one of the code sets that the custodian listed, or a part "
+    "of it, and looks for the records that could be theirs: at least {k} records fit."
+)
+
+IN_CLASSES = " in classes of demographics"
+
+CLASSES = """
+A patient's class is the row of `classes.parquet` with the demographics of the record. Every class has labels of its
+own: look codes up in the rows of `codes.parquet` of that `class`. Codes of the data that are in no label of a class are
+suppressed there, whether somebody in the class has them or not. To count patients, count in each class and add up.
+"""
+
+
 def words(share: Share) -> list[Words]:
-    """The wording for sets of up to m codes, or for the custodian's list."""
+    """The wording for sets of up to m codes, or for the custodian's list; alone, or with demographics."""
     parameters = share.manifest["parameters"]
-    k, m = parameters.get("k"), parameters.get("m")
-    if m is None:
-        attacker, open_doors = ATTACKER_OF_LISTED.format(k=k), (BEYOND_LIST, *NOT_PROTECTED)
-        listed = stated_facts("listed sets of codes", "release")
-        return [Words("protected code sets", attacker, open_doors, README, listed)]
-    open_doors = (BEYOND_M.format(m=m), *NOT_PROTECTED)
-    attacker = ATTACKER_OF_ANY.format(k=k, m=m)
-    return [Words("k^m-anonymity", attacker, open_doors, README, stated_facts("up to m codes", "release"))]
+    k, m, names = parameters.get("k"), parameters.get("m"), class_words.names_of(parameters)
+    codes = "listed sets of codes" if m is None else "up to m codes"
+    beyond = BEYOND_LIST if m is None else BEYOND_M.format(m=m)
+    if not names:
+        attacker = ATTACKER_OF_LISTED.format(k=k) if m is None else ATTACKER_OF_ANY.format(k=k, m=m)
+        name = "protected code sets" if m is None else "k^m-anonymity"
+        return [Words(name, attacker, (beyond, *NOT_PROTECTED), README, stated_facts(codes, "release"))]
+    known = class_words.in_words(names)
+    attacker = CLASSED_ATTACKER_OF_LISTED if m is None else CLASSED_ATTACKER_OF_ANY
+    left_open = [CLASSED_OCCUR if each == SUPPRESSED_OCCUR else each for each in NOT_PROTECTED]
+    return [
+        Words(
+            ("protected code sets" if m is None else "(k, k^m)-anonymity") + IN_CLASSES,
+            attacker.format(names=known, k=k, m=m),
+            (beyond, *left_open, class_words.SMALL_CLASSES),
+            class_words.readme(parameters) + CLASSES + "\n" + README,
+            stated_facts(codes, "release", demographics=names),
+        )
+    ]
+
+
+RECORDS = {"record": ("int64",), "codes": LISTS}
+CODES = {"code": ("string",), "members": LISTS, "suppressed": ("bool",)}
+
+
+def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The columns of `codes.parquet`: with classes, whose label it is before all others."""
+    return {**({"class": ("int64",)} if class_words.names_of(parameters) else {}), **CODES}
 
 
 CONTRACT = Contract(
     tables=(
-        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, order=("record",)),
-        Table(r"codes\.parquet", {"code": ("string",), "members": LISTS, "suppressed": ("bool",)}),
+        Table(r"records\.parquet", RECORDS, made=class_words.labelled(RECORDS), order=("record",)),
+        Table(r"codes\.parquet", CODES, made=code_columns),
+        *class_words.TABLES,
     ),
     parameters={
         "algorithm": one_of("cba", "ugaclip", "coat", "apriori", "mapping"),
@@ -70,6 +121,7 @@ CONTRACT = Contract(
         "policy": text(POLICY),
         "cap": number(0, 1),
         "weights": one_of("leaves"),
+        **class_words.PARAMETERS,
     },
     required=("algorithm", "k"),
     words=words,

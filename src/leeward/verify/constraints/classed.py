@@ -1,0 +1,211 @@
+"""Generalized records in classes of demographics: each class as a release of its own, and beside the source whether the
+records can be those of the patients (docs/methods/whole-patient.md#verifier). The attacker knows the exact demographics
+of a patient beside codes.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import Classes, class_source, exact_values, largest_flow, released_patients
+from leeward.verify.constraints.published import Published, no_other_codes
+from leeward.verify.manifest import Share
+from leeward.verify.order import order_check
+
+Longs = NDArray[np.int64]
+
+SAMPLED_PATIENTS = 300
+"""Source patients whose candidates are counted."""
+
+SETS_A_PATIENT = 12
+"""Code sets of one patient that are looked up."""
+
+
+def class_codes(codes: pl.DataFrame, classes: Classes) -> Check:
+    """Every class has rows of codes, in the classes' order, and all classes name the same codes: nothing tells in which
+    class a suppressed code occurs."""
+    wrong = int((~codes["class"].is_in(classes.numbers.tolist())).sum()) + (not codes["class"].is_sorted())
+    named = pl.when("suppressed").then(pl.concat_list("code")).otherwise("members").alias("code")
+    listed = (
+        codes.select("class", named)
+        .explode("code", empty_as_null=True)
+        .group_by("class")
+        .agg(pl.col("code").sort())
+    )
+    everywhere = listed["code"].unique().len() <= 1
+    wrong += (listed.height != len(classes.numbers)) + (not everywhere)
+    return of_count(
+        "class_codes",
+        wrong,
+        "Every class has labels of its own, and all name the same codes.",
+        "rows of codes are of no class, or classes name other codes than others.",
+    )
+
+
+def split(
+    records: pl.DataFrame, codes: pl.DataFrame, classes: Classes, of_record: Longs
+) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The records of each class, numbered anew, and its codes."""
+    return [
+        (
+            records.filter(of_record == c).select(record=pl.int_range(pl.len()), codes="codes"),
+            codes.filter(pl.col("class") == number).drop("class"),
+        )
+        for c, number in enumerate(classes.numbers)
+    ]
+
+
+def against_source_in_classes(
+    parts: list[Published],
+    numbers: list[Longs],
+    classes: Classes,
+    codes: pl.DataFrame,
+    share: Share,
+    source: Source,
+) -> list[Check]:
+    """Beside the source: the records can be given to the patients one to one, each of a class that fits the patient's
+    exact demographics, with the patient's codes generalized as that class does; and sampled patients have k candidates.
+    `numbers`: the numbers of each class's records."""
+    events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
+    patients = events["patient"].unique().sort()
+    values = exact_values(classes, source, patients)
+    if values is None:
+        return [class_source(classes, values, all_released=True)]
+    if share.manifest["parameters"].get("small") == "drop":
+        keep = released_patients(classes, values)
+        values = [value for value, released in zip(values, keep, strict=True) if released]
+        patients = patients.filter(pl.Series(keep))
+        events = events.filter(pl.col("patient").is_in(patients.implode()))
+    own = (
+        events.join(patients.alias("patient").to_frame().with_row_index("place"), on="patient")
+        .group_by("place").agg(pl.col("code").unique().sort()).sort("place")["code"]
+    )  # fmt: skip
+    known = set(parts[0].number)
+    unaccounted = sum(code not in known for code in events["code"].unique())
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for place, value in enumerate(values):
+        kinds.setdefault(value, []).append(place)
+    fits = {value: np.flatnonzero(classes.fit(value)) for value in kinds}
+    sets = own.to_list()
+    edges, alike, room = edges_of(parts, sets, kinds, fits)
+    unplaced = sum(map(len, alike)) - largest_flow(
+        np.array([len(people) for people in alike], np.int64),
+        edges,
+        np.array([len(r) for r in room], np.int64),
+    )
+    lost = abs(len(values) - sum(map(len, numbers)))
+    return [
+        class_source(classes, values, all_released=True),
+        of_count(
+            "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
+            "source codes are neither released nor suppressed.",
+        ),
+        no_other_codes(codes, events),
+        of_count(
+            "records_of_patients",
+            unplaced + lost,
+            f"The records can be given to the {len(values):,} patients, each of a class that fits the patient's exact "
+            "demographics, with the patient's codes.",
+            "patients have no record of a class that fits them with their codes, or there are other records than "
+            "patients.",
+        ),
+        order_in_classes(edges, alike, room, numbers, patients, source),
+        candidates_of_patients(parts, sets, values, fits, share),
+    ]  # fmt: skip
+
+
+def edges_of(
+    parts: list[Published],
+    sets: list[list[str]],
+    kinds: dict[tuple[str, ...], list[int]],
+    fits: dict[tuple[str, ...], Longs],
+) -> tuple[list[Longs], list[list[int]], list[list[tuple[int, int]]]]:
+    """Which kinds of record patients can have: the places of kinds of record of each group of patients alike, the
+    patients of each group, and the records (class, number in it) of each kind."""
+    kind_of: dict[tuple[int, tuple[int, ...]], int] = {}
+    room: list[list[tuple[int, int]]] = []
+    for c, part in enumerate(parts):
+        rows = part.holds.sorted_indices()
+        for record in range(rows.shape[0]):
+            key = (c, tuple(rows.indices[rows.indptr[record] : rows.indptr[record + 1]].tolist()))
+            if key not in kind_of:
+                kind_of[key] = len(room)
+                room.append([])
+            room[kind_of[key]].append((c, record))
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for value, places in kinds.items():
+        for place in places:
+            images = [(int(c), tuple(parts[c].image(sets[place]))) for c in fits[value]]
+            targets = tuple(kind_of[image] for image in images if image in kind_of)
+            alike.setdefault(targets, []).append(place)
+    return [np.array(targets, np.int64) for targets in alike], list(alike.values()), room
+
+
+def order_in_classes(
+    edges: list[Longs],
+    alike: list[list[int]],
+    room: list[list[tuple[int, int]]],
+    numbers: list[Longs],
+    patients: pl.Series,
+    source: Source,
+) -> Check:
+    """The order of the records that only one patient can have, against identifiers and the source's rows."""
+    wanting = np.bincount(
+        np.concatenate([np.empty(0, np.int64), *edges]),
+        weights=np.repeat([len(people) for people in alike], [len(targets) for targets in edges]),
+        minlength=len(room),
+    )
+    only = [
+        (int(numbers[room[t][0][0]][room[t][0][1]]), people[0])
+        for targets, people in zip(edges, alike, strict=True)
+        for t in targets.tolist()
+        if len(people) == 1 and wanting[t] == 1 and len(room[t]) == 1
+    ]
+    only.sort()
+    first = source.events.select("patient").with_row_index("at").unique("patient", keep="first")
+    people = patients.gather([place for _, place in only]).alias("patient").to_frame()
+    known = people.join(first, on="patient", how="left", maintain_order="left")
+    return order_check(
+        "order_of_records", {"patient": known["patient"], "source row": known["at"]}, "records"
+    )
+
+
+def candidates_of_patients(
+    parts: list[Published],
+    sets: list[list[str]],
+    values: list[tuple[str, ...]],
+    fits: dict[tuple[str, ...], Longs],
+    share: Share,
+) -> Check:
+    """Sampled patients: with the exact demographics and up to m codes known, at least k records of fitting classes have
+    the labels of these codes (of each class those that are not suppressed there)."""
+    k, m = share.guarantee("k"), share.manifest["guarantee"].get("m") or 0
+    generator = np.random.Generator(np.random.Philox(key=len(values)))
+    columns = [part.holds.tocsc() for part in parts]
+    few = looked = 0
+    for place in generator.permutation(len(values))[:SAMPLED_PATIENTS].tolist():
+        sizes = range(min(m, len(sets[place]), 3) + 1)
+        every = list(itertools.chain.from_iterable(itertools.combinations(sets[place], n) for n in sizes))
+        for codes in [every[i] for i in generator.permutation(len(every))[:SETS_A_PATIENT]]:
+            found = 0
+            for c in fits[values[place]].tolist():
+                held = np.arange(columns[c].shape[0])
+                for label in parts[c].image(codes):
+                    held = np.intersect1d(
+                        held, columns[c].indices[columns[c].indptr[label] : columns[c].indptr[label + 1]]
+                    )
+                found += len(held)
+            looked += 1
+            few += found < k
+    return of_count(
+        "candidates_of_patients",
+        few,
+        f"Each of {looked:,} code sets of sampled patients, with their demographics, has at least {k} candidates.",
+        f"of {looked:,} code sets of sampled patients, with their demographics, have fewer than {k} candidates.",
+        {"sets": looked},
+    )
