@@ -1,6 +1,6 @@
 """The portal under load, killed, and timed: what is overspent, lost or charged twice, by recount of the ledger's log.
 
-    python benchmarks/portal_load.py load   [--postgres] [--seconds 120] [--sessions 100]
+    python benchmarks/portal_load.py load   [--postgres] [--seconds 600] [--known 300] [--new 60] [--patients 1000000]
     python benchmarks/portal_load.py kill   [--postgres] [--times 50]
     python benchmarks/portal_load.py timing [--replies 10000]
 
@@ -48,8 +48,11 @@ from leeward.queries.ledger import DataSet, chain
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 from leeward.queries.privacy.accounting import Budget, micro
+from leeward.runs import portal
 
-PATIENTS = 100_000
+SLOT = 0.05
+WARM = 10.0
+"""Seconds of load whose times are not kept: indexes are opened, statements compiled."""
 CAP = 1000
 NEW = "0.01"
 
@@ -65,6 +68,7 @@ class Place:
     project: str = ""
     index: str = ""
     tokens: list[str] = field(default_factory=list)
+    workers: int = 1
     server: subprocess.Popen[bytes] | None = None
 
     def settings(self) -> Settings:
@@ -73,7 +77,7 @@ class Place:
             public_url=self.url,
             database=self.database,
             questions_a_minute=10**9,
-            slot=0.05,
+            slot=SLOT,
         )
 
     def start(self) -> float:
@@ -81,7 +85,16 @@ class Place:
         began = time.monotonic()
         database = self.database or "-"
         self.server = subprocess.Popen(
-            [sys.executable, __file__, "serve", str(self.folder), str(self.port), database]
+            [
+                sys.executable,
+                __file__,
+                "serve",
+                str(self.folder),
+                str(self.port),
+                database,
+                str(self.workers),
+            ],
+            start_new_session=True,
         )
         while time.monotonic() - began < 60:
             try:
@@ -92,8 +105,12 @@ class Place:
         raise SystemExit("the server did not start")
 
     def kill(self, how: int = signal.SIGKILL) -> None:
+        """Kill it with its workers."""
         assert self.server is not None
-        self.server.send_signal(how)
+        if how == signal.SIGKILL:
+            os.killpg(self.server.pid, how)
+        else:
+            self.server.send_signal(how)
         self.server.wait()
 
     def question(self, terms: str, epsilon: str, **conditions: str) -> dict[str, Any]:
@@ -103,15 +120,17 @@ class Place:
         }  # fmt: skip
 
 
-def set_up(folder: Path, database: str | None, sessions: int, allotted: float) -> Place:
-    """A portal with an index of 100,000 made-up patients, and a token for each session."""
+def set_up(
+    folder: Path, database: str | None, sessions: int, allotted: float, patients: int, workers: int
+) -> Place:
+    """A portal with an index of made-up patients, one note each, and a token for each session."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     folder.mkdir(mode=0o700)
     for name in ("indexes", "releases"):
         (folder / name).mkdir(mode=0o700)
-    rows = range(PATIENTS)
+    rows = range(patients)
     table = pl.DataFrame(
         {
             "patient": rows,
@@ -129,11 +148,11 @@ def set_up(folder: Path, database: str | None, sessions: int, allotted: float) -
     place.chmod(0o700)
     ledger = books.make_ledger(database or place, place)
     books.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=micro(CAP))))
-    found = Place(folder, f"http://127.0.0.1:{port}", port, database)
+    found = Place(folder, f"http://127.0.0.1:{port}", port, database, workers=workers)
     app: Any = make_app(found.settings()).app
-    portal = app.state.portal
+    running = app.state.portal
     ids = {}
-    with writing(portal.database) as connection:
+    with writing(running.database) as connection:
         for login, roles in (("carl", ["custodian"]), ("anna", ["approver"]), ("rita", [])):
             row = people.admit(connection, "benchmark", login, login, None)
             assert row is not None
@@ -141,21 +160,23 @@ def set_up(folder: Path, database: str | None, sessions: int, allotted: float) -
             people.set_house_roles(connection, row["id"], roles, "benchmark")
 
     def viewer(login: str) -> Any:
-        with reading(portal.database) as connection:
+        with reading(running.database) as connection:
             return people.viewer_of(connection, ids[login])
 
-    found.project = projects.make_project(portal.database, viewer("carl"), "Load", "Load.", "0", ids["rita"])
-    made = proposals.propose_index(portal.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load")
-    proposals.decide(portal.indexes, viewer("anna"), made, "confirmed", "load")
-    found.index = portal.indexes.rows()[0]["id"]
+    found.project = projects.make_project(running.database, viewer("carl"), "Load", "Load.", "0", ids["rita"])
+    made = proposals.propose_index(
+        running.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load"
+    )
+    proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
+    found.index = running.indexes.rows()[0]["id"]
     ends = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
     made = proposals.propose_allotment(
-        portal.indexes, viewer("carl"), found.project, found.index, str(allotted), ends, False, "load"
+        running.indexes, viewer("carl"), found.project, found.index, str(allotted), ends, False, "load"
     )
-    proposals.decide(portal.indexes, viewer("anna"), made, "confirmed", "load")
+    proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
     rita = viewer("rita")
     found.tokens = [
-        tokens.make_token(portal.database, rita, found.project, "ask", 2, f"session {each}")[1]
+        tokens.make_token(running.database, rita, found.project, "ask", 2, f"session {each}")[1]
         for each in range(sessions)
     ]
     return found
@@ -169,28 +190,40 @@ class Seen:
     new: dict[str, int] = field(default_factory=dict)
     times: dict[str, list[float]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
+    since: float = 0.0
+    """Times are kept of what was due after this moment."""
 
 
 async def ask_for(
-    place: Place, seen: Seen, until: float, number: int, mix: tuple[float, float], part: int = 0
+    place: Place,
+    seen: Seen,
+    until: float,
+    number: int,
+    mix: tuple[float, float],
+    part: int = 0,
+    pause: float = 0.0,
 ) -> None:
-    """One session: stored questions, prices and new ones, as `mix` says; what fails is asked again with its key."""
+    """One session: stored questions, prices and new ones, as `mix` says, every `pause` seconds; what fails is asked
+    again. Times are from the moment that a question was due, so that a server that falls behind shows it."""
     dice = random.Random(1000 * part + number)
     headers = {"authorization": f"Bearer {place.tokens[number]}"}
     count = 0
+    due = time.perf_counter() + pause * dice.random()
     async with httpx.AsyncClient(base_url=f"{place.url}/api/v1", headers=headers, timeout=30) as client:
         while time.monotonic() < until:
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
             drawn = dice.random()
             kind = "stored" if drawn < mix[0] else "price" if drawn < mix[1] else "new"
             count += 1
             if kind == "stored":
                 body = place.question("common", "0.5", age=f"0..{dice.randrange(20)}")
             else:
-                exact = f"{0.01 + (number * 500 + part * 7919 + count) / 1e6:.6f}" if kind == "new" else NEW
-                body = place.question("common", exact, age=f"{dice.randrange(100)}")
+                exact = f"{0.001 + (part * 100 + count) / 1e6:.6f}" if kind == "new" else NEW
+                body = place.question("common", exact, age=f"{number}")
             path = "/questions:price" if kind == "price" else "/questions"
             more = {} if kind == "price" else {"idempotency-key": f"{part}-{number}-{count}"}
-            began = time.perf_counter()
+            began = due if pause else time.perf_counter()
+            due += pause
             try:
                 reply = await client.post(path, json=body, headers=more)
             except httpx.HTTPError as error:
@@ -198,7 +231,9 @@ async def ask_for(
                 seen.statuses[name] = seen.statuses.get(name, 0) + 1
                 await asyncio.sleep(0.05)
                 continue
-            seen.times.setdefault(kind, []).append(time.perf_counter() - began)
+            told = "refused" if reply.status_code == 402 else kind
+            if part or began > seen.since:
+                seen.times.setdefault(told, []).append(time.perf_counter() - began)
             seen.statuses[str(reply.status_code)] = seen.statuses.get(str(reply.status_code), 0) + 1
             if kind != "price" and reply.status_code in (200, 201):
                 found = reply.json()
@@ -242,20 +277,32 @@ def percentile(times: list[float], part: float) -> float:
     return 1000 * sorted(times)[min(len(times) - 1, int(part * len(times)))]
 
 
-def load(place: Place, seconds: float, sessions: int) -> None:
-    """Sessions that ask for some time."""
+def peak_memory(pid: int) -> float:
+    """The greatest memory of a process or of one below it, MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    own = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), "0")
+    below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return max([int(own) / 1024, *(peak_memory(int(child)) for child in below)])
+
+
+def load(place: Place, seconds: float, sessions: int, known: float, new: float) -> None:
+    """Sessions that ask for some time: `known` stored questions and prices, and `new` questions, a second."""
     ready = place.start()
-    seen = Seen()
+    stored, price = 0.65 * known / (known + new), known / (known + new)
+    seen = Seen(since=time.perf_counter() + WARM)
 
     async def run() -> None:
-        until = time.monotonic() + seconds
-        await asyncio.gather(*(ask_for(place, seen, until, each, (0.55, 0.85)) for each in range(sessions)))
+        until = time.monotonic() + seconds + WARM
+        pause = sessions / (known + new)
+        await asyncio.gather(
+            *(ask_for(place, seen, until, each, (stored, price), pause=pause) for each in range(sessions))
+        )
 
     asyncio.run(run())
-    memory = Path(f"/proc/{place.server.pid}/status").read_text() if place.server else ""
-    peak = next((line.split()[1] for line in memory.splitlines() if line.startswith("VmHWM")), "0")
+    assert place.server is not None
+    peak = peak_memory(place.server.pid)
     place.kill(signal.SIGTERM)
-    print(f"ready after {ready:.1f} s; at most {int(peak) / 1024:.0f} MB; statuses {seen.statuses}")
+    print(f"ready after {ready:.1f} s; at most {peak:.0f} MB a process; statuses {seen.statuses}")
     for kind, times in sorted(seen.times.items()):
         print(
             f"{kind:<7} {len(times):>7} replies, {len(times) / seconds:6.1f}/s, p50 {percentile(times, 0.5):.0f} ms, "
@@ -364,42 +411,52 @@ class Postgres:
             time.sleep(0.5)
 
 
-def serve(folder: str, port: int, database: str) -> None:
-    import uvicorn
-
-    place = Place(Path(folder), f"http://127.0.0.1:{port}", port, None if database == "-" else database)
-    config = uvicorn.Config(make_app(place.settings()), port=port, log_config=None, access_log=False)
-    uvicorn.Server(config).run()
+def serve(folder: str, port: int, database: str, workers: int) -> None:
+    given = {"database": None if database == "-" else database, "public_url": f"http://127.0.0.1:{port}"}
+    portal.serve(
+        Path(folder), "127.0.0.1", port, lambda text: None, workers,
+        questions_a_minute=10**9, slot=SLOT, **given,
+    )  # fmt: skip
 
 
 def main() -> None:
     if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        serve(sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["load", "kill", "timing"])
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--sessions", type=int, default=100)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--replies", type=int, default=10_000)
+    parser.add_argument("--known", type=float, default=300, help="Stored questions and prices a second.")
+    parser.add_argument("--new", type=float, default=60, help="New questions a second.")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--patients", type=int, default=100_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         os.environ["LEEWARD_STATE"] = f"{folder}/state"
         postgres = Postgres(stack) if options.postgres else None
-        allotted = {"load": 40.0, "kill": 900.0, "timing": 900.0}[options.what]
+        # the twenty stored ones at 0.5, and of new ones a tenth more than may be spent
+        each = (options.known + options.new) * options.seconds / options.sessions
+        asked = options.new * options.seconds * (0.001 + each / 2e6)
+        allotted = round(10 + 0.9 * asked, 2) if options.what == "load" else 900.0
         sessions = {"load": options.sessions, "kill": 10, "timing": 1}[options.what]
-        place = set_up(Path(folder) / "portal", postgres.url if postgres else None, sessions, allotted)
+        place = set_up(
+            Path(folder) / "portal", postgres.url if postgres else None, sessions, allotted, options.patients,
+            1 if options.what == "timing" else options.workers,
+        )  # fmt: skip
         try:
             if options.what == "load":
-                load(place, options.seconds, options.sessions)
+                load(place, options.seconds, options.sessions, options.known, options.new)
             elif options.what == "kill":
                 kill(place, options.times, sessions, postgres)
             else:
                 timing(place, options.replies)
         finally:
             if place.server is not None and place.server.poll() is None:
-                place.server.kill()
+                place.kill()
 
 
 if __name__ == "__main__":

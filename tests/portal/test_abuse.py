@@ -29,7 +29,6 @@ from leeward.portal import (
     sessions,
     terms,
 )
-from leeward.portal.api import v1
 from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, sign_in
 from leeward.portal.permissions import Viewer
@@ -76,8 +75,6 @@ def never_idle(patch: Patch) -> None:
 
 def takes_nothing(patch: Patch) -> None:
     patch.setattr(spending, "_take", nothing)
-    patch.setattr(replay, "_accounts", lambda family: real(family))
-    real = replay._accounts
     patch.setattr(spending, "_left", lambda *a: spending.Left(spent_epsilon=0, anybody=10**9, user=10**9))
     patch.setattr(families, "check", lambda *a: unchecked(*a))
     unchecked = unchecked_replay()
@@ -193,7 +190,7 @@ CASES: dict[str, Case] = {
     "value of a form": (5, attacks.posts_without_the_form, lambda p: p.setattr(guards, "check_csrf", nothing)),
     "host": (6, attacks.names_another_host, lambda p: p.setattr(middleware, "check_host", nothing)),
     "one conditional update": (7, attacks.asks_at_once, takes_nothing),
-    "idempotency keys": (8, attacks.reuses_a_key, lambda p: p.setattr(v1, "begin_once", nothing)),
+    "idempotency keys": (8, attacks.reuses_a_key, lambda p: p.setattr(asking, "_paid_before", nothing)),
     "one price for one question": (9, attacks.averages, prices_every_spelling),
     "paced counting": (10, attacks.measures_the_time, no_slots),
     "every question is paid": (11, attacks.tracks, takes_nothing),

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.portal.made import Bench, make_bench
+from tests.portal.served import free_port
 from tests.postgres_fixture import postgres_server
 
 import leeward as lw
@@ -165,6 +172,44 @@ def test_a_later_portals_database_is_refused(tmp_path: Path) -> None:
         connection.exec_driver_sql("UPDATE portal_version SET version_num = '9999'")
     with pytest.raises(lw.BadInput, match="later version"):
         open_store(tmp_path)
+
+
+def test_two_workers_answer_and_their_figures_are_one_sum(fresh: Bench, tmp_path: Path) -> None:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    call = "import sys; from leeward.runs.portal import serve; from pathlib import Path; serve("
+    call += f"Path(sys.argv[1]), '127.0.0.1', {port}, print, 2, public_url='{address}')"
+    server = subprocess.Popen(
+        [sys.executable, "-c", call, str(fresh.folder)],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        cookies = {"leeward": fresh.cookies["ida"]}
+        for asked in range(1, 200):
+            with httpx.Client(base_url=address, timeout=30, cookies=cookies) as client:  # a connection each
+                figures = _when_there(client, "/metrics", server).text
+            total = re.findall(r'requests_total{.*route="/metrics".*} (\d+)', figures)
+            assert sum(map(int, total)) == asked - 1  # of all workers together; this one is counted after it
+            if len(list(tmp_path.glob("leeward-metrics-*/counter_*.db"))) == 2:  # both have answered
+                break
+        else:
+            raise AssertionError("one worker answered everything")
+    finally:
+        server.terminate()
+        assert server.wait(30) is not None
+
+
+def _when_there(client: httpx.Client, path: str, server: subprocess.Popen[bytes]) -> httpx.Response:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            reply = client.get(path)
+            assert reply.status_code == 200, reply.text
+            return reply
+        except httpx.ConnectError:
+            assert server.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_health_and_the_age_of_the_backup(bench: Bench) -> None:

@@ -16,6 +16,8 @@ from leeward.cli.options import print_lines
 @click.option("--demo", is_flag=True, help="Five people and made-up data, in a folder that is new.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="Processes that answer: one for each processor that the portal may use.")  # fmt: skip
 @click.option(
     "--public-url", metavar="URL", help="What people write in their browser [default: this address]."
 )
@@ -26,8 +28,8 @@ from leeward.cli.options import print_lines
               "password, and end.")  # fmt: skip
 @click.option("--backup", metavar="OUT", type=click.Path(),
               help="Copy the portal's database and the ledgers to the new folder OUT, and end.")  # fmt: skip
-def serve(folder: str, demo: bool, host: str, port: int, public_url: str | None, database: str | None,
-          add_account: str | None, backup: str | None) -> None:  # fmt: skip
+def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_url: str | None,
+          database: str | None, add_account: str | None, backup: str | None) -> None:  # fmt: skip
     """Serve the portal: researchers ask, custodians decide, every answer is paid from a budget.
 
     docs/portal.md says how it is set up behind a hospital's proxy, with its sign-in, and how it is backed up.
@@ -69,4 +71,4 @@ def serve(folder: str, demo: bool, host: str, port: int, public_url: str | None,
         )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("leeward.portal").setLevel(logging.WARNING if demo else logging.INFO)
-    portal.serve(where, host, port, lambda text: print_lines(text), **given, **more)
+    portal.serve(where, host, port, lambda text: print_lines(text), workers, **given, **more)

@@ -96,14 +96,14 @@ def routers() -> tuple[APIRouter, ...]:
     from leeward.portal.api import v1
     from leeward.portal.pages import ALL
 
-    return (*ALL, v1.router, _plumbing())
+    return (v1.router, *ALL, _plumbing())
 
 
 def _plumbing() -> APIRouter:
     router = APIRouter()
 
     @guard(router, "GET", "/health/live", PUBLIC)
-    def live() -> Response:
+    def live(request: Request) -> Response:
         return PlainTextResponse("alive")
 
     @guard(router, "GET", "/health/ready", PUBLIC)
@@ -121,7 +121,7 @@ def _plumbing() -> APIRouter:
         return Response(portal_of(request).metrics.to_text(), media_type="text/plain; version=0.0.4")
 
     @guard(router, "GET", "/static/{name}", PUBLIC)
-    def static(name: str) -> Response:
+    def static(request: Request, name: str) -> Response:
         found = static_files().get(name)
         if found is None:
             raise Unknown("there is nothing at this address.")

@@ -36,6 +36,24 @@ from leeward.queries.privacy.accounting import MICRO, micro, shown
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
 """Counting takes a multiple of so many seconds."""
+_allotment, _answer = tables.allotments.c, tables.answers.c
+# Built once, as every question needs them.
+ALLOTMENT: Final = sa.select(tables.allotments).where(
+    _allotment.project == sa.bindparam("project"), _allotment.index == sa.bindparam("index")
+)
+KEPT: Final = sa.select(_answer.id).where(
+    _answer.project == sa.bindparam("project"),
+    _answer.index == sa.bindparam("index"),
+    _answer.key == sa.bindparam("key"),
+)
+KEEP: Final = tables.answers.insert()
+_of_key = (tables.idempotency.c.person == sa.bindparam("by")) & (
+    tables.idempotency.c.key == sa.bindparam("under")
+)
+BEGUN: Final = sa.select(tables.idempotency).where(_of_key)
+BEGIN: Final = tables.idempotency.insert()
+DONE: Final = tables.idempotency.update().where(_of_key)
+
 FIELDS: Final = frozenset({"terms", "conditions", "by", "most", "count", "unit", "epsilon", "within"})
 
 
@@ -60,6 +78,14 @@ class NotEnough(books.BudgetSpent):
 
 class Expired(books.BudgetSpent):
     """The project's allotment has ended."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """An idempotency key, and the digest of the body that it came with."""
+
+    key: str
+    digest: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,13 +196,11 @@ class Asking:
 
     def allotment(self, project: str, index: str) -> Row:
         """What a project was allotted of an index; Unknown where nothing."""
-        allotments = tables.allotments
-        asked = sa.select(allotments).where(allotments.c.project == project, allotments.c.index == index)
         with reading(self.database) as connection:
-            row = fetch_one(connection, asked)
+            row = connection.execute(ALLOTMENT, {"project": project, "index": index}).mappings().first()
         if row is None:
             raise Unknown("there is nothing at this address.")
-        return row
+        return dict(row)
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
@@ -207,12 +231,22 @@ class Asking:
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
 
-    def pay(
-        self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]
-    ) -> list[tuple[str, Answer]]:
-        """Answers with their identifiers: all are charged or none.
+    def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
+        """What was answered under a key, None where nothing was yet. Conflict for another body under it."""
+        with reading(self.database) as connection:
+            return _paid_before(connection, viewer, once)
 
-        BudgetSpent, Expired, TooMany, BadInput, LedgerUnreachable: nothing was answered.
+    def pay(
+        self,
+        viewer: Viewer,
+        project: str,
+        index: str,
+        requests: Sequence[Request],
+        once: Once | None = None,
+    ) -> list[tuple[str, Answer]]:
+        """Answers with their identifiers: all are charged or none; under a key they can be given again.
+
+        BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
         """
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
@@ -221,46 +255,61 @@ class Asking:
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
         most = self.indexes.settings.questions_a_minute
-        if not counters.hit(self.database, f"questions {viewer.person}", 60, most, len(requests)):
+        with writing(self.database, durable=False) as connection:
+            if once is not None:
+                _begin(connection, viewer, once)
+            few = counters.hit_in(connection, f"questions {viewer.person}", 60, most, len(requests))
+        if not few:
             raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
         new = [plan for request, plan in planned if not request.large_noise]
-        if price_of(session, new, viewer.person, project)[0]:
+        try:
             check_noise(session, new)
+        except BadInput:
+            if price_of(session, new, viewer.person, project)[0]:  # what is stored costs nothing
+                raise
         try:
             answers = answer_plans(session, [plan for _, plan in planned], viewer.person, project, pace=PACE)
         except books.BudgetSpent:
             left = books.left(session.ledger, session.index.meta.id, viewer.person, project).user
             raise NotEnough(shown(left)) from None
-        return self._keep(viewer, project, index, [request for request, _ in planned], answers)
+        return self._keep(viewer, project, index, [request for request, _ in planned], answers, once)
 
     def _keep(
-        self, viewer: Viewer, project: str, index: str, requests: Sequence[Request], answers: Sequence[Answer]
+        self,
+        viewer: Viewer,
+        project: str,
+        index: str,
+        requests: Sequence[Request],
+        answers: Sequence[Answer],
+        once: Once | None,
     ) -> list[tuple[str, Answer]]:
         """Which project asked: one row a question, however often it is asked."""
-        kept = tables.answers
-        found = []
-        with writing(self.database, durable=False) as connection:
-            for request, answer in zip(requests, answers, strict=True):
-                key = answer.plan.key
-                mine = (kept.c.project == project) & (kept.c.index == index) & (kept.c.key == key)
-                known = connection.execute(sa.select(kept.c.id).where(mine)).scalar()
-                if known is None:
-                    known = new_id()
+        ours = [{"project": project, "index": index, "key": answer.plan.key} for answer in answers]
+        with reading(self.database) as connection:
+            known = [connection.execute(KEPT, each).scalar() for each in ours]
+        if None in known or once is not None:
+            with writing(self.database, durable=False) as connection:
+                for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
+                    if known[place] is not None:
+                        continue
                     row = {
-                        "id": known, "project": project, "index": index, "key": key,
+                        **ours[place], "id": new_id(),
                         "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
                         "question": words_of(self.indexes.session(index), answer.plan), "person": viewer.person,
                         "time": now(), "cost": answer.cost,
                     }  # fmt: skip
                     try:
                         with connection.begin_nested():
-                            connection.execute(kept.insert().values(**row))
+                            connection.execute(KEEP, row)
+                        known[place] = row["id"]
                     except sa.exc.IntegrityError:  # another session was first
-                        known = connection.execute(sa.select(kept.c.id).where(mine)).scalar()
-                found.append((str(known), answer))
-        return found
+                        known[place] = connection.execute(KEPT, ours[place]).scalar()
+                if once is not None:
+                    done = {"status": status_of(answers), "answers": json.dumps(known)}
+                    connection.execute(DONE, {"by": viewer.person, "under": once.key, **done})
+        return [(str(name), answer) for name, answer in zip(known, answers, strict=True)]
 
     def answer(self, viewer: Viewer, answer: str) -> tuple[Row, Answer]:
         """A stored answer of a project whose answers this person may see; Unknown otherwise."""
@@ -290,6 +339,28 @@ class Asking:
             asked = asked.where(kept.c.question.icontains(wanted[:200], autoescape=True))
         with reading(self.database) as connection:
             return fetch_all(connection, asked)
+
+
+def status_of(answers: Sequence[Answer]) -> int:
+    """201 where something was paid, 200 where all was stored."""
+    return 201 if any(answer.cost for answer in answers) else 200
+
+
+def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row | None:
+    row = connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).mappings().first()
+    if row is not None and row["digest"] != once.digest:
+        raise Conflict("this Idempotency-Key was used for another question; use a new one.")
+    return None if row is None or row["status"] is None else dict(row)
+
+
+def _begin(connection: sa.Connection, viewer: Viewer, once: Once) -> None:
+    """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
+    try:
+        with connection.begin_nested():
+            begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now()}
+            connection.execute(BEGIN, begun)
+    except sa.exc.IntegrityError:  # begun before, or at the same moment
+        _paid_before(connection, viewer, once)
 
 
 def words_of(session: IndexSession, plan: Plan) -> str:

@@ -8,29 +8,36 @@ import sqlalchemy as sa
 
 from leeward.portal.store import Database, tables, writing
 
+_counters = tables.counters.c
+COUNT = (
+    tables.counters.update()
+    .where(_counters.bucket == sa.bindparam("of"), _counters.window == sa.bindparam("at"))
+    .values(times=_counters.times + sa.bindparam("more", type_=sa.BigInteger))
+    .returning(_counters.times)
+)
+
 
 def hit(database: Database, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
     """Count `more` of `bucket`; whether they are at most `most` in this stretch of `seconds`."""
-    window = int(time.time()) // seconds
-    counters = tables.counters
     with writing(database, durable=False) as connection:
-        asked = (
-            counters.update()
-            .where(counters.c.bucket == bucket, counters.c.window == window)
-            .values(times=counters.c.times + more)
-            .returning(counters.c.times)
+        return hit_in(connection, bucket, seconds, most, more)
+
+
+def hit_in(connection: sa.Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
+    """As `hit`, in a transaction that does more."""
+    counters = tables.counters
+    given = {"of": bucket, "at": int(time.time()) // seconds, "more": more}
+    times = connection.execute(COUNT, given).scalar()
+    if times is None:
+        connection.execute(
+            counters.delete().where(counters.c.bucket == bucket, counters.c.window < given["at"])
         )
-        times = connection.execute(asked).scalar()
-        if times is None:
-            connection.execute(
-                counters.delete().where(counters.c.bucket == bucket, counters.c.window < window)
-            )
-            try:
-                with connection.begin_nested():
-                    connection.execute(counters.insert().values(bucket=bucket, window=window, times=more))
-                times = more
-            except sa.exc.IntegrityError:  # another process was first
-                times = connection.execute(asked).scalar() or 1
+        try:
+            with connection.begin_nested():
+                connection.execute(counters.insert().values(bucket=bucket, window=given["at"], times=more))
+            times = more
+        except sa.exc.IntegrityError:  # another process was first
+            times = connection.execute(COUNT, given).scalar() or 1
     return int(times) <= most
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
@@ -73,19 +74,15 @@ def check_permission(viewer: Viewer, permission: str) -> None:
         )
 
 
-def need(permission: str) -> Callable[[Request], None]:
+def need(request: Request, permission: str) -> None:
     """The check of a permission before a route's function runs."""
-
-    def check(request: Request) -> None:
-        viewer = find_viewer(request)
-        request.state.viewer = viewer
-        if permission == PUBLIC:
-            return
-        if viewer is None:
-            raise SignInFirst("sign in first.")
-        check_permission(viewer, permission)
-
-    return check
+    viewer = find_viewer(request)
+    request.state.viewer = viewer
+    if permission == PUBLIC:
+        return
+    if viewer is None:
+        raise SignInFirst("sign in first.")
+    check_permission(viewer, permission)
 
 
 def check_origin(request: Request) -> None:
@@ -105,9 +102,14 @@ def check_csrf(request: Request, given: str) -> None:
         raise Forged("this form is out of date; load the page again.")
 
 
-async def read_form(request: Request) -> None:
+async def take_body(request: Request) -> None:
+    """Receive the body, of bounded size and time, without looking at it: who asks is not known yet."""
+    request.state.body = await request.body()
+
+
+def read_form(request: Request, signs_in: bool) -> None:
     """The fields of a form that changes something, checked to come from our own page."""
-    body = await request.body()
+    body: bytes = request.state.body
     try:
         pairs = parse_qsl(
             body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"
@@ -120,13 +122,13 @@ async def read_form(request: Request) -> None:
     request.state.form = {name: values[-1] for name, values in fields.items()}
     request.state.lists = fields
     check_origin(request)
-    if not getattr(request.scope["endpoint"], "signs_in", False):
+    if not signs_in:
         check_csrf(request, request.state.form.get("csrf", ""))
 
 
-async def read_json(request: Request) -> None:
+def read_json(request: Request) -> None:
     """The JSON body of a program's request; with a session instead of a token, checked to come from our own page."""
-    body = await request.body()
+    body: bytes = request.state.body
     try:
         request.state.json = json.loads(body) if body else {}
     except (ValueError, RecursionError, UnicodeDecodeError):
@@ -141,19 +143,23 @@ def guard(
     router: APIRouter, method: str, path: str, permission: str, *, signs_in: bool = False, **more: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Put a function on the router, with its permission before it and, where it changes something, the check of its
-    form."""
-    before: list[Callable[..., None] | Callable[..., Awaitable[None]]] = [need(permission)]
-    if method != "GET":
-        before.append(read_json if path.startswith(API) else read_form)
+    form. All of it runs in one thread, one after the other."""
 
     def put(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.permission = permission  # type: ignore[attr-defined]
-        function.signs_in = signs_in  # type: ignore[attr-defined]
+        @wraps(function)
+        def guarded(request: Request, **arguments: Any) -> Any:
+            need(request, permission)
+            if method != "GET" and path.startswith(API):
+                read_json(request)
+            elif method != "GET":
+                read_form(request, signs_in)
+            return function(request, **arguments)
+
+        guarded.__dict__["permission"] = permission
         more.setdefault("include_in_schema", path.startswith(API))
         more.setdefault("response_model", None)
-        router.add_api_route(
-            path, function, methods=[method], dependencies=[Depends(each) for each in before], **more
-        )
+        before = [] if method == "GET" else [Depends(take_body)]
+        router.add_api_route(path, guarded, methods=[method], dependencies=before, **more)
         return function
 
     return put

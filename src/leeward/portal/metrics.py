@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any, Final
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several processes of a portal keep their figures, so that each can give the sum of all."""
 
 
 class Metrics:
@@ -25,4 +32,9 @@ class Metrics:
 
     def to_text(self) -> bytes:
         """In Prometheus' text format."""
-        return generate_latest(self.registry)
+        if SHARED not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        collect: Any = MultiProcessCollector  # the library does not type it
+        collect(together)
+        return generate_latest(together)

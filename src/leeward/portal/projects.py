@@ -13,6 +13,7 @@ from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, re
 from leeward.portal.store.rows import Row
 
 LONGEST_TEXT = 4000
+PROJECT = sa.select(tables.projects).where(tables.projects.c.id == sa.bindparam("project"))
 
 
 def text_of(text: str, what: str, least: int = 1) -> str:
@@ -53,10 +54,10 @@ def project_of(database: Database, viewer: Viewer, project: str, permission: str
     if not viewer.may_in(permission, project):
         raise Unknown("there is nothing at this address.")
     with reading(database) as connection:
-        found = fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project))
+        found = connection.execute(PROJECT, {"project": project}).mappings().first()
     if found is None:
         raise Unknown("there is nothing at this address.")
-    return found
+    return dict(found)
 
 
 def members_of(database: Database, project: str) -> list[Row]:

@@ -8,15 +8,27 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal
-from leeward.portal.people import name_of, viewer_of
+from leeward.portal.people import name_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.sessions import hash_of
-from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store import Database, fetch_all, new_id, now, reading, tables, writing
 from leeward.portal.store.rows import Row, from_now
 
 PREFIX = "leeward_"
 SCOPES = ("read", "ask")
 LONGEST_DAYS = 366
+
+_token, _member = tables.tokens.c, tables.members.c
+BEARER = (
+    sa.select(_token.person, _token.project, _token.scope, tables.people.c.name, _member.role)
+    .join(tables.people, tables.people.c.id == _token.person)
+    .join(tables.members, (_member.person == _token.person) & (_member.project == _token.project))
+    .where(
+        _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
+    )
+    .where(tables.people.c.active)
+)
+"""Whose token it is, if that person and the membership are still there; built once, as every request asks it."""
 
 
 def make_token(
@@ -66,11 +78,7 @@ def viewer_of_token(database: Database, secret: str) -> Viewer | None:
     if not secret.startswith(PREFIX):
         return None
     with reading(database) as connection:
-        row = fetch_one(connection, sa.select(tables.tokens).where(tables.tokens.c.digest == hash_of(secret)))
-        if row is None or row["revoked"] is not None or row["ends"] < now():
-            return None
-        found = viewer_of(connection, row["person"], token_scope=row["scope"])
-    if found is None or row["project"] not in found.memberships:
+        row = connection.execute(BEARER, {"digest": hash_of(secret), "now": now()}).first()
+    if row is None:
         return None
-    only = {row["project"]: found.memberships[row["project"]]}
-    return Viewer(found.person, found.name, frozenset(), only, token_scope=row["scope"])
+    return Viewer(row.person, row.name, frozenset(), {row.project: row.role}, token_scope=row.scope)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
+
+if TYPE_CHECKING:
+    from leeward.portal.settings import Settings
 
 DEMO_PEOPLE = (
     ("rita", "Rita Researcher", ()),
@@ -149,23 +153,44 @@ def make_local_account(
         people.set_house_roles(connection, person, roles, "command line")
 
 
-def serve(folder: Path, host: str, port: int, say: Callable[[str], None], **given: Any) -> None:
-    """Serve until interrupted. Requests are answered by one process with threads."""
-    import uvicorn
+def serve(
+    folder: Path, host: str, port: int, say: Callable[[str], None], workers: int = 1, **given: Any
+) -> None:
+    """Serve until interrupted. Requests are answered by `workers` processes, with threads in each."""
+    import os
+    from functools import partial
+    from tempfile import TemporaryDirectory
 
-    from leeward.portal.app import make_app
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from leeward.portal.metrics import SHARED
     from leeward.portal.settings import read_settings
+    from leeward.portal.store import open_store
 
     make_folder(folder)
     settings = read_settings(folder, **given)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            make_app(settings), host=host, port=port, log_config=None, access_log=False, server_header=False,
-            proxy_headers=False, timeout_keep_alive=20, limit_concurrency=1000, h11_max_incomplete_event_size=32768,
-        )
+    open_store(settings.folder, settings.database)  # migrated once, before the workers open it
+    config = uvicorn.Config(
+        partial(_make_worker, settings, logging.getLogger("leeward.portal").level), factory=True, host=host, port=port,
+        workers=workers, log_config=None, access_log=False, server_header=False, proxy_headers=False,
+        timeout_keep_alive=20, limit_concurrency=1000, h11_max_incomplete_event_size=32768,
     )  # fmt: skip
     say(f"Leeward's portal: {settings.public_url}/ (Ctrl-C ends it)")
-    server.run()
+    if workers == 1:
+        uvicorn.Server(config).run()
+        return
+    with TemporaryDirectory(prefix="leeward-metrics-") as figures:
+        os.environ[SHARED] = figures
+        Multiprocess(config, sockets=[config.bind_socket()]).run()
+
+
+def _make_worker(settings: Settings, level: int) -> Any:
+    from leeward.portal.app import make_app
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("leeward.portal").setLevel(level)
+    return make_app(settings)
 
 
 def back_up(folder: Path, out: Path, **given: Any) -> list[str]:

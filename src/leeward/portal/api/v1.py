@@ -14,12 +14,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from leeward.errors import BadInput
 from leeward.portal import asking, projects, proposals, releases, tokens
+from leeward.portal.asking import Once
 from leeward.portal.guards import Malformed, guard, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.pages.answers import digests_only
 from leeward.portal.pages.audit import entries_of
-from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, fetch_one, now, reading, tables, writing
+from leeward.portal.store import reading, tables
 from leeward.portal.terms import search
 from leeward.queries.privacy.accounting import shown
 
@@ -177,40 +177,17 @@ def _once(
         raise BadInput(
             "the header Idempotency-Key has 1 to 128 printable signs; a new one for each question."
         )
-    digest = hashlib.sha256(json.dumps(request.state.json, sort_keys=True).encode()).hexdigest()
-    before = begin_once(portal.database, viewer, key, digest)
+    once = Once(key, hashlib.sha256(json.dumps(request.state.json, sort_keys=True).encode()).hexdigest())
+    before = portal.asking.paid_before(viewer, once)
     if before is not None:
         answers = [portal.asking.answer(viewer, name) for name in json.loads(before["answers"])]
         found = [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
         return JSONResponse(found[0] if single else {"answers": found}, before["status"])
-    paid = portal.asking.pay(viewer, project, index, questions)
-    status = 201 if any(answer.cost for _, answer in paid) else 200
-    row = {"status": status, "answers": json.dumps([name for name, _ in paid])}
-    ours = (tables.idempotency.c.person == viewer.person) & (tables.idempotency.c.key == key)
-    with writing(portal.database, durable=False) as connection:
-        connection.execute(tables.idempotency.update().where(ours).values(**row))
+    paid = portal.asking.pay(viewer, project, index, questions, once)
     found = [{"id": name, **answer.to_json()} for name, answer in paid]
-    return JSONResponse(found[0] if single else {"answers": found}, status)
-
-
-def begin_once(database: Database, viewer: Viewer, key: str, digest: str) -> dict[str, Any] | None:
-    """What was answered under a key, None where nothing was yet. Conflict for another body under it."""
-    table = tables.idempotency
-    ours = (table.c.person == viewer.person) & (table.c.key == key)
-    with writing(database, durable=False) as connection:
-        row = fetch_one(connection, sa.select(table).where(ours))
-        if row is None:
-            try:
-                with connection.begin_nested():
-                    connection.execute(
-                        table.insert().values(person=viewer.person, key=key, digest=digest, time=now())
-                    )
-                return None
-            except sa.exc.IntegrityError:  # the same key at the same moment
-                row = fetch_one(connection, sa.select(table).where(ours))
-    if row is None or row["digest"] != digest:
-        raise asking.Conflict("this Idempotency-Key was used for another question; use a new one.")
-    return None if row["status"] is None else row
+    return JSONResponse(
+        found[0] if single else {"answers": found}, asking.status_of([answer for _, answer in paid])
+    )
 
 
 @guard(router, "GET", f"{ROOT}/answers/{{answer}}", "see answers")

@@ -21,6 +21,14 @@ START: Final = "0" * 64
 """What the first entry's hash covers in place of one before it."""
 
 
+ENTRY: Final = tables.log.insert()
+END: Final = tables.families.update().where(tables.families.c.family == sa.bindparam("changed"))
+LATER: Final = (
+    sa.select(tables.log.c.number, tables.log.c.time, tables.log.c.body, tables.log.c.hash)
+    .where(tables.log.c.family == sa.bindparam("family"), tables.log.c.number > sa.bindparam("after"))
+    .order_by(tables.log.c.number)
+)
+
 CLOCK: Final = timedelta(minutes=5)
 """What a clock that is set right may fall by."""
 
@@ -72,21 +80,13 @@ def append(
         entries, time, text = entries + 1, max(now(), after), text_of(body)
         head = link(head, entries, time, text)
         rows.append({"family": family, "number": entries, "time": time, "body": text, "hash": head})
-    connection.execute(tables.log.insert(), rows)
-    connection.execute(
-        tables.families.update().where(tables.families.c.family == family).values(entries=entries, head=head)
-    )
+    connection.execute(ENTRY, rows)
+    connection.execute(END, {"changed": family, "entries": entries, "head": head})
 
 
 def entries_of(connection: sa.Connection, family: str, after: int = 0) -> Iterator[Entry]:
     """The log of a family, oldest first, from the entry after number `after`."""
-    log = tables.log.c
-    rows = connection.execute(
-        sa.select(log.number, log.time, log.body, log.hash)
-        .where(log.family == family, log.number > after)
-        .order_by(log.number)
-    )
-    for row in rows:
+    for row in connection.execute(LATER, {"family": family, "after": after}):
         yield Entry(row.number, row.time, row.body, row.hash)
 
 

@@ -29,10 +29,25 @@ SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""
 
 
+# Statements that every question needs are built once: SQLAlchemy takes longer to build one than SQLite to answer it.
+FAMILY: Final = sa.select(tables.data_sets.c.family).where(
+    tables.data_sets.c.data_set == sa.bindparam("data_set")
+)
+TERMS: Final = sa.select(tables.families).where(tables.families.c.family == sa.bindparam("family"))
+PARENT: Final = sa.select(tables.data_sets.c.parent).where(
+    tables.data_sets.c.data_set == sa.bindparam("data_set")
+)
+LOCK: Final = (
+    tables.families.update()
+    .where(tables.families.c.family == sa.bindparam("locked"), tables.families.c.moved.is_(None))
+    .values(entries=tables.families.c.entries)
+    .returning(tables.families.c.entries, tables.families.c.head)
+)
+
+
 def known_family(connection: sa.Connection, data_set: str) -> str | None:
     """The family of a data set, None for one that the ledger does not know."""
-    asked = sa.select(tables.data_sets.c.family).where(tables.data_sets.c.data_set == data_set)
-    family: str | None = connection.execute(asked).scalar()
+    family: str | None = connection.execute(FAMILY, {"data_set": data_set}).scalar()
     return family
 
 
@@ -48,16 +63,14 @@ def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
 
 
 def family_terms(connection: sa.Connection, family: str) -> Any:
-    asked = sa.select(tables.families).where(tables.families.c.family == family)
-    return connection.execute(asked).one()
+    return connection.execute(TERMS, {"family": family}).one()
 
 
 def line_of(connection: sa.Connection, data_set: str) -> list[str]:
     """The data set, its parent, and so on to the first of the family."""
     line = [data_set]
     while True:
-        asked = sa.select(tables.data_sets.c.parent).where(tables.data_sets.c.data_set == line[-1])
-        parent = connection.execute(asked).scalar()
+        parent = connection.execute(PARENT, {"data_set": line[-1]}).scalar()
         if parent is None:
             return line
         line.append(parent)
@@ -133,18 +146,11 @@ def close(ledger: Ledger) -> None:
 
 def lock(connection: sa.Connection, ledger: Ledger, family: str) -> tuple[int, str]:
     """Lock the family against other writers; its log's length and last hash."""
-    families = tables.families.c
-    asked = (
-        tables.families.update()
-        .where(families.family == family, families.moved.is_(None))
-        .values(entries=families.entries)
-        .returning(families.entries, families.head)
-    )
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             with connection.begin_nested():  # a lock that was not had leaves the transaction as it was
-                row = connection.execute(asked).first()
+                row = connection.execute(LOCK, {"locked": family}).first()
             break
         except sa.exc.DBAPIError as error:
             if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sqlite3
 import struct
 import time
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ LOCK_SECONDS: Final = 10
 """How long one statement waits for another's lock, before it is tried again."""
 STATEMENT_SECONDS: Final = 15
 """How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
+WRITE: Final = "BEGIN IMMEDIATE"
 LOGGER: Final = "leeward-ledger"
 
 FULL: Final = frozenset({"53300", "57P03"})
@@ -99,13 +101,11 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
 
     `snapshot`: all its statements see one moment, whoever writes meanwhile.
     """
-    options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
-    if snapshot:
-        options = {"leeward_begin": "BEGIN"}
-        if ledger.engine.dialect.name != "sqlite":
-            options = {"isolation_level": "REPEATABLE READ"}
-    with _reached(ledger), _connect(ledger).execution_options(**options) as connection:
-        yield connection
+    options: dict[str, Any] = {"leeward_begin": "BEGIN"} if snapshot else {}
+    if ledger.engine.dialect.name != "sqlite":  # which begins nothing by itself, see `ours_to_begin`
+        options = {"isolation_level": "REPEATABLE READ" if snapshot else "AUTOCOMMIT"}
+    with _reached(ledger), _connect(ledger) as connection:
+        yield connection.execution_options(**options) if options else connection
 
 
 @contextmanager
@@ -115,9 +115,9 @@ def writing(ledger: Ledger, *, durable: bool = True) -> Iterator[sa.Connection]:
     `durable`: on the disk when it returns. Without it the transaction survives the death of this process, not a power
     failure; SQLite writes one file in order, so it reaches the disk before any later durable one.
     """
-    with _reached(ledger), _connect(ledger) as plain:
+    with _reached(ledger), _turn(ledger), _connect(ledger) as plain:
         durability = "FULL" if durable else "NORMAL"
-        connection = plain.execution_options(leeward_begin="BEGIN IMMEDIATE", leeward_durability=durability)
+        connection = plain.execution_options(leeward_begin=WRITE, leeward_durability=durability)
         with connection.begin():
             yield connection
 
@@ -134,6 +134,22 @@ def close_engine(ledger: Ledger) -> None:
         for key in [key for key, engine in _engines.items() if engine is ledger.engine]:
             del _engines[key]
     ledger.engine.dispose()
+
+
+@contextmanager
+def _turn(ledger: Ledger) -> Iterator[None]:
+    """Writers of one file in one process queue here: SQLite has no queue, it lets them sleep and try again."""
+    if ledger.engine.dialect.name != "sqlite":
+        yield
+        return
+    with _lock:
+        turn = _turns.setdefault(ledger.key, Lock())
+    if not turn.acquire(timeout=BUSY_SECONDS):
+        raise _unreachable(ledger, f"others held its lock for {BUSY_SECONDS} seconds")
+    try:
+        yield
+    finally:
+        turn.release()
 
 
 @contextmanager
@@ -239,6 +255,7 @@ def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
 
 
 _engines: dict[str, sa.Engine] = {}
+_turns: dict[str, Lock] = {}
 _lock = Lock()
 
 
@@ -286,10 +303,31 @@ def _engine(url: sa.URL) -> sa.Engine:
         options = connection.get_execution_options()
         if "leeward_durability" in options:
             connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
-        if "leeward_begin" in options:
+        if options.get("leeward_begin") == WRITE:
+            _begin_in_turn(connection)
+        elif "leeward_begin" in options:
             connection.exec_driver_sql(options["leeward_begin"])
 
     return engine
+
+
+def _begin_in_turn(connection: sa.Connection) -> None:
+    """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
+    several processes that is most of what a writer waits for."""
+    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    until = time.monotonic() + BUSY_SECONDS
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql(WRITE)
+                return
+            except sa.exc.OperationalError as error:
+                code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.0005 + secrets.randbelow(1000) / 1e6)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
 
 
 def _server_engine(url: sa.URL) -> sa.Engine:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -104,6 +104,10 @@ def account_of(family: str, user: str | None = None, project: str | None = None)
     return f"user:{family}:{user}" if project is None else f"project:{family}:{project}"
 
 
+ACCOUNTS: Final = sa.select(tables.accounts.c.account, tables.accounts.c.most, tables.accounts.c.spent).where(
+    tables.accounts.c.family == sa.bindparam("family")
+)
+
 _seen: dict[tuple[str, str], Replay] = {}
 _lock = Lock()
 
@@ -119,7 +123,8 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
             raise LogShortened(_said(ledger, why), entries)
         _take_up(connection, ledger, family, known, entries, head)
-        held = {row.account: [row.most, row.spent] for row in connection.execute(_accounts(family))}
+        rows = connection.execute(ACCOUNTS, {"family": family})
+        held = {row.account: [row.most, row.spent] for row in rows}
         wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
         if wrong:
             raise LedgerInconsistent(
@@ -153,11 +158,6 @@ def forget(ledger: Ledger) -> None:
     with _lock:
         for key in [key for key in _seen if key[0] == ledger.key]:
             del _seen[key]
-
-
-def _accounts(family: str) -> sa.Select[Any]:
-    accounts = tables.accounts.c
-    return sa.select(accounts.account, accounts.most, accounts.spent).where(accounts.family == family)
 
 
 def _said(ledger: Ledger, why: str) -> str:

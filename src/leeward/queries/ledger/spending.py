@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -18,6 +19,34 @@ from leeward.queries.ledger.families import changing, family_of, family_terms, l
 from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.ledger.replay import account_of
 from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
+
+_accounts_of, _answers_of = tables.accounts.c, tables.answers.c
+# Built once, see `families`.
+PAYLOAD: Final = sa.select(_answers_of.payload).where(
+    _answers_of.data_set == sa.bindparam("data_set"), _answers_of.key == sa.bindparam("key")
+)
+PAYLOADS: Final = sa.select(_answers_of.key, _answers_of.payload).where(
+    _answers_of.data_set == sa.bindparam("data_set"),
+    _answers_of.key.in_(sa.bindparam("keys", expanding=True)),
+)
+HELD: Final = sa.select(_accounts_of.account, _accounts_of.most, _accounts_of.spent).where(
+    _accounts_of.account.in_(sa.bindparam("names", expanding=True))
+)
+TAKE: Final = (
+    tables.accounts.update()
+    .where(
+        _accounts_of.account.in_(sa.bindparam("names", expanding=True)),
+        _accounts_of.spent + sa.bindparam("price", type_=sa.BigInteger) <= _accounts_of.most,
+    )
+    .values(spent=_accounts_of.spent + sa.bindparam("price", type_=sa.BigInteger))
+)
+"""The one conditional update."""
+ANSWER: Final = tables.answers.insert()
+STORE: Final = tables.answers.update().where(
+    _answers_of.data_set == sa.bindparam("of"),
+    _answers_of.key == sa.bindparam("question_key"),
+    _answers_of.payload.is_(None),
+)
 
 
 class BudgetSpent(GuaranteeUnreachable):
@@ -59,10 +88,8 @@ class Left:
 
 def found(ledger: Ledger, data_set: str, key: str) -> str | None:
     """The stored answer to a question, if there is one."""
-    answers = tables.answers.c
     with reading(ledger) as connection:
-        asked = sa.select(answers.payload).where(answers.data_set == data_set, answers.key == key)
-        payload: str | None = connection.execute(asked).scalar()
+        payload: str | None = connection.execute(PAYLOAD, {"data_set": data_set, "key": key}).scalar()
     return payload
 
 
@@ -107,7 +134,7 @@ def _reserve(
             _take(connection, accounts, sum(prices.values()))
             moment = chain.now()
             connection.execute(
-                tables.answers.insert(),
+                ANSWER,
                 [
                     {
                         "data_set": data_set,
@@ -149,14 +176,10 @@ def _accounts(
 ) -> list[str]:
     """Every account that pays: the data set and its ancestors, the project, the user. NotAllotted for a name without
     an allotment where it needs one."""
-    accounts = tables.accounts.c
     own = account_of(family, user)
     of_project = None if project is None else account_of(family, None, project)
     named_ones = [name for name in (own, of_project) if name is not None]
-    there = {
-        row.account
-        for row in connection.execute(sa.select(accounts.account).where(accounts.account.in_(named_ones)))
-    }
+    there = {row.account for row in connection.execute(HELD, {"names": named_ones})}
     if of_project is not None and of_project not in there:
         raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
     if default == "none" and not there:
@@ -173,12 +196,7 @@ def _without(who: str, flag: str) -> str:
 
 def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
     """The one conditional update. Every account has to have the price left, or none is touched."""
-    accounts = tables.accounts.c
-    taken = connection.execute(
-        tables.accounts.update()
-        .where(accounts.account.in_(ids), accounts.spent + price <= accounts.most)
-        .values(spent=accounts.spent + price)
-    ).rowcount
+    taken = connection.execute(TAKE, {"names": list(ids), "price": price}).rowcount
     if taken != len(ids):
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
@@ -207,16 +225,12 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
 
     BadInput for a question that was never paid.
     """
-    answers = tables.answers.c
     with changing(ledger, data_set) as change:
         connection = change.connection
         kept = {}
         for key, payload in payloads.items():
-            changed = connection.execute(
-                tables.answers.update()
-                .where(answers.data_set == data_set, answers.key == key, answers.payload.is_(None))
-                .values(payload=payload)
-            ).rowcount
+            given = {"of": data_set, "question_key": key, "payload": payload}
+            changed = connection.execute(STORE, given).rowcount
             if changed:
                 kept[key] = payload
         if kept:
@@ -245,15 +259,10 @@ def _left(
     connection: sa.Connection, family: str, data_set: str, user: str | None, project: str | None
 ) -> Left:
     terms = family_terms(connection, family)
-    accounts = tables.accounts.c
     line = [f"data:{each}" for each in line_of(connection, data_set)]
     names = [] if user is None else [account_of(family, user)]
     names += [] if project is None else [account_of(family, None, project)]
-    rows = connection.execute(
-        sa.select(accounts.account, accounts.most, accounts.spent).where(
-            accounts.account.in_([*line, *names])
-        )
-    ).all()
+    rows = connection.execute(HELD, {"names": [*line, *names]}).all()
     free = {row.account: row.most - row.spent for row in rows}
     everybody = min(free[each] for each in line)
     allotted = [free[name] for name in names if name in free]
@@ -271,8 +280,5 @@ def _left(
 
 
 def _answers(connection: sa.Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
-    answers = tables.answers.c
-    rows = connection.execute(
-        sa.select(answers.key, answers.payload).where(answers.data_set == data_set, answers.key.in_(keys))
-    )
+    rows = connection.execute(PAYLOADS, {"data_set": data_set, "keys": list(keys)})
     return {row.key: row.payload for row in rows}

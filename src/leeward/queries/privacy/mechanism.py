@@ -119,6 +119,7 @@ def probability(noise: Noise, value: int) -> float:
     return (1 - noise.alpha) / (1 + noise.alpha) * noise.alpha ** abs(value)
 
 
+@functools.lru_cache(maxsize=4096)
 def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     """The smallest t with P(|noise| ≤ t) ≥ `confidence`, from the exact distribution; an integer for geometric noise.
 
