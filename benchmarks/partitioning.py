@@ -1,10 +1,12 @@
 """Partitionings of disassociation compared: counts of code sets, codes counted, occurrences in item chunks, seconds.
 
-    python benchmarks/partitioning.py --data DIR [--k 4,5,10,25]
+    python benchmarks/partitioning.py --data DIR [--k 5,10,25]
+    python benchmarks/partitioning.py --data DIR --k gap
 
 DIR is as for benchmarks/disassociation_quality.py. UCI and 30,000 made-up records of 12 of 3,000 codes served to choose
-the fitted partitioning's constants (development); made-up claims, Eunomia and pyPheWAS took no part (evaluation). Means
-over five draws of queries with 95 % intervals: W1 500 itemsets of up to 5 codes a support, W2 500 records.
+the constants of the fitted partitioning and of the prior `occupancy` (development); made-up claims, Eunomia and
+pyPheWAS took no part (evaluation). Means over five draws of queries with 95 % intervals: W1 500 itemsets of up to 5
+codes a support, W2 500 records.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ import polars as pl
 import leeward as lw
 from common import table, write_section
 from leeward.analysis import workloads
-from leeward.arrays import offsets_of
+from leeward.analysis.itemsets import supports_of
+from leeward.arrays import AnyArray, offsets_of
 from leeward.cohort import Cohort
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.fit import aim_of, purity
-from leeward.methods.disassociation.measures import are
+from leeward.methods.disassociation.measures import estimate_queries
 from leeward.methods.disassociation.measures.placement import occurrences
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.method import policy_over
@@ -47,8 +51,11 @@ from leeward.release import Release, write
 from leeward.synthetic import write_claims, write_codes
 
 SEEDS = (101, 102, 103, 104, 105)
+QUERIES = 500
+"""Itemsets drawn of W1, and records of W2."""
+
 COLUMNS = [
-    "data", "k", "partitioning", "W1 1.25 %", "W1 .625 %", "W2 1 code", "2", "3", "4", "5", "in item chunks",
+    "data", "k", "partitioning", "prior", "W1 1.25 %", "W1 .625 %", "W2 1 code", "2", "3", "4", "5", "in item chunks",
     "codes counted", "clusters", "CPU, s",
 ]  # fmt: skip
 
@@ -81,8 +88,24 @@ def shapes(data: Path, folder: Path) -> Iterator[tuple[str, Cohort, str]]:
     yield "pyPheWAS", of_codes(events.rename({"id": "patient", "ICD_CODE": "code"}), None), "frequency:0.05"
 
 
-def row(name: str, cohort: Cohort, policy: str, k: int, partitioning: str) -> list[Any]:
-    """One release's figures."""
+def queries_of(sets: CodeSets) -> list[list[tuple[list[AnyArray], AnyArray]]]:
+    """For each seed W1 at both supports and W2 of each size, with their true counts."""
+    frequent = [workloads.frequent_queries(sets, s, 5).queries for s in (0.0125, 0.00625)]
+    found = []
+    for seed in SEEDS:
+        draw = np.random.Generator(np.random.Philox(seed))
+        drawn = [[each[i] for i in np.sort(draw.permutation(len(each))[:QUERIES])] for each in frequent]
+        workloads.WORKLOAD_SEED = seed
+        drawn += workloads.random_queries(sets, QUERIES)
+        found.append([(each, supports_of(sets, each)) for each in drawn if len(each)])
+    shortest = min(map(len, found))
+    return [each[:shortest] for each in found]
+
+
+def rows(
+    name: str, cohort: Cohort, policy: str, k: int, partitioning: str, asked: list[list[tuple[Any, Any]]]
+) -> list[list[Any]]:
+    """One release's figures, by prior."""
     sets = cohort.code_sets()
     method = Disassociation(k=k, m=2, policy=policy, partitioning=partitioning)
     rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
@@ -93,24 +116,39 @@ def row(name: str, cohort: Cohort, policy: str, k: int, partitioning: str) -> li
     with tempfile.TemporaryDirectory() as folder:
         made = method.protect(cohort, randomness=Randomness.of(1))
         published = read(Release.open(write(made, Path(folder) / "out")))
-    drawn = []
-    for seed in SEEDS:
-        workloads.WORKLOAD_SEED = seed
-        answers: Any = {}
-        w1 = [
-            are(published, sets, min_support=s, max_size=5, queries=500, answers=answers).workloads[0].are
-            for s in (0.0125, 0.00625)
-        ]
-        drawn.append(w1 + [w.are for w in are(published, sets, workload="random", queries=500).workloads])
-    figures = np.array([each[: min(map(len, drawn))] for each in drawn])
-    half = 1.96 * figures.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
-    shown = [f"{m:.4f} ± {h:.4f}" for m, h in zip(figures.mean(axis=0), half, strict=True)]
     counted = int((occurrences(published)[:2].sum(axis=0) > 0).sum())
     facts = made.custody
     item = f"{facts['item_occurrences'] / facts['occurrences']:.1%}"
-    line = [name, k, partitioning, *shown, item, f"{counted:,}", f"{facts['clusters']:,}", f"{seconds:.2f}"]
-    print(line, flush=True)
-    return line
+    lines = []
+    for prior in ("cubic", "occupancy"):
+        figures = np.array(
+            [
+                [
+                    float(
+                        (abs(estimate_queries(published, sets, queries, prior).expected - true) / true).mean()
+                    )
+                    for queries, true in drawn
+                ]
+                for drawn in asked
+            ]
+        )
+        half = 1.96 * figures.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
+        shown = [f"{m:.4f} ± {h:.4f}" for m, h in zip(figures.mean(axis=0), half, strict=True)]
+        lines.append(
+            [
+                name,
+                k,
+                partitioning,
+                prior,
+                *shown,
+                item,
+                f"{counted:,}",
+                f"{facts['clusters']:,}",
+                f"{seconds:.2f}",
+            ]
+        )
+        print(lines[-1], flush=True)
+    return lines
 
 
 GAP_RECORDS, GAP_DRAWS, GAP_K = 11, 200, 2
@@ -187,20 +225,24 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--k", default="4,5,10,25")
+    parser.add_argument("--k", default="5", help="or `gap`: against the optimum")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        gaps = [gap(*shape) for shape in shapes(options.data, Path(folder))]
-        lines = [
-            row(name, cohort, policy, k, partitioning)
-            for name, cohort, policy in shapes(options.data, Path(folder))
-            for k in map(int, options.k.split(","))
-            for partitioning in ("paper", "settled", "fitted")
-        ]
-    head = ["data", "draws of 11 records", "mean share of the optimum", "worst", "optimum found"]
-    body = table(COLUMNS, lines) + "\n\n" + table(head, gaps)
     command = f"python benchmarks/partitioning.py --data DIR --k {options.k}"
-    write_section("partitioning", "Disassociation: partitionings", command, body)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.k == "gap":
+            head = ["data", "draws of 11 records", "mean share of the optimum", "worst", "optimum found"]
+            body = table(head, [gap(*shape) for shape in shapes(options.data, Path(folder))])
+            write_section("partitioning-gap", "Disassociation: fitted against the optimum", command, body)
+            return
+        ks = list(map(int, options.k.split(",")))
+        lines = []
+        for name, cohort, policy in shapes(options.data, Path(folder)):
+            asked = queries_of(cohort.code_sets())
+            for k in ks:
+                for partitioning in ("paper", "settled", "fitted"):
+                    lines += rows(name, cohort, policy, k, partitioning, asked)
+    title = f"Disassociation: partitionings and priors, k = {', '.join(map(str, ks))}"
+    write_section("partitioning-" + "-".join(map(str, ks)), title, command, table(COLUMNS, lines))
 
 
 if __name__ == "__main__":

@@ -3,22 +3,30 @@
 
 from __future__ import annotations
 
+import math
+
 from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
-Prior = str | dict[str, str]
-"""One prior for all codes, or each code's own (`grades`)."""
+Prior = str | dict[str, str] | dict[str, float]
+"""One prior for all codes, or each code's own: by name (`grades`), or how many of a record it is found in by chance
+(`occupancy`)."""
 
 
-def of_code(code: str, prior: Prior) -> str:
+def of_code(code: str, prior: Prior) -> str | float:
     return prior if isinstance(prior, str) else prior[code]
 
 
-def item_count(size: int, k: int, prior: str) -> float:
+def item_count(size: int, k: int, prior: str | float) -> float:
     """Expected number of a cluster's records that hold one code of its item chunk."""
     top = max(1, min(k - 1, size))
     if prior == "one":
         return 1.0
+    if isinstance(prior, float):
+        gathered = [n ** -(1.8 + 6 / k) for n in range(1, top + 1)]
+        scattered = [(prior * size) ** n / math.factorial(n) for n in range(1, top + 1)]
+        means = [sum(n * w for n, w in enumerate(each, 1)) / sum(each) for each in (gathered, scattered)]
+        return (2 * means[0] + means[1]) / 3
     power = {"uniform": 0.0, "cubic": -3.0, "quintic": -5.0}[prior]
     weights = [n**power for n in range(1, top + 1)]
     return sum(n * w for n, w in enumerate(weights, 1)) / sum(weights)
@@ -35,6 +43,32 @@ def grades(forest: list[Tree]) -> dict[str, str]:
 
     seen = set().union(*(counted(tree) for tree in forest))
     return {c: "cubic" if c in seen else "quintic" for c in seen | listed(forest)}
+
+
+def occupancy(forest: list[Tree]) -> dict[str, float]:
+    """Each code's rate a record, from how many records are in clusters that list it and how many in clusters that
+    neither list nor count it."""
+    listing: dict[str, list[int]] = {c: [] for c in listed(forest)}
+    without = dict.fromkeys(listing, 0)
+
+    def walk(tree: Tree, above: set[str]) -> None:
+        if isinstance(tree, Leaf):
+            for code in listing:
+                if code in tree.items:
+                    listing[code].append(tree.size)
+                elif code not in above | leaf_codes(tree):
+                    without[code] += tree.size
+            return
+        for child in tree.children:
+            walk(child, above.union(*map(domain, tree.shared)))
+
+    for tree in forest:
+        walk(tree, set())
+    means = {code: sum(sizes) / len(sizes) for code, sizes in listing.items()}
+    return {
+        code: math.log(1 + sum(sizes) / max(without[code], means[code] / 2)) / means[code]
+        for code, sizes in listing.items()
+    }
 
 
 def listed(forest: list[Tree]) -> set[str]:

@@ -14,10 +14,10 @@ from leeward.cli.options import json_option, print_json, print_lines
 @click.argument("sets", metavar="CODES…", nargs=-1, required=True)
 @click.option(
     "--prior",
-    type=click.Choice(["cubic", "uniform", "one"]),
-    default="cubic",
+    type=click.Choice(["occupancy", "cubic", "graded", "uniform", "one"]),
+    default="occupancy",
     show_default=True,
-    help="How often a code of an item chunk is assumed to occur.",
+    help="How often a code of an item chunk is assumed to occur in its cluster.",
 )
 @click.option(
     "--where",

@@ -31,15 +31,14 @@ from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import beside
 from leeward.methods.disassociation.measures.covers import covers
 from leeward.methods.disassociation.measures.estimates import (
-    PRIORS,
     Estimates,
-    check_prior,
     estimates_of_numbers,
     matching,
     spread,
 )
 from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, Placement, Risk
 from leeward.methods.disassociation.measures.placement import placement
+from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
 from leeward.methods.disassociation.measures.published import Published, read
 from leeward.methods.disassociation.measures.risk import risk_after
 from leeward.methods.disassociation.measures.whole_patient import whole_patient
@@ -135,7 +134,7 @@ def are(
     workload: str = "frequent",
     min_support: int | float = 0.0125,
     max_size: int | None = None,
-    prior: str = "cubic",
+    prior: str = DEFAULT,
     queries: int | None = None,
     answers: Answers | None = None,
 ) -> Are:

@@ -19,16 +19,10 @@ from numpy.typing import NDArray
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
-from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
+from leeward.methods.disassociation.measures.priors import DEFAULT, check_prior, item_means
+from leeward.methods.disassociation.measures.published import Array, Published, part, read
 from leeward.methods.disassociation.measures.unknown_codes import require_codes
 from leeward.release import Release
-
-PRIORS = ("cubic", "graded", "uniform", "one")
-"""P(n) ∝ n⁻³ (default), n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
-
-GRADES = ("cubic", "quintic")
-"""`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
-is rare, and two of its few patients seldom meet in a cluster; the release itself shows which codes these are."""
 
 NO_LIMIT = 2**62
 
@@ -55,42 +49,7 @@ class Estimates:
     prior: str
 
 
-def check_prior(prior: str) -> str:
-    """The prior, or BadInput naming the known ones."""
-    if prior not in PRIORS:
-        raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
-    return prior
-
-
-def item_mean(k: int, size: int, prior: str) -> float:
-    """Expected number of a cluster's `size` records that hold one code of its item chunk."""
-    if prior not in GRADES:
-        check_prior(prior)
-    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
-    weight = {
-        "uniform": np.ones_like(n),
-        "one": (n == 1).astype(np.float64),
-        "cubic": n**-3.0,
-        "quintic": n**-5.0,
-    }[prior]
-    return float((n * weight).sum() / weight.sum())
-
-
-def item_means(published: Published, prior: str) -> NDArray[np.float64]:
-    """`item_mean` of each entry, where it is in an item chunk."""
-    p = published
-    capped = np.minimum(p.records, p.k)[p.entry_node]
-    grades = GRADES if check_prior(prior) == "graded" else (prior,)
-    means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
-    if len(means) == 1:
-        return means[0]
-    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
-    counted = np.zeros(len(p.codes), np.bool_)
-    counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
-    return np.where(counted[owner], means[0], means[1])
-
-
-def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = "cubic") -> Estimates:
+def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = DEFAULT) -> Estimates:
     """Estimate every query of a workload; a code that the release lacks gives 0, 0, 0."""
     number = published.number
     listed = [sorted(set(query)) for query in queries]
@@ -113,7 +72,7 @@ def spread(found: Estimates, known: NDArray[np.bool_]) -> Estimates:
 
 
 def estimates_of_numbers(
-    published: Published, queries: Sequence[Array], prior: str = "cubic", *, item_most: int = NO_LIMIT
+    published: Published, queries: Sequence[Array], prior: str = DEFAULT, *, item_most: int = NO_LIMIT
 ) -> Estimates:
     """`estimates` of queries that are arrays of distinct indices into `published.codes`; `item_most` bounds `high`
     further: the most records of a cluster that may hold a code of its item chunk."""
@@ -141,7 +100,7 @@ def estimates_of_numbers(
 
 
 def matching(
-    published: Published, constraints: Sequence[Iterable[str]], prior: str = "cubic"
+    published: Published, constraints: Sequence[Iterable[str]], prior: str = DEFAULT
 ) -> NDArray[np.float64]:
     """Expected number of records with at least one code of each constraint
     (docs/methods/disassociation.md#measures, MRE)."""
@@ -186,7 +145,7 @@ def estimates_where(
     published: Published,
     queries: Iterable[Sequence[str]],
     where: Mapping[str, str],
-    prior: str = "cubic",
+    prior: str = DEFAULT,
 ) -> Estimates:
     """`estimates` among the patients whose demographics are at or below the labels `where`
     (docs/methods/whole-patient.md#estimating-counts).
@@ -212,7 +171,7 @@ def estimates_in(
     concerned: Concerned,
     numbers: Array,
     queries: Sequence[Array],
-    prior: str = "cubic",
+    prior: str = DEFAULT,
 ) -> Estimates:
     """Estimates of queries (arrays of indices into `published.codes`) among some of the classes, whose `numbers` are
     those of the release. A class's expectation counts by its share, its least number only where that is 1, its greatest
@@ -242,7 +201,7 @@ def _cached(release: Release) -> Published:
 def estimate(
     release: Release | str | Path,
     codes: Iterable[str],
-    prior: str = "cubic",
+    prior: str = DEFAULT,
     *,
     where: Mapping[str, str] | None = None,
 ) -> Estimate:
@@ -253,7 +212,7 @@ def estimate(
     release : Release or path
         The folder that the recipient got (`share/`), or the one that holds it.
     codes : iterable of str
-    prior : {"cubic", "graded", "uniform", "one"}
+    prior : {"occupancy", "cubic", "graded", "uniform", "one"}
         On the count of a code that is published without one (in an item chunk).
     where : mapping of str to str, optional
         Labels of demographic columns that the records must be at or below, such as `{"age": "70-79"}`.

@@ -20,6 +20,7 @@ class Are(Figures):
 class ByPrior(Figures):
     """Shares of constraints with a small error under every prior."""
 
+    occupancy: Narrow
     cubic: Narrow
     graded: Narrow
     uniform: Narrow
