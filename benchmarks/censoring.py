@@ -172,7 +172,7 @@ def large(folder: Path, people: int) -> None:
     for name, engine in (("Spark local[2]", spark), ("this machine, streamed", "local")):
         runner = make(engine)
         begin = time.perf_counter()
-        made = Censoring(k=K, cap=CAP).protect(
+        made = Censoring(k=K, scope="global", cap=CAP).protect(
             source, runner, randomness=Randomness.of(1), population=population
         )
         seconds = time.perf_counter() - begin

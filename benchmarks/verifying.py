@@ -103,7 +103,7 @@ def tasks(data: Path | None, people: int, place: Path) -> Iterator[Task]:
 
         yield Task("UCI, disassociation", codes, Disassociation(k=5, m=2, policy="hierarchy:1"))
         yield Task("UCI, constraints", codes, Constraints(k=5, m=2, policy="hierarchy:1"))
-        yield Task("UCI, censoring", sample, Censoring(k=5, cap=3), codes)
+        yield Task("UCI, censoring", sample, Censoring(k=5, scope="global", cap=3), codes)
         yield Task("UCI, censoring by record", sample, Censoring(k=5, cap=3, scope="record"), codes)
         yield Task("UCI, trajectories", lambda: codes(age="years"), Trajectories(k=5))
         yield Task("UCI, visits", codes, Visits(k=5))
@@ -120,7 +120,7 @@ def tasks(data: Path | None, people: int, place: Path) -> Iterator[Task]:
         sets, everyone, some, ages = (lambda file=file: read(file, vocabulary="icd9") for file in kinds)
         size = f"{people:,}"
         yield Task(f"{size}, disassociation", sets, Disassociation(k=5, m=2, policy="hierarchy:1"))
-        yield Task(f"{size}, censoring", some, Censoring(k=5, cap=3), everyone)
+        yield Task(f"{size}, censoring", some, Censoring(k=5, scope="global", cap=3), everyone)
         yield Task(
             f"{size}, k-anonymity",
             lambda: wide(people),

@@ -26,7 +26,11 @@ def candidates(record: list[str], population: list[Counter[str]]) -> int:
     return sum(all(person[code] >= count for code, count in wanted.items()) for person in population)
 
 
-@pytest.mark.parametrize("parameters", [{"cap": 2}, {"cap": 3}, {"cap": 3, "scope": "record"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"cap": 2}, {"cap": 3}, *({"cap": 3, "scope": scope} for scope in ("global", "raise", "record"))],
+    ids=str,
+)
 def test_every_record_has_k_candidates(parameters: dict[str, object], tmp_path: Path) -> None:
     method = lw.Censoring(k=4, **parameters)  # type: ignore[arg-type]  # parameters by name
     done = lw.protect(sample(), method, tmp_path / "out", population=cohort_of_events(), seed=1)

@@ -61,7 +61,19 @@ def test_a_forged_release_fails(leeward: Run, files, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert (
         leeward(
-            "censor", sample, "--population", population, *COLUMNS, "--k", 2, "--cap", 2, "-o", out
+            "censor",
+            sample,
+            "--population",
+            population,
+            *COLUMNS,
+            "--k",
+            2,
+            "--cap",
+            2,
+            "--scope",
+            "global",
+            "-o",
+            out,
         ).status
         == 0
     )
@@ -90,7 +102,19 @@ def test_refusals_write_nothing(leeward: Run, files, tmp_path: Path, flags, stat
 
 def test_a_stranger_in_the_sample_is_named_by_row(leeward: Run, files, tmp_path: Path) -> None:
     sample = write_csv(tmp_path / "strange.csv", [["250"], ["272", "999"]])
-    refused = leeward("censor", sample, "--population", files[1], *COLUMNS, "--k", 2, "-o", tmp_path / "out")
+    refused = leeward(
+        "censor",
+        sample,
+        "--population",
+        files[1],
+        *COLUMNS,
+        "--k",
+        2,
+        "--scope",
+        "global",
+        "-o",
+        tmp_path / "out",
+    )
     assert refused.status == 2
     assert "beginning in rows 2" in refused.err and "999" not in refused.err
 
@@ -98,7 +122,7 @@ def test_a_stranger_in_the_sample_is_named_by_row(leeward: Run, files, tmp_path:
 def test_caps_from_a_file(leeward: Run, files, tmp_path: Path) -> None:
     (tmp_path / "caps.csv").write_text("code,cap\n250,1\n272,1\n724,1\n")
     sample, population = files
-    flags = ("--k", 2, "--caps", tmp_path / "caps.csv", "-o", tmp_path / "out")
+    flags = ("--k", 2, "--scope", "global", "--caps", tmp_path / "caps.csv", "-o", tmp_path / "out")
     assert leeward("censor", sample, "--population", population, *COLUMNS, *flags).status == 0
     rows = pl.read_parquet(tmp_path / "out/share/data/records.parquet")["codes"].to_list()
     assert sorted(rows) == [["250"], ["250", "272"], ["272", "724"]]

@@ -31,7 +31,7 @@ def cases() -> dict[str, Case]:
             patients_with_codes(1200), Disassociation(k=5, m=2, sensitive=("272.1",), diversity=3, safe=True)
         ),
         "constraints": Case(people, Constraints(k=5, m=2, policy="hierarchy:2")),
-        "censoring": Case(sample, Censoring(k=3, cap=3, payload=("snp",)), people),
+        "censoring": Case(sample, Censoring(k=3, scope="global", cap=3, payload=("snp",)), people),
         "censoring by record": Case(sample, Censoring(k=3, cap=3, scope="record", payload=("snp",)), people),
         "trajectories": Case(people, Trajectories(k=5, payload=("snp",))),
         "visits": Case(people, Visits(k=3, payload=("snp",))),

@@ -18,7 +18,7 @@ from leeward.verify import recipients as again
 METHODS = {
     "disassociation": lw.Disassociation(k=3, m=2),
     "constraints": lw.Constraints(k=3, m=2, policy="hierarchy:2"),
-    "censoring": lw.Censoring(k=3, cap=2),
+    "censoring": lw.Censoring(k=3, scope="global", cap=2),
     "visits": lw.Visits(k=3, enforce="generalize"),
     "trajectories": lw.Trajectories(k=3),
 }

@@ -98,7 +98,7 @@ def cases() -> dict[str, Case]:
             everyone, Disassociation(k=3, m=2, sensitive=("272.1",), diversity=3, safe=True)
         ),
         "constraints": Case(everyone, Constraints(k=5, m=2, policy="hierarchy:2")),
-        "censoring": Case(sample, Censoring(k=3, cap=3, payload=("snp",)), everyone),
+        "censoring": Case(sample, Censoring(k=3, scope="global", cap=3, payload=("snp",)), everyone),
         "censoring by record": Case(
             sample, Censoring(k=3, cap=3, scope="record", payload=("snp",)), everyone
         ),

@@ -31,7 +31,7 @@ def source() -> Source:
 def release(tmp_path: Path, source: Source) -> Path:
     sample = cohort(SAMPLE, "sample")
     sample = type(sample)(events=sample.events, patients=source.patients, name="sample")
-    method = Censoring(k=K, caps=CAPS, payload=("dna",))
+    method = Censoring(k=K, scope="global", caps=CAPS, payload=("dna",))
     anonymized = method.protect(sample, randomness=Randomness.of(1), population=cohort(POPULATION))
     return write(anonymized, tmp_path / "out")
 

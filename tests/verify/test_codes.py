@@ -66,7 +66,7 @@ def test_shown_codes_and_frequent_suppressed_ones_are_listed_by_name(visits: Pat
 def test_every_method_of_codes_has_the_list(name: str, tmp_path: Path) -> None:
     methods = {
         "disassociation": lw.Disassociation(k=K, m=2),
-        "censoring": lw.Censoring(k=K, cap=2),
+        "censoring": lw.Censoring(k=K, scope="global", cap=2),
         "trajectories": lw.Trajectories(k=K),
     }
     cohort = cohort_of()

@@ -47,7 +47,8 @@ def test_figure_1() -> None:
     """k = 2: 250 splits four people off, of whom two have 272; {272, 724} of two is joined by the one left, {401}."""
     shown = [["250"], ["250", "250", "272"], ["250", "250", "272"], [], [], ["250"], []]
     assert oracle.by_groups(POPULATION, 2, dict.fromkeys(("250", "272", "401", "724"), 9)) == shown
-    method = Censoring(k=2, scope="groups")
+    method = Censoring(k=2)
+    assert method.scope == "groups"  # the default
     everyone = cohort(POPULATION)
     assert released(method.protect(everyone, population=everyone)) == shown
     assert released(method.protect(cohort(SAMPLE), population=everyone)) == [shown[0], shown[4], shown[1]]

@@ -29,7 +29,7 @@ def measured(tmp_path: Path, sample, population, method: Censoring, wanted=()):
 
 
 def test_figure_1d(tmp_path: Path) -> None:
-    figures, _ = measured(tmp_path, SAMPLE, POPULATION, Censoring(k=2, caps=CAPS))
+    figures, _ = measured(tmp_path, SAMPLE, POPULATION, Censoring(k=2, scope="global", caps=CAPS))
     assert figures["cul"]["cul"]["mean"] == pytest.approx(2 / 9)
     assert figures["cul"]["cul"]["median"] == pytest.approx(1 / 3)
     assert figures["cul"]["cul"] == figures["cul"]["cul_after_cap"]
@@ -50,7 +50,7 @@ def test_figure_1d(tmp_path: Path) -> None:
 def test_the_two_definitions_of_cul_differ_by_what_the_caps_take(tmp_path: Path) -> None:
     sample = [["a"] * 6, ["a", "b"]]
     population = [*sample, ["a"] * 6, ["a", "b"]]
-    figures, _ = measured(tmp_path, sample, population, Censoring(k=2, cap=3))
+    figures, _ = measured(tmp_path, sample, population, Censoring(k=2, scope="global", cap=3))
     assert figures["cul"]["cul"]["mean"] == pytest.approx(0.25)
     assert figures["cul"]["cul_after_cap"]["mean"] == 0.0
     assert figures["cul"]["changed_records_after_cap"] == 0.0
@@ -112,7 +112,7 @@ def test_the_attack_on_global_caps_equals_cutting_everybody(tmp_path_factory, po
     k = data.draw(st.integers(2, len(population)))
     sample = population[::2]
     figures, shown = measured(
-        tmp_path_factory.mktemp("a"), sample, population, Censoring(k=k, cap=2), ["attack"]
+        tmp_path_factory.mktemp("a"), sample, population, Censoring(k=k, scope="global", cap=2), ["attack"]
     )
     final = Counter()
     for each in shown:
@@ -141,7 +141,7 @@ def test_a_part_of_the_records_can_be_attacked(tmp_path: Path) -> None:
 
 def test_errors(tmp_path: Path) -> None:
     source = cohort(SAMPLE, "sample")
-    anonymized = Censoring(k=2, caps=CAPS).protect(source, population=cohort(POPULATION))
+    anonymized = Censoring(k=2, scope="global", caps=CAPS).protect(source, population=cohort(POPULATION))
     release = Release.open(write(anonymized, tmp_path / "out"))
     with pytest.raises(BadInput, match="--population"):
         measure(release, source)

@@ -86,7 +86,9 @@ def _protect_by_groups(
     from leeward.methods.censoring.run import Outcome, emptied
 
     if not isinstance(population, Cohort):
-        raise BadInput("`scope: groups` needs the population in memory: give a file or a cohort.")
+        raise BadInput(
+            "`scope: groups` needs the population in memory: give a cohort, or use `scope: global`."
+        )
     _require_each_once(population)
     lens = population.code_counts()
     _require_enough(parameters, len(lens))

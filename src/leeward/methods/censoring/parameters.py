@@ -31,13 +31,13 @@ class Censoring(Parameters):
     scope: Annotated[
         Literal["global", "raise", "record", "groups"],
         Parameter(
-            "global: caps that fall for all records alike (GCCens). raise: caps for all alike, raised one by one while "
-            "they can be, which keeps more. record: keep, per record, the largest part shared "
-            "by k people; an attacker who knows this rule can exploit it. groups: publish what a group of k people of "
-            "the population shares, by a rule that never looks at the sample; knowing the rule does not help.",
+            "groups: publish what a group of k people of the population shares, by a rule that never looks at the "
+            "sample; knowing the rule does not help. global: caps that fall for all records alike (GCCens). raise: "
+            "caps for all alike, raised one by one while they can be, which keeps more. record: keep, per record, the "
+            "largest part shared by k people; an attacker who knows this rule can exploit it.",
             shown="always",
         ),
-    ] = "global"
+    ] = "groups"
     cap: Annotated[
         int | None,
         Parameter(

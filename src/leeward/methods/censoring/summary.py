@@ -36,7 +36,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         figures.append(
             kept(repeats["kept"], "of the repeats of a code in a record are released", warn=0.9, bad=0.5)
         )
-    return Costs(tuple(figures), little_left(left, total, repeats))
+    return Costs(tuple(figures), little_left(left, total, repeats, release.parameters["scope"]))
 
 
 def codes_left(release: Release) -> int:
@@ -45,7 +45,7 @@ def codes_left(release: Release) -> int:
     return int(codes.select(pl.col("codes").drop_nulls().n_unique()).collect().item())
 
 
-def little_left(left: int, total: int, repeats: Mapping[str, Any]) -> str:
+def little_left(left: int, total: int, repeats: Mapping[str, Any], scope: str = "global") -> str:
     """A sentence where most codes or nearly all repeats are gone."""
     few = left < FEW_CODES * total
     once = bool(repeats["before"]) and repeats["kept"] < FEW_REPEATS
@@ -53,4 +53,5 @@ def little_left(left: int, total: int, repeats: Mapping[str, Any]) -> str:
         return ""
     found = f"of {number(total)} codes {number(left)} are left"
     found += f", and {percent(repeats['kept'])} of the repeats" if repeats["before"] else ""
-    return f"{found}; try `--scope groups`, codes of fewer digits, or a larger population."
+    groups = "" if scope == "groups" else "`--scope groups`, "
+    return f"{found}; try {groups}codes of fewer digits, or a larger population."
