@@ -141,7 +141,18 @@ def whole_command(path: Path, joining: str = "normalised", *further: str):
         return measured(
             [
                 *(str(Path(sys.executable).parent / "leeward"), "trajectories", str(path), "--age", "age"),
-                *("--vocabulary", "icd9", "--ages", "1-128", "--k", "5", "--joining", joining, "--seed", "1"),
+                *(
+                    "--vocabulary",
+                    "icd9",
+                    "--age-hierarchy",
+                    "1-128",
+                    "--k",
+                    "5",
+                    "--joining",
+                    joining,
+                    "--seed",
+                    "1",
+                ),
                 *("-o", str(Path(folder) / "out"), *further),
             ]
         )

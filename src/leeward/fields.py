@@ -84,8 +84,8 @@ class Declaration:
 
     @property
     def flag(self) -> str:
-        """The command's flag, for example `--max-cluster`."""
-        return self.parameter.flag or f"--{self.name.replace('_', '-')}"
+        """The command's flag, for example `--max-cluster`; empty where it has none."""
+        return f"--{self.name.replace('_', '-')}" if self.parameter.flag is None else self.parameter.flag
 
     @property
     def default_text(self) -> str | None:

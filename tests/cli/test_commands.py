@@ -207,3 +207,16 @@ def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
         "allow_memory",
     }
     assert flags == parameters | shared
+
+
+PAIRS = {("--cap", "--caps"), ("--code", "--codes"), ("--weight", "--weights"), ("--domain", "--domains")}
+"""Flags that differ by an s and mean different things of different kinds."""
+
+
+def test_no_command_has_two_flags_for_one_thing_or_flags_that_differ_by_an_s() -> None:
+    for name in COMMANDS:
+        command = group.get_command(None, name)  # type: ignore[arg-type]  # the context is not looked at
+        assert command is not None
+        flags = {flag for each in command.params for flag in each.opts if flag.startswith("--")}
+        for flag in flags:
+            assert f"{flag}s" not in flags or (flag, f"{flag}s") in PAIRS, (name, flag)

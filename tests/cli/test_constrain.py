@@ -45,7 +45,7 @@ def test_a_release_is_written_verified_measured_and_reported(
 def test_every_algorithm_has_its_flag(tmp_path: Path, algorithm: str) -> None:
     events = write_events(tmp_path / "events.csv", icd_records(300, 2))
     policy = [] if algorithm == "apriori" else ["--policy", "hierarchy:1"]
-    cap = ["--cap", "0.5"] if algorithm == "coat" else []
+    cap = ["--max-suppressed", "0.5"] if algorithm == "coat" else []
     out = tmp_path / "out"
     status = constrain(
         events, "--algorithm", algorithm, "--k", "4", "--m", "1", *policy, *cap, "-o", str(out)

@@ -157,8 +157,8 @@ def test_whole_numbers_of_numpy_are_whole_numbers(name: str) -> None:
         (("--k", "1"), "`--k` must be a whole number of at least 2; got 1."),
         (("--k", "5", "--climb-to", "0"), "`--climb-to` must be a whole number of at least 1; got 0."),
         (
-            ("--k", "5", "--key", "abslute"),
-            "`--key` must be `absolute` or `relative`; got `abslute`; did you mean",
+            ("--k", "5", "--delete-first", "abslute"),
+            "`--delete-first` must be `absolute` or `relative`; got `abslute`; did you mean",
         ),
         (("--k", "5", "--payload", "a,,b"), "`--payload` must be values separated by commas; one is empty."),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -23,9 +24,6 @@ from leeward.cli.telling import print_styled, told
     "--payload", metavar="FILE", help="A table of the patients, such as genotypes, to go along unprotected."
 )
 @click.option(
-    "--column", "column", default="patient", show_default=True, help="The identifier's column in these files."
-)
-@click.option(
     "--source", "path", metavar="COHORT", help="The master's original, to measure what the cohort lost."
 )
 @click.option(
@@ -38,13 +36,13 @@ from leeward.cli.telling import print_styled, told
     "--format", "formats", metavar="parquet,csv", callback=commas, help="Parquet is always written."
 )
 @out_option
-@with_source
+@partial(with_source, also=("patient",))
 @json_option
 def cohort(
     master: str,
     selection: str,
     payload: str | None,
-    column: str,
+    patient: str | None,
     source: Any,
     membership_is_secret: str | None,
     seed: int | None,
@@ -59,7 +57,7 @@ def cohort(
 
     \b
     Examples:
-      leeward cohort master --select patients.csv -o cohort
+      leeward cohort master --select patients.csv --patient pid -o cohort
       leeward cohort master --select patients.csv --membership-is-secret "enrolled without a public list" -o cohort
       leeward cohort master --select "array_contains(codes, '250.00')" --payload genotypes.csv -o cohort
       leeward cohort master --select patients.csv --source events.csv --visit enc -o cohort
@@ -81,7 +79,7 @@ def cohort(
             selection,
             out,
             payload=payload,
-            column=column,
+            column=patient or "patient",
             original=original,
             membership_is_secret=membership_is_secret,
             seed=seed,

@@ -27,6 +27,7 @@ def parameter_options(
     made = [
         _option(cls, each, (each.required or each.name in required) and each.name not in optional)
         for each in declarations(cls)
+        if each.flag
     ]
 
     def decorate(function: Any) -> Any:
@@ -39,7 +40,7 @@ def parameter_options(
 
 def flagged(message: str, cls: type, others: Mapping[str, str]) -> str:
     """A message about parameters (`max_cluster`, `method.k`) that names their flags (`--max-cluster`, `--k`)."""
-    flags = {**{each.name: each.flag for each in declarations(cls)}, **others}
+    flags = {**{each.name: each.flag for each in declarations(cls) if each.flag}, **others}
 
     def named(match: re.Match[str]) -> str:
         return f"`{flags[match[1]]}{match[2] or ''}`" if match[1] in flags else match[0]

@@ -214,13 +214,19 @@ table_options: Callable[[F], F] = _stack(
 """How to read a table with one row per patient."""
 
 
-def with_source(function: F) -> F:
-    """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file)."""
+def with_source(function: F, *, also: tuple[str, ...] = ()) -> F:
+    """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file).
+
+    `also` names input flags that reach the command too, and need no source.
+    """
 
     @functools.wraps(function)
     def wrapper(*args: Any, path: str | None, **kwargs: Any) -> Any:
         flags = {name: kwargs.pop(name) for name in INPUT}
-        return function(*args, source=source_of(path, **flags), **kwargs)
+        own = {name: flags[name] for name in also}
+        if path is None:
+            flags |= dict.fromkeys(also)
+        return function(*args, source=source_of(path, **flags), **own, **kwargs)
 
     return input_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
 

@@ -62,7 +62,11 @@ def run_and_tell(
         )
         method_of(spec.method)
     except BadInput as error:
-        raise BadInput(flagged(str(error), parameters_class(method), {"formats": "--format"})) from None
+        raise BadInput(
+            flagged(
+                str(error), parameters_class(method), {"formats": "--format", "hierarchy": "--vocabulary"}
+            )
+        ) from None
     write = click.get_current_context().obj
     if write is not None:
         write(spec)

@@ -26,7 +26,7 @@ def trajectories(source: Any, **flags: Any) -> None:
     \b
     Examples:
       leeward trajectories events.csv --patient pid --code icd --age age --vocabulary icd9 --k 5 -o release
-      leeward trajectories events.parquet --age age --hierarchy codes.csv --ages hipaa --k 5 --improve -o release
+      leeward trajectories events.parquet --age age --vocabulary codes.csv --age-hierarchy hipaa --k 5 -o release
       leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --weights 0.8,0.2 \\
           --odd-ages "leave out" -o release
 

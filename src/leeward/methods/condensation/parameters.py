@@ -106,7 +106,7 @@ class Condensation(Parameters):
         Literal["level", "impute"],
         Parameter(
             "level: missing values stay missing. impute: they are drawn within the group.",
-            flag="--missing-values",
+            flag="--missing-as",
             shown="always",
         ),
     ] = "level"

@@ -64,6 +64,7 @@ class Constraints(Parameters):
             ge=0,
             le=1,
             metavar="SHARE",
+            flag="--max-suppressed",
         ),
     ] = None
     weights: Annotated[

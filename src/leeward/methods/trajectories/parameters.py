@@ -63,15 +63,17 @@ class Trajectories(Parameters):
         Parameter(
             "Hierarchy of ages: 0-127, 1-128 (the thesis), hipaa, or a CSV with the columns node,parent.",
             metavar="0-127|1-128|hipaa|FILE.csv",
+            flag="--age-hierarchy",
             shown=lambda p: p.ages if "-" in p.ages or p.ages == "hipaa" else "custom",
         ),
     ] = "0-127"
     hierarchy: Annotated[
         str | None,
         Parameter(
-            "Hierarchy of codes.",
+            "Hierarchy of codes; on the command line, --vocabulary.",
             default="the cohort's vocabulary",
             metavar="icd9|icd10|FILE.csv",
+            flag="",
             shown=_hierarchy,
         ),
     ] = None
@@ -81,6 +83,7 @@ class Trajectories(Parameters):
             "The codes that the hierarchy spans.",
             default="a file's whole hierarchy, or the codes that occur",
             metavar="CODE[,CODE…]",
+            flag="--hierarchy-codes",
         ),
     ] = ()
     payload: Annotated[
@@ -128,6 +131,7 @@ class Trajectories(Parameters):
             "Largest number of records clustered at once, at least 4k; 0: all at once.",
             ge=0,
             metavar="N",
+            flag="--max-partition",
             shown="never",
         ),
     ] = PARTITION

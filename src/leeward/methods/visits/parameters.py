@@ -64,6 +64,7 @@ class Visits(Parameters):
         Parameter(
             "Which code to delete from a rare set first: the one that the fewest patients lose (absolute), or the "
             "smallest share of its patients (relative, keeps more distinct codes).",
+            flag="--delete-first",
             shown=lambda p: p.key if p.level == "visit" else OMIT,
         ),
     ] = "absolute"

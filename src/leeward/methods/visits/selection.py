@@ -95,7 +95,7 @@ def payload_columns(table: pl.DataFrame, patient: str, master: Master, records: 
 def _named(file: str, columns: list[str], column: str) -> str:
     if column not in columns:
         raise BadInput(
-            f"{Path(file).name}: no column '{column}' among {', '.join(columns)}; name it with --column."
+            f"{Path(file).name}: no column '{column}' among {', '.join(columns)}; name it with --patient."
         )
     return column
 
