@@ -26,7 +26,10 @@ A_CHILD = 1000
 """Inputs that one process takes."""
 
 SECONDS = 30
-"""An input that takes longer hangs."""
+"""Processor time after which an input hangs, however busy the machine is."""
+
+WAITING = 300
+"""Seconds by the clock after which an input hangs that does nothing but wait."""
 
 
 class Hang(BaseException):
@@ -46,7 +49,9 @@ def one(entry: str, number: int, seed: int, folder: Path) -> str:
     place = folder / f"{number}"
     place.mkdir()
     signal.signal(signal.SIGALRM, over)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGPROF, over)
+    signal.alarm(WAITING)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         ENTRIES[entry](Random(f"{seed} {entry} {number}"), place)
         return "ok"
@@ -66,6 +71,7 @@ def one(entry: str, number: int, seed: int, folder: Path) -> str:
         return f"fault: {type(error).__name__} in {Path(where.filename).name}, line {where.lineno} {text}".strip()
     finally:
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -102,7 +108,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
             out.unlink(missing_ok=True)
             ran = subprocess.run(
                 [sys.executable, "-m", "tests.fuzz", "--child", json.dumps([seed, batch]), str(out)],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=SECONDS * (A_CHILD + 20),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=WAITING * A_CHILD,
                 env={**os.environ, "PYTHONFAULTHANDLER": "0"},
             )  # fmt: skip
             lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
