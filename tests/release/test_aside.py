@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from tests.release.made import made
 
 from leeward.errors import BadInput
 from leeward.release import Release, draft, write
-from leeward.release.aside import LOCK, remove_abandoned
+from leeward.release.aside import LOCK, UNPUBLISHED, remove_abandoned
 from leeward.runs.protect import verify
+from leeward.verify import verify as verify_files
 
 KILLED = """
 import os, signal, sys
@@ -38,13 +41,82 @@ def kill_a_run(out: Path) -> Path:
 
 def test_what_a_killed_run_left_is_private_and_no_release(tmp_path: Path) -> None:
     left = kill_a_run(tmp_path / "out")
-    assert (left / "share" / "release.json").is_file()
+    assert (left / "share" / UNPUBLISHED).is_file() and not (left / "share" / "release.json").exists()
     assert stat.S_IMODE(left.stat().st_mode) == 0o700
     for folder in (left, left / "share"):
         with pytest.raises(BadInput, match="still being written, or whose run was killed"):
             Release.open(folder)
         with pytest.raises(BadInput, match="it is not verified"):
             verify(folder)
+
+
+WATCHED = """
+import shutil, sys
+from pathlib import Path
+import polars as pl
+import leeward as lw
+place, kept = Path(sys.argv[1]), Path(sys.argv[2])
+cohort = lw.read(pl.DataFrame({"patient": [*range(9)] * 2, "code": ["250.00", "401.9"] * 9}))
+seen, looking = [[]], False
+
+def look(event, arguments):
+    global looking
+    if looking or not event.startswith(("open", "os.")):
+        return
+    looking = True
+    try:
+        now = sorted((str(path), path.stat().st_size) for path in place.rglob("*"))
+        if now != seen[-1]:
+            seen.append(now)
+            shutil.copytree(place, kept / f"{len(seen):03d}")
+    except FileNotFoundError:
+        pass  # another thread was faster: the next event looks again
+    finally:
+        looking = False
+
+sys.addaudithook(look)
+lw.protect(cohort, lw.Disassociation(k=3, m=2), place / "out", seed=1)
+"""
+
+
+@pytest.fixture(scope="module")
+def moments(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What a run of `protect` has on the disk whenever a file changes: what is left when it is killed there."""
+    place, kept = tmp_path_factory.mktemp("run"), tmp_path_factory.mktemp("moments")
+    subprocess.run([sys.executable, "-c", WATCHED, place, kept], check=True, stderr=subprocess.DEVNULL)
+    shutil.copytree(place, kept / "999")
+    return sorted(kept.iterdir())
+
+
+def test_wherever_a_run_is_killed_there_is_a_whole_release_or_none(moments: list[Path]) -> None:
+    from leeward.portal.pages.custody import _folders
+
+    whole = [moment for moment in moments if (moment / "out").exists()]
+    assert whole and len(moments) > len(whole) + 15
+    for moment in whole:
+        assert verify(moment / "out").passed
+    for moment in moments[: -len(whole)]:
+        (aside,) = moment.iterdir()
+        shares = [aside, aside / "share"]
+        if not (aside / "share" / "release.json").exists():
+            (moment / "copied").mkdir()  # without the lock
+            (aside / "share").is_dir() and shutil.copytree(aside / "share", moment / "copied" / "share")
+            shares += [moment / "copied", moment / "copied" / "share"]
+            assert _folders(moment, "share/release.json", set()) == []
+            with pytest.raises(BadInput, match=r"no release\.json"):
+                verify_files(aside)
+        for folder in shares:
+            for opens in (Release.open, verify):
+                with pytest.raises(BadInput):
+                    opens(folder)
+
+
+def test_the_manifest_is_the_last_file_of_a_share(moments: list[Path]) -> None:
+    last = {path.relative_to(moments[-1] / "out") for path in (moments[-1] / "out").rglob("*")}
+    for moment in moments:
+        for manifest in moment.rglob("release.json"):
+            there = {path.relative_to(manifest.parents[1]) for path in manifest.parents[1].rglob("*")}
+            assert there - {Path(LOCK)} == last
 
 
 def test_the_next_run_of_that_name_removes_it(tmp_path: Path) -> None:
@@ -122,8 +194,6 @@ def test_an_index_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None
 
 
 def test_every_file_of_custody_of_a_whole_run_is_its_owners_alone(tmp_path: Path) -> None:
-    import polars as pl
-
     import leeward as lw
 
     cohort = lw.read(pl.DataFrame({"patient": list(range(9)) * 2, "code": ["250.00", "401.9"] * 9}))

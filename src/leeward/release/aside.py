@@ -1,7 +1,8 @@
 """A folder beside its final place: written there, renamed when it is whole, gone when it is not.
 
-While it is written only its owner may read it, and it holds a lock with the process and the host. A run that was
-killed leaves it behind; the next run with the same name removes it, and nobody takes it for a release.
+While it is written only its owner may read it, and it holds a lock with the process, the host and the final name. A
+run that was killed leaves it behind; the next run with the same name removes it, and nothing opens it as a release:
+the lock forbids it, and its manifest has another name until everything else is written (`UNPUBLISHED`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from leeward.errors import BadInput
 
 LOCK = ".being-written"
 """The file that says that a folder is not whole yet, and who writes it."""
+
+UNPUBLISHED = "release.json.unpublished"
+"""The manifest's name until the release is verified, measured and on the disk."""
 
 OPEN: set[Path] = set()
 """The folders that this process writes now."""
@@ -45,7 +49,7 @@ def new_aside(out: Path) -> Path:
     OPEN.add(folder)
     try:
         with owner_only():
-            (folder / LOCK).write_text(json.dumps(_self()), encoding="utf-8")
+            (folder / LOCK).write_text(json.dumps({**_self(), "out": out.name}), encoding="utf-8")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -53,13 +57,22 @@ def new_aside(out: Path) -> Path:
 
 
 def finish(folder: Path, out: Path) -> None:
-    """Give the folder its name; from then on others may enter it as the umask says."""
-    (folder / LOCK).unlink(missing_ok=True)
+    """Give the folder its name; from then on others may enter it as the umask says.
+
+    The lock goes last: it does not count in a folder of the name that it states, so that a process killed in between
+    leaves either a folder aside, locked, or a whole one.
+    """
     umask = os.umask(0)
     os.umask(umask)
-    folder.chmod(0o777 & ~umask)
     folder.rename(out)
     OPEN.discard(folder)
+    out.chmod(0o777 & ~umask)
+    (out / LOCK).unlink(missing_ok=True)
+
+
+def is_written_here(folder: Path) -> bool:
+    """Whether this process writes the folder, or the one above it, now."""
+    return not OPEN.isdisjoint((folder.absolute(), folder.absolute().parent))
 
 
 def remove_own() -> None:
@@ -82,7 +95,7 @@ def refuse_unfinished(folder: Path) -> None:
     """BadInput where `folder`, or the release that it is the share of, is still being written by another process."""
     for each in (folder, folder.parent):
         writer = _writer(each)
-        if writer is not None and writer != _self():
+        if writer is not None and writer.get("out") != each.absolute().name and not is_written_here(each):
             raise BadInput(
                 f"{folder}: a release that is still being written, or whose run was killed; it is not verified. Run "
                 "it again, or remove the folder."

@@ -1,8 +1,8 @@
 """Atomic writing of a release folder.
 
 Everything is written into `OUT.partial-xxxxxxxx` beside `OUT` (`aside`), flushed to the disk and renamed at the end,
-so that `OUT` either is a whole release or is not there. Any failure (full disk, interrupt, refuted
-guarantee) removes what was written.
+so that `OUT` either is a whole release or is not there. `release.json` gets its name last. Any failure (full disk,
+interrupt, refuted guarantee) removes what was written.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.release.aside import finish, new_aside, owner_only
+from leeward.release.aside import UNPUBLISHED, finish, new_aside, owner_only
 from leeward.release.content import Anonymized
-from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.manifest import NAME, FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
 from leeward.release.tables import write_table
 
@@ -57,7 +57,7 @@ class Draft:
         return self.folder / "custody"
 
     def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> dict[str, Any]:
-        """Write `share/` and the method's `custody/data`; returns the manifest."""
+        """Write `share/` and the method's `custody/data`; returns the manifest, which is published when all is done."""
         check_formats(formats)
         with_csv = "csv" in formats
         entries: list[FileEntry] = []
@@ -67,8 +67,8 @@ class Draft:
             for table in anonymized.custody_tables:
                 write_table(table, self.custody / "data", self.custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
-        self.put("share/release.json", to_json_text(manifest))
         self.put("share/README.md", readme_of(anonymized, entries, with_csv=with_csv))
+        self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
         return manifest
 
     def put(self, path: str, text: str) -> None:
@@ -118,6 +118,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
             yield Draft(folder, out)
             _flush(folder)
             check_out(out)
+            _publish(folder / "share")
             finish(folder, out)
             _flush_folder(out.parent)
         except BaseException:
@@ -191,6 +192,13 @@ def _parents(out: Path) -> Iterator[None]:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()
         raise
+
+
+def _publish(share: Path) -> None:
+    """Give the manifest its name: the last change of a release, when all its files are on the disk."""
+    if (share / UNPUBLISHED).is_file():
+        (share / UNPUBLISHED).rename(share / NAME)
+        _flush_folder(share)
 
 
 def _flush(folder: Path) -> None:

@@ -10,8 +10,13 @@ from typing import Any
 import polars as pl
 
 from leeward.errors import BadInput
-from leeward.release.aside import refuse_unfinished
+from leeward.release.aside import UNPUBLISHED, is_written_here, refuse_unfinished
 from leeward.release.manifest import NAME, parse
+
+
+def manifest_name(folder: str | Path) -> str:
+    """The manifest's file name: another one while this process still writes the release."""
+    return UNPUBLISHED if is_written_here(Path(folder)) else NAME
 
 
 @dataclass(frozen=True)
@@ -49,18 +54,19 @@ class Release:
         if not folder.is_dir():
             raise BadInput(f"{folder}: not a folder; name the release's folder, not a file in it.")
         refuse_unfinished(folder)
-        share = folder if (folder / NAME).is_file() else folder / "share"
-        if not (share / NAME).is_file():
+        name = manifest_name(folder)
+        share = folder if (folder / name).is_file() else folder / "share"
+        if not (share / name).is_file():
             raise BadInput(
                 f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); name the folder that "
                 "`leeward protect … -o` wrote."
             )
         try:
-            text = (share / NAME).read_text(encoding="utf-8")
+            text = (share / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            raise BadInput(f"{share / NAME}: not UTF-8 text; the release is damaged.") from None
+            raise BadInput(f"{share / name}: not UTF-8 text; the release is damaged.") from None
         custody = share.parent / "custody"
-        return Release(share, custody if custody.is_dir() else None, parse(text, str(share / NAME)))
+        return Release(share, custody if custody.is_dir() else None, parse(text, str(share / name)))
 
     @property
     def method(self) -> str:

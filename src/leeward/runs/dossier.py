@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from leeward.advise.dossier.content import PARTS, TITLE, Evidence, annex, check_
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
 from leeward.errors import BadInput, VerificationFailed
-from leeward.release.aside import new_aside, owner_only
+from leeward.release.aside import finish, new_aside, owner_only
 from leeward.release.folder import check_out
 from leeward.release.manifest import to_json_text
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
@@ -299,18 +300,22 @@ def _write(
 
     with owner_only():
         aside = new_aside(folder.absolute())
-        (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
-        digests = digests_of(release, aside)
-        if content["audience"] == "recipient":
-            digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
-            (aside / EVIDENCE).unlink()
-        content["digests"] = digests
-        text = to_json_text(content)
-        (aside / JSON).write_text(text, encoding="utf-8")
-        (aside / HTML).write_text(render(content), encoding="utf-8")
-        if key is not None:
-            (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
-        aside.rename(folder)
+        try:
+            (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
+            digests = digests_of(release, aside)
+            if content["audience"] == "recipient":
+                digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
+                (aside / EVIDENCE).unlink()
+            content["digests"] = digests
+            text = to_json_text(content)
+            (aside / JSON).write_text(text, encoding="utf-8")
+            (aside / HTML).write_text(render(content), encoding="utf-8")
+            if key is not None:
+                (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
+            finish(aside, folder.absolute())
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
 
 
 def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | None) -> tuple[str, ...]:

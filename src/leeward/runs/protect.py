@@ -287,6 +287,7 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
         `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
     """
     from leeward.release.aside import refuse_unfinished
+    from leeward.release.reading import manifest_name
     from leeward.verify import Source
     from leeward.verify import verify as check
 
@@ -294,10 +295,11 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
     if source is None:
         if population is not None:
             raise BadInput("`population` also needs the source (--source).")
-        return check(path)
+        return check(path, manifest=manifest_name(path))
     everyone = None if population is None else population.events
     names = {code: (each.name, each.patients) for code, each in source.names.items()}
-    return check(path, Source(_events_of(source), source.patients, everyone, names, source.vocabulary))
+    known = Source(_events_of(source), source.patients, everyone, names, source.vocabulary)
+    return check(path, known, manifest_name(path))
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
 from leeward.verify.contract import Contract, contract_checks
-from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.manifest import NAME, Share, manifest_checks, open_share
 from leeward.verify.records_order import owner_orders, shown_orders
 from leeward.verify.spec import spec_checks
 from leeward.verify.storage import storage_checks
@@ -71,14 +71,14 @@ def contract_of(method: str) -> Contract | None:
     return found
 
 
-def verify(path: str | Path, source: Source | None = None) -> Verification:
+def verify(path: str | Path, source: Source | None = None, manifest: str = NAME) -> Verification:
     """Check a release folder (`OUT` or `OUT/share`) against the guarantee that its manifest states.
 
     Reads only the shared files; with `source` also compares them with the data they came from. A refuted
     guarantee is a failed check, not an exception; BadInput when the folder is no release or its method has
-    no verifier.
+    no verifier. `manifest` is its file name, another one in a release that is not published yet.
     """
-    share = open_share(path)
+    share = open_share(path, manifest)
     if share.method not in CHECKERS:
         raise BadInput(
             f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}."

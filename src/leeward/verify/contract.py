@@ -175,7 +175,7 @@ def manifest_keys(share: Share) -> Check:
     wrong += type(manifest["records"]) is not int or manifest["records"] < 0
     for entry in manifest["files"]:
         wrong += not isinstance(entry, dict) or tuple(sorted(entry)) != FILE_KEYS
-    written = (share.folder / "release.json").read_text(encoding="utf-8")
+    written = (share.folder / share.name).read_text(encoding="utf-8")
     wrong += written != json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     return of_count(
         "manifest_keys",

@@ -18,16 +18,17 @@ REQUIRED_KEYS = ("leeward", "method", "parameters", "guarantee", "records", "fil
 LIST_SEPARATOR = ";"
 """Between the codes of one cell of a CSV copy."""
 
-UNLISTED = frozenset({"release.json", "README.md"})
-"""Files of `share/` that the manifest does not list."""
+NAME = "release.json"
+README = "README.md"
 
 
 @dataclass(frozen=True)
 class Share:
-    """A shared folder and its manifest; nothing else of the release is read."""
+    """A shared folder and its manifest, a file called `name`; nothing else of the release is read."""
 
     folder: Path
     manifest: dict[str, Any]
+    name: str = NAME
 
     @property
     def method(self) -> str:
@@ -45,12 +46,12 @@ class Share:
         return value
 
 
-def open_share(path: str | Path) -> Share:
+def open_share(path: str | Path, name: str = NAME) -> Share:
     """The share of a release folder (`OUT` or `OUT/share`); BadInput when there is no readable manifest."""
     folder = Path(path)
-    if (folder / "share" / "release.json").is_file():
+    if (folder / "share" / name).is_file():
         folder = folder / "share"
-    file = folder / "release.json"
+    file = folder / name
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -67,7 +68,7 @@ def open_share(path: str | Path) -> Share:
     for entry in manifest["files"]:
         if not isinstance(entry, dict) or not {"path", "rows", "sha256"} <= set(entry):
             raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
-    return Share(folder, manifest)
+    return Share(folder, manifest, name)
 
 
 def manifest_checks(share: Share) -> list[Check]:
@@ -79,7 +80,7 @@ def manifest_checks(share: Share) -> list[Check]:
     recount = sum(_rows(share.folder / path) != entry["rows"] for path, entry in present.items())
     found = {p.relative_to(share.folder).as_posix() for p in share.folder.rglob("*") if not p.is_dir()}
     links = sum(p.is_symlink() for p in share.folder.rglob("*"))
-    extra = found - set(listed) - UNLISTED
+    extra = found - set(listed) - {share.name, README}
     absent = len(listed) - len(present)
     return [
         of_count(

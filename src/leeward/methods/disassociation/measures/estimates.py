@@ -23,6 +23,7 @@ from leeward.methods.disassociation.measures.priors import DEFAULT, check_prior,
 from leeward.methods.disassociation.measures.published import Array, Published, part, read
 from leeward.methods.disassociation.measures.unknown_codes import require_codes
 from leeward.release import Release
+from leeward.release.reading import manifest_name
 
 NO_LIMIT = 2**62
 
@@ -194,7 +195,7 @@ def _read(path: str, stamp: tuple[int, ...]) -> Published:
 
 def _cached(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
-    status = (release.share / "release.json").stat()
+    status = (release.share / manifest_name(release.share)).stat()
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
 
 
