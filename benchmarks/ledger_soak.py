@@ -7,14 +7,19 @@ every client asks questions of its own and some that all of them ask, for a budg
 same with the server killed (SIGKILL of all its processes, or `pg_ctl -m immediate`) and started again; clients ask
 again after an error. At last the server is stopped (SIGSTOP) and asked: by a new connection, by an idle one, and in the
 middle of a transaction. Prints how many clients got an error in place of an answer ("the budget is spent" is an
-answer), and what was overspent and paid twice, by recount of the log; fails where one of them is not 0.
+answer), and what was overspent and paid twice, by recount of the log; fails where one of them is not 0. Each run prints
+its figures when it ends, and its progress every ten seconds. Every client is a process of its own, as people's are; one
+that got an error waits a moment of random length before it asks again, longer each time, for a hundred processes that
+ask ten times a second a server that is starting leave it no processor to start with.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -26,6 +31,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from leeward.queries import ledger as books
 from leeward.queries.ledger import BudgetSpent, Charge, LedgerUnreachable
@@ -35,6 +41,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres_fixture import binary
 
 PRICE = 10_000
+PATIENCE = 180
+"""Seconds for which a client asks one question again."""
+LONGEST = 3.0
+"""Seconds that a client waits at most before it asks again."""
 
 
 class Server:
@@ -115,7 +125,7 @@ def client(url: str, data_set: str, number: int, questions: int, again: bool, pi
     errors: Counter[str] = Counter()
     for i in range(questions):
         key = f"all clients, question {i}" if i % 3 == 2 else f"client {number}, question {i}"
-        until = time.monotonic() + 120
+        until, wait = time.monotonic() + PATIENCE, 0.25
         while True:
             try:
                 ledger = books.open_ledger(url)
@@ -135,7 +145,8 @@ def client(url: str, data_set: str, number: int, questions: int, again: bool, pi
                 if not again or time.monotonic() > until:
                     unanswered += 1
                     break
-                time.sleep(0.1)
+                time.sleep(wait * (0.5 + random.random()))
+                wait = min(2 * wait, LONGEST)
     os.write(pipe, (json.dumps([paid, errors, unanswered]) + "\n").encode())
 
 
@@ -189,9 +200,11 @@ def rush(
     begun = time.monotonic()
     read, write = os.pipe()
     children = []
+    gc.freeze()  # or each child copies what the collector touches
     for number in range(clients):
         child = os.fork()
         if child == 0:
+            random.seed(number)
             try:
                 client(server.url, data_set, number, questions, kills > 0, write)
                 os._exit(0)
@@ -202,20 +215,34 @@ def rush(
                 os._exit(1)
         children.append(child)
     os.close(write)
+    told: list[list[Any]] = []
+    killed = [0, 0]
 
     def killing() -> None:
         for _ in range(kills):
             time.sleep(0.5)
+            killed[0] += 1
+            killed[1] += len(told) < clients
             if how == "kill":
                 server.kill_hard()
             else:
                 server.kill()
             server.start()
 
-    killer = threading.Thread(target=killing)
+    def saying() -> None:
+        while not over.wait(10):
+            seconds = time.monotonic() - begun
+            print(
+                f"{seconds:.0f} s: {len(told)} clients done, {killed[0]} kills", file=sys.stderr, flush=True
+            )
+
+    over = threading.Event()
+    killer, teller = threading.Thread(target=killing), threading.Thread(target=saying, daemon=True)
     killer.start()
+    teller.start()
     with os.fdopen(read) as lines:
-        told = [json.loads(line) for line in lines]
+        told += map(json.loads, lines)
+    over.set()
     faults = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
     killer.join()
     paid, errors = Counter[str](), Counter[str]()
@@ -233,7 +260,8 @@ def rush(
     )  # fmt: skip
     books.close(ledger)
     return {
-        "clients": clients, "kills": kills, "seconds": round(time.monotonic() - begun, 1), "errors": dict(errors),
+        "clients": clients, "kills": kills, "kills while clients asked": killed[1],
+        "seconds": round(time.monotonic() - begun, 1), "errors": dict(errors),
         "clients that ended otherwise": faults, "clients with an error for an answer": len(unanswered),
         "questions without an answer": sum(unanswered),
         "charged": charged.total(), "afforded": afforded, "overspent": max(0, charged.total() - afforded),
@@ -253,19 +281,19 @@ def main() -> None:
     arguments.add_argument("--how", choices=["kill", "immediate"], default="kill")
     given = arguments.parse_args()
     os.environ["LEEWARD_STATE"] = tempfile.mkdtemp(prefix="leeward-state-")
-    server = Server(connections=50)
+    server, runs = Server(connections=50), []
     try:
-        runs = [
-            rush(server, f"run {number} of {kills}", given.clients, given.questions, kills, given.how)
-            for kills in dict.fromkeys((0, given.kills))
-            for number in range(given.runs)
-        ]
-        print(json.dumps(silence(server)))
+        for kills in dict.fromkeys((0, given.kills)):
+            for number in range(given.runs):
+                runs.append(
+                    rush(server, f"run {number} of {kills}", given.clients, given.questions, kills, given.how)
+                )
+                print(json.dumps(runs[-1], indent=1), flush=True)
+        print(json.dumps(silence(server)), flush=True)
     finally:
         server.kill()
         shutil.rmtree(server.folder, ignore_errors=True)
     for each in runs:
-        print(json.dumps(each, indent=1))
         if (
             each["overspent"]
             or each["paid twice"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import leeward as lw
-from leeward import memory
+from leeward import engine, memory
 from leeward.errors import BadInput
 from leeward.methods import METHODS, Memory
 from leeward.runs import memory as runs_memory
@@ -41,9 +42,48 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(
         BadInput, match=r"disassociation of 30 patients with 60 rows needs about 0\.\d GB .* 0\.3 GB are"
     ) as found:
         lw.protect(a_cohort(), method, tmp_path / "OUT")
-    assert "--engine spark" in str(found.value) and "--allow-memory" in str(found.value)
+    assert "--allow-memory" in str(found.value) and "split" not in str(
+        found.value
+    )  # no part would fit either
     assert list(tmp_path.iterdir()) == []
     assert lw.protect(a_cohort(), method, tmp_path / "OUT", allow_memory=True).release.records == 30
+
+
+def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 2 * GIGABYTE)
+    monkeypatch.setattr(runs_memory, "_size", lambda cohort: (0, 10_000_000))
+    monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 90))
+    monkeypatch.setitem(METHODS, "visits", replace(METHODS["visits"], memory=Memory(500, 0, 400)))
+    with pytest.raises(
+        BadInput, match=r"needs about 4.5 GB .* 2.0 GB .*--parts 3\).*--engine spark"
+    ) as found:
+        runs_memory.require_memory("visits", a_cohort())
+    assert Memory(500, 0, 400).bytes(0, 10_000_000 // 3) <= 2 * GIGABYTE
+    monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 110))
+    with pytest.raises(BadInput) as found:
+        runs_memory.require_memory("visits", a_cohort())
+    assert "--engine spark" not in str(found.value)
+
+
+def test_with_little_memory_verifier_and_measures_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    true = engine.beside
+    monkeypatch.setattr(
+        engine, "beside", lambda *, at_once=True: (seen.append(at_once), true(at_once=at_once))[1]
+    )
+    need = runs_memory.needed("disassociation", a_cohort())
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    for free in (need + 1, 2 * need):
+        monkeypatch.setattr(runs_memory, "free_memory", lambda free=free: free)
+        lw.protect(a_cohort(), lw.Disassociation(k=3, m=2), tmp_path / str(free), seed=1)
+    assert seen == [False, True]
+    first, second = (
+        (tmp_path / str(free) / "custody" / "measures.json").read_bytes() for free in (need + 1, 2 * need)
+    )
+    assert first == second
 
 
 def test_a_file_that_cannot_be_read_is_refused_before_it_is(
@@ -92,7 +132,7 @@ EATS = """
 import sys, time
 import leeward.cli.main
 cli = sys.modules['leeward.cli.main']
-from leeward import memory
+from leeward import engine, memory
 from leeward.release import draft
 free = iter([10**10] * 5)
 memory.free_memory = lambda: next(free, 0)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
     from leeward.runs.recommend import recommend as recommend
+    from leeward.runs.split import split as split
 
     synth, open = synthetic, open_release  # noqa: A001  # `leeward.open`, as in other libraries
 
@@ -79,6 +80,7 @@ _WHERE = {
     "read": "leeward.cohort.readers:read",
     "recommend": "leeward.runs.recommend:recommend",
     "run": "leeward.runs.protect:run",
+    "split": "leeward.runs.split:split",
     "synth": "leeward.synthetic:",
     "verify": "leeward.runs.protect:verify",
 }

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.forging import changed, restate, write_parquet
 
 import leeward as lw
 from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
-from leeward.verify import verify
+from leeward.verify import codes, verify
 
 K = 3
 LIST = "data/codes.parquet"
@@ -162,3 +164,18 @@ def test_a_cohort_has_the_list_of_its_master(visits: Path, tmp_path: Path) -> No
     assert pl.read_parquet(tmp_path / "c/share" / LIST).equals(theirs)
     out = changed(tmp_path / "c", tmp_path / "x", f"share/{LIST}", add("998.1", True, vocabulary=""))
     assert failed(out) == {"codes_listed"}
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcd")), max_size=60),
+    k=st.integers(1, 6),
+    block=st.integers(1, 20),
+)
+def test_codes_of_many_patients_are_found_block_by_block(
+    rows: list[tuple[int, str]], k: int, block: int
+) -> None:
+    events = pl.DataFrame(rows, schema={"patient": pl.Int64, "code": pl.String}, orient="row")
+    people = {code: {patient for patient, held in rows if held == code} for _, code in rows}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codes, "BLOCK_ROWS", block)
+        assert codes.codes_of_many(events, k) == {code for code, each in people.items() if len(each) >= k}

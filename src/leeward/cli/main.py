@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
     "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
     "profile": ("leeward.cli.profile:profile", "Content, oddities and re-identification risk of a cohort."),
+    "split": ("leeward.cli.split:split", "Cut a table that is larger than memory into parts by patient."),
     "explore": (
         "leeward.cli.explore:explore",
         "Risk and utility of a spec with varied parameters and methods.",
@@ -202,8 +203,8 @@ def status_of(args: Sequence[str] | None = None) -> int:
 
 
 MORE_MEMORY = (
-    "leeward: this run needs more memory than there is; nothing was left behind. Give it more, or fewer rows, or run "
-    "it on Spark (--engine spark)."
+    "leeward: this run needs more memory than there is; nothing was left behind. Give it more, cut the source by "
+    "patient (leeward split) and release each part, or run it on Spark (--engine spark)."
 )
 
 

@@ -71,9 +71,9 @@ def pool(threads: int | None = None) -> Executor:
     return _Threads(size) if size > 1 else _Caller()
 
 
-def beside() -> Executor:
-    """One thread beside the caller's, or with a bound of 1 the caller itself."""
-    return _Threads(1) if available_threads() > 1 else _Caller()
+def beside(*, at_once: bool = True) -> Executor:
+    """One thread beside the caller's, or with a bound of 1, or not `at_once`, the caller itself."""
+    return _Threads(1) if at_once and available_threads() > 1 else _Caller()
 
 
 def processes(workers: int) -> Executor:

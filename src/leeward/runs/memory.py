@@ -1,4 +1,4 @@
-"""What a run needs of memory, said before it begins, and refused where there is less."""
+"""What a run needs of memory, said before it begins, and refused where there is less, with the ways that remain."""
 
 from __future__ import annotations
 
@@ -15,26 +15,39 @@ if TYPE_CHECKING:
     from leeward.release.spec import SourceSpec
 
 READING = Memory(megabytes=250, a_patient=0, a_row=60)
-"""What reading a cohort and its lenses needs, from Parquet (benchmarks/memory.py --reading)."""
+"""What reading a cohort and its lenses needs, from Parquet."""
 
-WAYS = "Run it on Spark (--engine spark), or release fewer patients; --allow-memory runs it here anyway."
+ON_SPARK = Memory(megabytes=600, a_patient=0, a_row=110)
+"""What is left here with Spark: reading the cohort, verifying and measuring the release; Spark's own memory besides."""
+
+HALVES = 2
+"""With so many times the need free, verifier and measures work at once, else one after the other."""
 
 
 def needed(method: str, cohort: Cohort, engine: str = "local") -> int:
     """Bytes that protecting a cohort takes at most, from its patients and rows (of a table: cells).
 
-    On Spark the method's own part is Spark's; the cohort is read here all the same.
+    On Spark the method's own part is Spark's; the cohort is read, and the release verified, here all the same.
     """
-    patients, rows = _size(cohort)
-    row = METHODS.get(method)
-    fit = READING if row is None or engine == "spark" else row.memory
-    return fit.bytes(patients, rows)
+    return _fit(method, engine).bytes(*_size(cohort))
 
 
 def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     """BadInput where a run needs more than is free."""
     patients, rows = _size(cohort)
-    _require(needed(method, cohort, engine), f"{method} of {patients:,} patients with {rows:,} rows")
+    fit, spark = _fit(method, engine), _fit(method, "spark")
+    _require(fit, patients, rows, f"{method} of {patients:,} patients with {rows:,} rows", engine, spark)
+
+
+def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:
+    """Whether the memory is enough to verify and measure at once."""
+    free = free_memory()
+    return free is None or free + used_memory() >= HALVES * needed(method, cohort, engine)
+
+
+def _fit(method: str, engine: str) -> Memory:
+    row = METHODS.get(method)
+    return ON_SPARK if engine == "spark" else READING if row is None else row.memory
 
 
 def require_memory_to_read(source: SourceSpec) -> None:
@@ -49,7 +62,7 @@ def require_memory_to_read(source: SourceSpec) -> None:
         rows = pq.read_metadata(path).num_rows
     except (pa.ArrowException, OSError):  # the reader says what is wrong with it
         return
-    _require(READING.bytes(0, rows), f"reading {rows:,} rows of {path.name}")
+    _require(READING, 0, rows, f"reading {rows:,} rows of {path.name}", "spark", READING)
 
 
 def engine_name(engine: Any) -> str:
@@ -59,13 +72,21 @@ def engine_name(engine: Any) -> str:
     return engine if isinstance(engine, str) else str(getattr(engine, "name", "local"))
 
 
-def _require(need: int, what: str) -> None:
-    free = free_memory()
+def _require(fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory) -> None:
+    free, need = free_memory(), fit.bytes(patients, rows)
     if free is None or need - used_memory() <= free:
         return
+    free += used_memory()
+    ways = []
+    base = fit.bytes(0, 0)
+    if free > base:
+        parts = -(-(need - base) // (free - base))
+        ways.append(f"cut the source by patient (leeward split --parts {parts}) and release each part")
+    if engine != "spark" and spark.bytes(patients, rows) <= free:
+        ways.append("run it on Spark with a cluster (--engine spark)")
+    ways.append("use a machine with more memory; --allow-memory runs it here anyway.")
     raise BadInput(
-        f"{what} needs about {need / 1e9:.1f} GB of memory, and {(free + used_memory()) / 1e9:.1f} GB are free here. "
-        f"{WAYS}"
+        f"{what} needs about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free here: {', or '.join(ways)}"
     )
 
 

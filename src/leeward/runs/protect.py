@@ -15,7 +15,7 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load, to_yaml
-from leeward.runs.memory import engine_name, require_memory, require_memory_to_read
+from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
 from leeward.runs.profile import profile as profile
 from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import STAGES
@@ -161,8 +161,10 @@ def protect(
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
         say("Writing the release aside")
         pending.write(anonymized, formats=formats)
+        anonymized = dataclasses.replace(anonymized, tables=(), custody_tables=())  # on the disk now
         say("Verifying the written files, measuring what was lost")
-        with beside() as other:  # both only read the files
+        roomy = is_roomy(method.name, cohort, engine_name(engine))
+        with beside(at_once=roomy) as other:  # both only read the files
             later = other.submit(measured, pending, cohort, measures, anonymized, population)
             verification = verify_or_raise(pending.folder, cohort, population)
             figures = later.result()

@@ -37,7 +37,7 @@ def read_tables(
     needed = mapped.needed()
     require_columns(files[0].name, needed, headers[0])
     for file, header in zip(files[1:], headers[1:], strict=True):
-        _require_same_columns(files[0], headers[0], file, header)
+        require_same_columns(files[0], headers[0], file, header)
     collector = Collector(Path(path).name, mapped, missing, date_format)
     for file in files:
         collector.begin(file.name)
@@ -70,7 +70,7 @@ def _with_attributes(
     return replace(cohort, patients=patients).with_notices(*notices)
 
 
-def _require_same_columns(first: Path, expected: list[str], file: Path, header: list[str]) -> None:
+def require_same_columns(first: Path, expected: list[str], file: Path, header: list[str]) -> None:
     lacking = [column for column in expected if column not in header]
     further = [column for column in header if column not in expected]
     if lacking or further:

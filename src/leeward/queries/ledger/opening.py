@@ -159,7 +159,7 @@ def _reached(ledger: Ledger) -> Iterator[None]:
         yield
     except _failures() as error:
         cause = type(getattr(error, "orig", None) or error).__name__
-        if state_of(error) in LOCKED:
+        if state_of(error) in {*LOCKED, CANCELED}:
             cause = f"others held its lock for {BUSY_SECONDS} seconds"
         raise _unreachable(ledger, cause) from None
 

@@ -97,20 +97,29 @@ def records_of(events: pl.DataFrame, custody: Path, layout: Layout) -> tuple[pl.
         places = [known.get(code, -1) for code in gone["code"].to_list()]
         gone = gone.select("patient").with_columns(code=pl.Series(places, dtype=pl.Int32))
         rows = rows.join(gone, on=["patient", "code"], how="anti")
-    patient = rows["patient"]
+    width = max(len(layout.chunks.codes), 1)
+    patients, keys = pairs_of(rows, width)
+    starts = np.searchsorted(keys, np.arange(len(patients) + 1) * width).astype(np.int64)
+    keys %= width
+    return patients, starts, keys.astype(np.int32)
+
+
+def pairs_of(events: pl.DataFrame, codes: int) -> tuple[pl.Series, Longs]:
+    """The patients, ascending, and their distinct codes as ascending keys: place of the patient × `codes` + code."""
+    patient = events["patient"]
     if patient.is_sorted():
-        first = patient.ne_missing(patient.shift(1)).to_numpy().copy()
+        first = patient.ne_missing(patient.shift(1)).fill_null(True).to_numpy().copy()
         first[:1] = True
-        number, patients = np.cumsum(first) - 1, patient.filter(pl.Series(first))
+        patients, key = patient.filter(pl.Series(first)), np.cumsum(first, dtype=np.int64)
+        key -= 1
     else:
         patients = patient.unique().sort()
-        number = patient.rank("dense").to_numpy().astype(np.int64) - 1
-    width = max(len(layout.chunks.codes), 1)
-    keys = number * width + rows["code"].to_numpy()
-    keys.sort()
-    keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
-    starts = np.searchsorted(keys, np.arange(len(patients) + 1) * width).astype(np.int64)
-    return patients, starts, (keys % width).astype(np.int32)
+        key = patients.search_sorted(patient).to_numpy().astype(np.int64)
+    key *= codes
+    key += events["code"].to_numpy()
+    key.sort()
+    new = np.append(True, key[1:] != key[:-1])[: len(key)]
+    return patients, key if new.all() else key[new]
 
 
 def salts(share: Share, codes: int) -> Words:

@@ -13,7 +13,7 @@ from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Ints, Longs
 from leeward.verify.disassociation.layout import Layout, count_bounds
-from leeward.verify.disassociation.members import against_members
+from leeward.verify.disassociation.members import against_members, pairs_of
 from leeward.verify.disassociation.singles import counts_of_single_codes
 from leeward.verify.manifest import Share
 
@@ -26,7 +26,7 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     cluster (left out without `fit`)."""
     parameters = share.manifest["parameters"]
     events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
-    events = with_enum(events.select("patient", "code").drop_nulls())
+    events = with_enum(where(events.select("patient", "code"), pl.col("patient", "code").is_not_null()))
     released = layout.chunks.codes
     enum = events.schema["code"]
     categories = enum.categories.to_list() if isinstance(enum, pl.Enum) else []
@@ -64,15 +64,21 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
         {"patient": events["patient"], "code": translate[events["code"].to_physical().to_numpy()]}
     )
     open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
-    kept = numbered.filter(pl.col("code") >= 0)
-    fitting = kept.filter(~open_codes[kept["code"].to_numpy()])
+    kept = where(numbered, pl.col("code") >= 0)
+    del events, numbered
     checks.append(counts_in_bounds(layout, kept, open_codes))
     if not fit:
         return checks
     custody = share.folder.parent / "custody" / "data"
     if (custody / "clusters.parquet").is_file():
         return checks + against_members(layout, share, kept, custody, open_codes)
-    return [*checks, records_fit(layout, fitting)]
+    return [*checks, records_fit(layout, kept.filter(~open_codes[kept["code"].to_numpy()]))]
+
+
+def where(frame: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
+    """The rows that meet a condition; no copy where all of them do."""
+    met = frame.select(pl.all_horizontal(condition)).to_series()
+    return frame if met.all() else frame.filter(met)
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:
@@ -99,11 +105,8 @@ def base_code(code: str, parameters: Mapping[str, Any]) -> str:
 
 def patients_with(events: pl.DataFrame, codes: int) -> Longs:
     """Number of patients with each code: repeats of a code in a patient count once."""
-    patient = events["patient"].rank("dense")
-    key = patient.to_numpy().astype(np.int64) * codes + events["code"].to_numpy()
-    key.sort()
-    first = np.append(True, key[1:] != key[:-1])
-    return np.bincount(key[first] % codes, minlength=codes)
+    _, key = pairs_of(events, codes)
+    return np.bincount(key % codes, minlength=codes)
 
 
 def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray[np.bool_]) -> Check:

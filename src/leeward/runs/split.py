@@ -1,0 +1,97 @@
+"""A table cut into parts by patient, a block of rows at a time: for tables that are larger than memory."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leeward.errors import BadInput
+from leeward.release.aside import finish, new_aside, owner_only
+from leeward.release.folder import check_out
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_PARTS = 1000
+"""A file of each part is open all the time."""
+
+
+def split(source: str | Path, out: str | Path, parts: int, patient: str | None = None) -> list[int]:
+    """Cut a table (CSV or Parquet; a folder or a pattern of such files) into `parts` Parquet files in the folder `out`.
+
+    All rows of a patient go to one part, drawn at random with a key that is kept nowhere; without `patient` every row
+    is a patient. Each part is then released by itself: no patient is in two parts, so what a method guarantees in each
+    release holds in all of them together, also against an attacker who knows the part. Memory does not grow with the
+    table.
+
+    Returns
+    -------
+    list of int
+        Rows of each part.
+
+    Raises
+    ------
+    BadInput
+        The table cannot be read, has no such column, or `out` exists. Nothing is left at `out`.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if not 2 <= parts <= MOST_PARTS:
+        raise BadInput(f"--parts must be between 2 and {MOST_PARTS:,}; got {parts:,}.")
+    folder = Path(out).absolute()
+    check_out(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    rows = [0] * parts
+    with owner_only():
+        aside = new_aside(folder)
+        try:
+            with ExitStack() as files:
+                writers: list[pq.ParquetWriter] = []
+                for block, part in _blocks(source, patient, parts):
+                    for number in range(parts):
+                        if number == len(writers):
+                            file = aside / f"part-{number + 1:03d}.parquet"
+                            writers.append(
+                                files.enter_context(pq.ParquetWriter(file, block.schema, compression="zstd"))
+                            )
+                        chosen = block.filter(pc.equal(part, number))
+                        writers[number].write_table(chosen.cast(writers[number].schema))
+                        rows[number] += chosen.num_rows
+            if not any(rows):
+                raise BadInput(f"{Path(source).name}: no rows to cut into parts.")
+            finish(aside, folder)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+    return rows
+
+
+def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tuple[pa.Table, pa.Array]]:
+    """The table block by block, and the part of each row."""
+    import numpy as np
+    import polars as pl
+    import pyarrow as pa
+
+    from leeward.cohort.readers.columns import require_columns
+    from leeward.cohort.readers.files import find_files
+    from leeward.cohort.readers.stores import reader_of
+    from leeward.cohort.readers.tables import require_same_columns
+
+    files = find_files(source)
+    header = reader_of(files[0]).header(files[0])
+    require_columns(files[0].name, [patient] if patient else [], header)
+    key, draws = [secrets.randbits(64) for _ in range(4)], np.random.default_rng(secrets.randbits(128))
+    for file in files:
+        require_same_columns(files[0], header, file, reader_of(file).header(file))
+        for batch in reader_of(file).batches(file, header):
+            if patient is None:
+                part = draws.integers(0, parts, batch.num_rows)
+            else:
+                who = pl.Series(pl.from_arrow(batch.column(patient))).cast(pl.String).str.strip_chars()
+                part = (who.hash(*key) % parts).to_numpy()
+            yield pa.Table.from_batches([batch]), pa.array(part)
