@@ -142,6 +142,10 @@ class Walk:
         carl.goto(f"{self.url}/custody/releases/{demo.release}")
         carl.click("text=Verify now")
         self.look(carl, "09-release")
+        frame = carl.locator("iframe.report")
+        frame.scroll_into_view_if_needed()  # a browser without a screen draws a frame only where it can be seen
+        carl.wait_for_timeout(500)
+        carl.screenshot(path=self.pictures / "09-release-report-wide.png")
         anna = self.sign_in("anna")
         anna.goto(f"{self.url}/decisions")
         self.look(anna, "10-decisions")

@@ -13,6 +13,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from leeward.report.drawing import ticks_from_zero
 from leeward.version import __version__
 
 HERE: Final = Path(__file__).parent
@@ -98,15 +99,16 @@ def chart_of(
 ) -> Markup:
     """Bars with error bars as SVG; hatched where the patients are made up. The table beside it says the same."""
     tops = [0.0 if value is None else max(0.0, value) + half_width for value in values]
-    top = max([1.0, *tops])
+    steps = ticks_from_zero(max([1.0, *tops]), 5)
+    top = max(steps[-1], *tops)
     step, height, left, bottom = 640 / max(1, len(bins)), 220, 56, 34
     name_of_chart = escape(visible(title))
     kind = "chart made-up" if made_up else "chart"
     size = f"0 0 {left + 656} {height + bottom + 14}"
     start = f'<svg class="{kind}" viewBox="{size}" role="img" aria-label="{name_of_chart}">'
     parts = [start, f"<title>{name_of_chart}</title>", HATCH]
-    for part in range(5):
-        y, label = 10 + height * (1 - part / 4), f"{top * part / 4:,.4g}"
+    for step_up in steps:
+        y, label = 10 + height * (1 - step_up / top), f"{step_up:,g}"
         parts.append(
             f'<line class="grid" x1="{left}" x2="{left + 640}" y1="{y:.1f}" y2="{y:.1f}"/>'
             f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
