@@ -169,6 +169,7 @@ SERVED: dict[str, set[str]] = {
     "visits": {*CODED},
     "censoring": {*CODED},
     "trajectories": {*CODED, "sequences"},
+    "linked": set(),
     "condensation": {"regression"},
     "k-anonymity": {"regression"},
 }

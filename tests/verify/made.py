@@ -14,6 +14,7 @@ from leeward.methods.condensation import Condensation
 from leeward.methods.constraints import Constraints
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.k_anonymity import KAnonymity
+from leeward.methods.linked import Linked
 from leeward.methods.trajectories import Trajectories
 from leeward.methods.visits import Visits
 from leeward.verify import Source
@@ -103,6 +104,7 @@ def cases() -> dict[str, Case]:
             sample, Censoring(k=3, cap=3, scope="record", payload=("snp",)), everyone
         ),
         "trajectories": Case(everyone, Trajectories(k=5, payload=("snp",))),
+        "linked": Case(everyone, Linked(k=3)),
         "visits": Case(everyone, Visits(k=3, payload=("snp",))),
         "visits, containment": Case(everyone, Visits(k=3, level="containment", merge_visits=True)),
         "condensation": Case(table, Condensation(k=10, strata=("event",), time=("time",))),

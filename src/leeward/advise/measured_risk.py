@@ -88,6 +88,8 @@ def _candidates(
         names = list(release.parameters["quasi_identifiers"])
         rows = release.table("table.parquet").select(names).collect()
         return "the quasi-identifiers of a patient", _class_sizes(rows), True
+    if method == "linked":
+        return "demographics and a code of a patient, as the release shows them", _holders(release), True
     if method == "trajectories":
         return "all codes and ages of a patient", _trajectories(release), True
     if method == "condensation":
@@ -117,6 +119,15 @@ def _candidates(
 def _class_sizes(rows: pl.DataFrame) -> Float64s:
     sizes = rows.group_by(rows.columns).len()["len"].to_numpy()
     return np.asarray(np.repeat(sizes, sizes), np.float64)
+
+
+def _holders(release: Release) -> Float64s:
+    """Patients of a class who show a code, for each patient and code; of one who shows none, all."""
+    from leeward.methods.linked.attack import classes_shown
+
+    shown = classes_shown(release).with_columns(n=pl.len().over("class", "code"))
+    empty = release.records - shown["record"].n_unique()
+    return np.concatenate([shown["n"].to_numpy(), np.full(empty, release.records)]).astype(np.float64)
 
 
 def _trajectories(release: Release) -> Float64s:

@@ -149,6 +149,11 @@ METHODS: dict[str, Method] = {
         "Release diagnosis codes by disassociation.",
         memory=Memory(630, 0, 195),
     ),
+    "linked": Method(
+        "leeward.methods.linked.parameters:Linked",
+        "link",
+        "Release patients, visits and codes as linked tables.",
+    ),
     "trajectories": Method(
         "leeward.methods.trajectories.parameters:Trajectories",
         "trajectories",

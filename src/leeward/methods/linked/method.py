@@ -1,0 +1,195 @@
+"""From a cohort to linked tables: classes of demographics, days that move together, suppression by view
+(docs/methods/linked.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from leeward.arrays import AnyArray, Int32s
+from leeward.cohort.notices import ROWS_SHOWN
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods import demographics_tables as whole
+from leeward.methods.linked.guarantee import guarantee_of, readme_of
+from leeward.methods.linked.suppress import suppress
+from leeward.randomness import Randomness
+from leeward.release.content import Anonymized, ReleaseTable
+
+if TYPE_CHECKING:
+    from leeward.analysis.demographics.search import Found, Lost
+    from leeward.cohort.cohort import Cohort
+    from leeward.cohort.lenses.visits import Visits
+    from leeward.methods.linked.parameters import Linked
+
+
+def protect(
+    parameters: Linked,
+    cohort: Cohort,
+    engine: object = None,
+    *,
+    randomness: Randomness | None = None,
+    population: object = None,
+) -> Anonymized:
+    """Release patients, visits and events as tables that are k-anonymous in every view.
+
+    Raises
+    ------
+    BadInput
+        A population; demographics that cannot be released; `days` without dates.
+    GuaranteeUnreachable
+        Fewer than k patients.
+    """
+    if population is not None:
+        raise BadInput("linked tables need no population; leave `population` out.")
+    randomness = randomness or Randomness.of(None)
+    merged = not {"visit", "date"} & set(cohort.require_events().columns)
+    lens = cohort.visits(merged=merged)
+    if len(lens) < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{cohort.name}: {len(lens)} patients with a code, fewer than k = {parameters.k}. Lower k or add patients."
+        )
+    visits, events = tables_of(lens, days_of(lens, cohort, parameters.days))
+    found, class_of = _classes(parameters, cohort, lens, visits, events, randomness)
+    kept = np.flatnonzero(class_of >= 0)
+    classes = pl.DataFrame({"record": kept.astype(np.int32), "class": class_of[kept]})
+    visits, events = (each.join(classes, on="record") for each in (visits, events))
+    shown_visits, shown_events = suppress(visits, events, parameters.k, parameters.joins)
+    order = kept[randomness.stream("linked", "records").permutation(len(kept))]
+    tables = _numbered(shown_visits, shown_events, order, lens, parameters.days, randomness)
+    labels = {} if found is None else whole.record_labels(found.classes, order)
+    patients = pa.table({"record": pa.array(range(len(order)), pa.int64()), **labels})
+    places = pl.DataFrame({"record": np.arange(len(order)), "place": order.astype(np.int64)})
+    return Anonymized(
+        method=parameters.name,
+        parameters=parameters.public(),
+        guarantee=guarantee_of(parameters),
+        records=len(order),
+        tables=(
+            *(() if found is None else whole.tables_of(found.classes)),
+            ReleaseTable.of("patients.parquet", patients),
+            *tables,
+        ),
+        readme=readme_of(parameters),
+        custody_tables=(
+            ReleaseTable.of("records.parquet", places.to_arrow()),
+            *(() if found is None else whole.custody_tables_of(found.classes)),
+        ),
+        custody={
+            "visits": visits.height,
+            "visits_suppressed": visits.height - shown_visits.height,
+            "events": events.height,
+            "events_suppressed": events.height - shown_events.height,
+            **({} if found is None else whole.facts_of(found)),
+        },
+        notices=() if found is None else whole.notices_of(found.classes, parameters.small),
+        seeded=randomness.seeded,
+    )
+
+
+def tables_of(lens: Visits, day: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`record`, `visit`, `day` of each visit; the same and `code` of each of its codes, all as numbers of the lens."""
+    visits = pl.DataFrame(
+        {"record": lens.patient_of_visit(), "visit": np.arange(lens.n_visits, dtype=np.int32), "day": day}
+    )
+    return visits, visits[lens.visit_of_value()].with_columns(code=pl.Series(lens.values))
+
+
+def days_of(lens: Visits, cohort: Cohort, step: int | None) -> pl.Series:
+    """The day of each visit, counted from the patient's first and cut to steps; null where none are wanted.
+
+    All dates of a patient move by the same number of days. Raises BadInput for visits without a date.
+    """
+    if step is None:
+        return pl.Series([None] * lens.n_visits, dtype=pl.Int64)
+    events = cohort.require_events()
+    if "date" not in events.columns:
+        raise BadInput(f"{cohort.name}: `days` needs dates, and none were read; name their column (`date`).")
+    date = pl.col("date").cast(pl.Date)
+    if "visit" in events.columns:  # the earliest of a visit; a row without a visit is one of its own
+        earliest = date.min().over("patient", "visit")
+        date = pl.when(pl.col("visit").is_null()).then(date).otherwise(earliest)
+    rows = pl.DataFrame({"row": lens.rows, "record": lens.patient_of_visit()})
+    dated = rows.join(events.select("row", date=date), on="row", how="left", maintain_order="left")
+    without = dated.filter(pl.col("date").is_null())["row"]
+    if len(without):
+        listed = ", ".join(map(str, without.head(ROWS_SHOWN)))
+        raise BadInput(
+            f"{cohort.name}: `days` needs the date of every visit, and {len(without):,} visits have none (rows {listed}"
+            "). Add their dates, or leave these rows out."
+        )
+    date = pl.col("date")
+    days = (date - date.min().over("record")).dt.total_days()
+    return dated.select(day=days // step * step)["day"]
+
+
+def _classes(
+    parameters: Linked,
+    cohort: Cohort,
+    lens: Visits,
+    visits: pl.DataFrame,
+    events: pl.DataFrame,
+    randomness: Randomness,
+) -> tuple[Found | None, Int32s]:
+    """The classes of the patients; without demographics everybody is of one."""
+    if not parameters.demographics:
+        return None, np.zeros(len(lens), np.int32)
+    codes = np.bincount(events["record"].to_numpy(), minlength=len(lens)).astype(np.int64)
+    lost = _lost(visits, events, parameters)
+    found = whole.find_classes(parameters, cohort, lens.patients, codes, lost, randomness)
+    return found, found.classes.of_record
+
+
+def _lost(visits: pl.DataFrame, events: pl.DataFrame, parameters: Linked) -> Lost:
+    """Events that are suppressed when each of some sets of records is a class."""
+
+    def lost(parts: Sequence[AnyArray]) -> list[int]:
+        classes = pl.DataFrame(
+            {
+                "record": np.concatenate(parts).astype(np.int32),
+                "class": np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts]),
+            }
+        )
+        own = [each.join(classes, on="record") for each in (visits, events)]
+        shown = suppress(own[0], own[1], parameters.k, parameters.joins)[1]
+        counts = [np.bincount(each["class"].to_numpy(), minlength=len(parts)) for each in (own[1], shown)]
+        return [int(n) for n in counts[0] - counts[1]]
+
+    return lost
+
+
+def _numbered(
+    visits: pl.DataFrame,
+    events: pl.DataFrame,
+    order: AnyArray,
+    lens: Visits,
+    days: int | None,
+    randomness: Randomness,
+) -> tuple[ReleaseTable, ReleaseTable]:
+    """`visits.parquet` and `events.parquet` with the patients' new numbers.
+
+    A patient's visits are numbered by day, those of one day at random; rows ascend by these numbers and the code.
+    """
+    number = pl.DataFrame({"record": order.astype(np.int32), "new": np.arange(len(order), dtype=np.int64)})
+    tie = pl.Series(randomness.stream("linked", "visits").permutation(lens.n_visits))
+    numbered = (
+        visits.with_columns(tie=tie.gather(visits["visit"]))
+        .join(number, on="record")
+        .sort("new", "day", "tie")
+        .with_columns(at=pl.int_range(pl.len(), dtype=pl.Int64).over("new"))
+    )
+    codes = pl.Series(lens.codes, dtype=pl.String)
+    rows = (
+        events.join(numbered.select("record", "visit", "new", "at"), on=["record", "visit"])
+        .sort("new", "at", "code")
+        .select(record="new", visit="at", code="code")
+    )
+    rows = rows.with_columns(code=codes.gather(rows["code"]))
+    shown = numbered.select(record="new", visit="at", **({} if days is None else {"day": pl.col("day")}))
+    return (
+        ReleaseTable.of("visits.parquet", shown.to_arrow()),
+        ReleaseTable.of("events.parquet", rows.to_arrow()),
+    )

@@ -1,0 +1,90 @@
+"""The parameters of linked tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from leeward.errors import did_you_mean
+from leeward.fields import BadParameter, Parameter
+from leeward.methods import demographics as whole
+from leeward.methods.base import Parameters
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+
+VIEWS = (
+    "patients+events",
+    "patients+visits",
+    "patients+visits+events",
+    "patients+events+events",
+)
+"""The joins that can be protected, each with one row of every table that it names."""
+
+ORDER = ("patients", "visits", "events")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linked(Parameters):
+    """Tables of patients, visits and codes under one new patient number, k-anonymous in every view.
+
+    A view is a join that an attacker can do: `patients+events` is a patient's demographics with one code.
+    """
+
+    name: ClassVar[str] = "linked"
+    lists_codes: ClassVar[bool] = True
+
+    k: Annotated[int, Parameter("Minimum number of patients who share every row of a view.", ge=2)]
+    views: Annotated[
+        tuple[str, ...],
+        Parameter(
+            "Joins that an attacker can do, each with one row of every table named: patients+events, patients+visits, "
+            "patients+visits+events (a code with its day), patients+events+events (two codes).",
+            metavar="VIEW[,VIEW…]",
+            shown="always",
+        ),
+    ] = ("patients+events",)
+    days: Annotated[
+        int | None,
+        Parameter(
+            "Release the day of each visit, counted from the patient's first, in steps of so many days. Needs a view "
+            "with visits, and dates.",
+            ge=1,
+            metavar="N",
+        ),
+    ] = None
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    recoding: Recoding = "full"
+    hierarchies: Hierarchies = field(default=None, hash=False)
+
+    def rules(self) -> None:
+        whole.check(self)
+        views = [_in_order(place, view) for place, view in enumerate(self.views, start=1)]
+        if not views:
+            raise BadParameter("views", f"is empty; name at least one of {', '.join(VIEWS)}.")
+        object.__setattr__(self, "views", tuple(view for view in VIEWS if view in views))
+        dated = any("visits" in view for view in views)
+        if dated and self.days is None:
+            raise BadParameter(
+                "views", "has a view with visits, which needs `days`: the steps in which days are released."
+            )
+        if self.days is not None and not dated:
+            raise BadParameter("days", "would be released in no view; add patients+visits to `views`.")
+
+    @property
+    def joins(self) -> tuple[str, ...]:
+        """The views with their parts: whoever knows a row of a join knows one of each part."""
+        parts = {"patients+visits+events": VIEWS[:2], "patients+events+events": VIEWS[:1]}
+        wanted = {part for view in self.views for part in (view, *parts.get(view, ()))}
+        return tuple(view for view in VIEWS if view in wanted)
+
+
+def _in_order(place: int, view: str) -> str:
+    """A view as VIEWS writes it."""
+    named = [table.strip() for table in view.split("+")]
+    known = "+".join(sorted(named, key=lambda table: ORDER.index(table) if table in ORDER else len(ORDER)))
+    if known not in VIEWS:
+        strange = next((table for table in named if table not in ORDER), None)
+        hint = f" There is no table `{strange}`.{did_you_mean(strange, ORDER)}" if strange else ""
+        raise BadParameter(f"views[{place}]", f"must be one of {', '.join(VIEWS)}.{hint}")
+    return known

@@ -1,0 +1,234 @@
+"""The attacker of linked tables: joins them and counts, for every row of every view, the patients who share it.
+
+With the source, and custody's list of whose number is whose, every row is looked up there
+(docs/methods/linked.md#verifier).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import (
+    Classes,
+    class_checks,
+    class_source,
+    demographics_of,
+    exact_values,
+    own_demographics,
+    place_records,
+    read_classes,
+    released_patients,
+)
+from leeward.verify.manifest import Share
+
+PARTS = {
+    "patients+events": ("patients+events",),
+    "patients+visits": ("patients+visits",),
+    "patients+visits+events": ("patients+events", "patients+visits", "patients+visits+events"),
+    "patients+events+events": ("patients+events", "patients+events+events"),
+}
+"""A view -> what whoever knows a row of it knows too."""
+
+
+def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of linked tables."""
+    patients, visits, events = (
+        pl.read_parquet(share.data(f"{name}.parquet")) for name in ("patients", "visits", "events")
+    )
+    checks = [joined_keys(share, patients, visits, events)]
+    classes = read_classes(share) if demographics_of(share) else None
+    of_record = np.zeros(patients.height, np.int64)
+    if classes is not None:
+        placed, of_record = place_records(patients, classes)
+        checks += [*class_checks(classes, share), placed]
+    checks.append(days_in_steps(share, visits))
+    if not all(each.passed for each in checks):
+        return checks
+    class_of = pl.DataFrame({"record": patients["record"], "class": of_record})
+    checks += views_of_k(share, class_of, visits, events)
+    return (
+        checks if source is None else checks + with_source(share, source, classes, of_record, visits, events)
+    )
+
+
+def joined_keys(share: Share, patients: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+    """One number for each patient in all tables: visits are of patients, events of visits, each once, visits numbered
+    from 0; rows ascend, so that their order says nothing else."""
+    wrong = int((patients["record"] != pl.Series(range(patients.height))).sum())
+    wrong += abs(patients.height - share.manifest["records"])
+    wrong += visits.join(patients, on="record", how="anti").height
+    wrong += events.join(visits, on=["record", "visit"], how="anti").height
+    wrong += events.height - events.unique().height
+    wrong += visits.filter(pl.col("visit") != pl.int_range(pl.len()).over("record")).height
+    wrong += not events.equals(events.sort("record", "visit", "code"))
+    return of_count(
+        "joined_keys",
+        int(wrong),
+        f"{visits.height:,} visits and {events.height:,} events have the numbers of {patients.height:,} patients.",
+        "rows are of no patient or visit, doubled, out of order, or numbered in another way.",
+    )
+
+
+def days_in_steps(share: Share, visits: pl.DataFrame) -> Check:
+    """Days are multiples of the step, from 0 on, and ascend with a patient's visits."""
+    step = share.manifest["parameters"].get("days")
+    wrong = 0
+    if step is not None:
+        wrong += visits.filter((pl.col("day") < 0) | (pl.col("day") % step != 0)).height
+        wrong += visits.filter(pl.col("day") < pl.col("day").shift(1).over("record")).height
+    return of_count(
+        "days_in_steps",
+        wrong,
+        "Days count from 0 in the stated steps." if step else "No days are released.",
+        "days are not multiples of the step, or visits are not numbered by day.",
+    )
+
+
+def views_of_k(
+    share: Share, class_of: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
+) -> list[Check]:
+    """Every row of every view is that of at least k patients of its class."""
+    k, views = share.guarantee("k"), share.manifest["parameters"]["views"]
+    known = dict.fromkeys(part for view in views for part in PARTS[view])
+    few = rows = 0
+    smallest: int | None = None
+    for view in known:
+        joined = join_of(view, class_of, visits, events)
+        counts = joined.unique().group_by(pl.exclude("record")).len()["len"]
+        rows += len(counts)
+        few += int((counts < k).sum())
+        if len(counts):
+            smallest = min(int(counts.min()), len(class_of) if smallest is None else smallest)  # type: ignore[arg-type]
+    return [
+        of_count(
+            "views_of_k",
+            few,
+            f"Each of {rows:,} distinct rows of {len(known)} joined views is that of at least {k} patients of a class.",
+            f"distinct rows of joined views are those of fewer than {k} patients of a class.",
+            {"rows": rows, "smallest": smallest},
+        )
+    ]
+
+
+def join_of(view: str, class_of: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """`record`, `class` and what a view shows of a patient, one row a joined row."""
+    if view == "patients+visits":
+        return class_of.join(visits.select("record", "day"), on="record")
+    codes = class_of.join(events, on="record")
+    if view == "patients+visits+events":
+        return codes.join(visits, on=["record", "visit"]).drop("visit")
+    codes = codes.drop("visit")
+    if view == "patients+events":
+        return codes
+    codes = codes.unique()
+    return codes.join(codes.drop("class"), on="record", suffix="_2").filter(pl.col("code") < pl.col("code_2"))
+
+
+def with_source(
+    share: Share,
+    source: Source,
+    classes: Classes | None,
+    of_record: np.ndarray,
+    visits: pl.DataFrame,
+    events: pl.DataFrame,
+) -> list[Check]:
+    """The patients' demographics, and every event and day where custody tells whose a number is."""
+    own = source.events.drop_nulls(["patient", "code"])
+    patients = own["patient"].unique().sort()
+    custody = share.folder.parent / "custody" / "data" / "records.parquet"
+    place = pl.read_parquet(custody).sort("record")["place"].to_numpy() if custody.is_file() else None
+    if place is not None and not np.isin(place, np.arange(len(patients))).all():
+        return [Check("every_patient", False, "The source lacks patients whom custody names.")]
+    checks = []
+    if classes is not None:
+        values = exact_values(classes, source, patients)
+        dropped = share.manifest["parameters"].get("small") == "drop"
+        released = values
+        if dropped and values is not None:
+            fits = released_patients(classes, values)
+            released = [value for value, kept in zip(values, fits, strict=True) if kept]
+        checks.append(class_source(classes, released, all_released=True))
+        if place is not None and values is not None:
+            checks.append(own_demographics(classes, of_record, [values[i] for i in place]))
+    else:
+        detail = f"The source has {len(patients):,} patients, the release {share.manifest['records']:,}."
+        checks.append(Check("every_patient", len(patients) == share.manifest["records"], detail))
+    if place is None:
+        return checks
+    owner = pl.DataFrame({"record": np.arange(len(place)), "patient": patients.gather(place)})
+    owner = owner.with_columns(pl.Series("class", of_record))
+    known = own_days(own, share.manifest["parameters"].get("days"))
+    return [*checks, own_rows(owner, known, visits, events), lost_rows(share, owner, known, visits, events)]
+
+
+def own_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
+    """`patient`, `code`, `day` of the source: null where no days are released."""
+    known = own.with_columns(pl.col("code").cast(pl.String), day=pl.lit(None, pl.Int64))
+    if step is not None:
+        known = known.with_columns(pl.col("date").cast(pl.Date))
+        if "visit" in known.columns:  # a visit has its earliest date
+            inside = known.filter(pl.col("visit").is_not_null())
+            first = inside.group_by("patient", "visit").agg(first=pl.col("date").min())
+            known = known.join(first, on=["patient", "visit"], how="left")
+            known = known.with_columns(date=pl.coalesce("first", "date"))
+        start = known.group_by("patient").agg(start=pl.col("date").min())
+        since = (pl.col("date") - pl.col("start")).dt.total_days()
+        known = known.join(start, on="patient").with_columns(day=since // step * step)
+    return known.select("patient", "code", "day").unique()
+
+
+def own_rows(owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+    """Every released event is its patient's own, on its own day: all dates of a patient moved by the same number."""
+    days = with_days(visits).join(owner, on="record").select("patient", "day")
+    strange = days.join(known, on=["patient", "day"], how="anti", nulls_equal=True).height
+    shown = events.join(with_days(visits), on=["record", "visit"]).join(owner, on="record")
+    strange += shown.join(known, on=["patient", "code", "day"], how="anti", nulls_equal=True).height
+    return of_count(
+        "own_rows",
+        strange,
+        "Every event and every day is the patient's own.",
+        "events or days are not those of the patient whose number they have.",
+    )
+
+
+def with_days(visits: pl.DataFrame) -> pl.DataFrame:
+    """The visits with a column `day`, null where none are released."""
+    return visits if "day" in visits.columns else visits.with_columns(day=pl.lit(None, pl.Int64))
+
+
+def lost_rows(
+    share: Share, owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
+) -> Check:
+    """What a patient lacks was suppressed: nobody of the class shows it, alone, with its day or with another of the
+    patient's codes, as the views say."""
+    views = {part for view in share.manifest["parameters"]["views"] for part in PARTS[view]}
+    own = known.join(owner, on="patient")
+    shown = events.join(with_days(visits), on=["record", "visit"]).join(owner, on="record")
+    token = ["class", "code", *(["day"] if "patients+visits+events" in views else [])]
+    missing = own.join(shown, on=["record", "code", "day"], how="anti", nulls_equal=True)
+    missing = missing.join(shown, on=token, how="semi", nulls_equal=True)
+    dated = with_days(visits).join(owner, on="record")
+    if "patients+visits" in views:  # of a day that nobody shows all is suppressed
+        missing = missing.join(dated, on=["class", "day"], how="semi")
+    if "patients+events+events" in views:
+        codes = own.select("record", "class", "code").unique()
+        pairs = codes.join(codes.drop("class"), on="record", suffix="_2").filter(
+            pl.col("code") != pl.col("code_2")
+        )
+        held = shown.select("record", "class", "code").unique()
+        together = held.join(held.drop("class"), on="record", suffix="_2")
+        rare = pairs.join(together, on=["class", "code", "code_2"], how="anti")
+        missing = missing.join(rare, on=["record", "code"], how="anti")
+    gone = own.select("record", "class", "day").join(
+        dated, on=["record", "day"], how="anti", nulls_equal=True
+    )
+    if "patients+visits" in views:
+        gone = gone.join(dated, on=["class", "day"], how="semi")
+    return of_count(
+        "lost_rows",
+        missing.height + gone.height,
+        "What patients lack in the release, nobody of their class shows.",
+        "events or visits of the source are missing, though others of the class show the same.",
+    )
