@@ -13,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WITHOUT_DATA = (
     "disassociation.py",
+    "classes.py",
     "constraints.py",
     "censoring.py",
     "trajectories.py",
