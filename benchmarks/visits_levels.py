@@ -1,27 +1,34 @@
-"""What each level of visits keeps, by data set, k and size of the population: the tables of docs/studies/visits.md.
+"""What each level of visits keeps, and which associations it loses: sections of docs/benchmarks.md.
 
-    python benchmarks/visits_levels.py --data DIR
+    python benchmarks/visits_levels.py --data DIR --parts uci,claims,growth [--sizes 10000,30000,100000]
 
-DIR holds `uci-diabetes130/diabetic_data.csv.gz`; the long claims are made up (`leeward synth claims`). Every release is
-written and passes its verifier.
+DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map.csv`; the long claims and the growing population
+are made up. Associations: phecodes of the whole release with six simulated SNPs, five draws; each SNP raises the odds
+of three phecodes. *Hits* are the original's after Bonferroni's correction, *lost* those of them that the release's
+tests do not find, *false* those that only these find. Every release is written and passes its verifier.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import dataclasses
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import leeward as lw
+from common import table, write_section
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.subset import restricted
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
 from leeward.synthetic.claims import write_claims
+from leeward.synthetic.visits import write_visits
+from study_visits import UCI_COLUMNS, simulated_snps
 
-LEVELS = {
+LEVELS: dict[str, dict[str, Any]] = {
     "code": {"level": "code"},
     "codes, m = 2, merged": {"level": "codes", "m": 2, "merge_visits": True},
     "codes, m = 2, apart": {"level": "codes", "m": 2},
@@ -30,51 +37,87 @@ LEVELS = {
     "containment, merged": {"level": "containment", "merge_visits": True},
     "visit": {"level": "visit"},
 }
-SIZES = (5_000, 20_000)
+GROWTH = ("code", "codes, m = 2, merged", "codes, m = 2, apart", "visit")
+DRAWS = 5
+HEAD = ["data", "level", "k", "DC", "CC", "hits", "lost", "false", "CPU, s"]
 
 
-def row(cohort: Cohort, name: str, k: int, place: Path) -> tuple[str, ...]:
-    """Level, DC and CC (percent of the original), seconds of protecting, writing, verifying and measuring."""
-    began = time.perf_counter()
+def with_snps(cohort: Cohort, mapping: Path) -> Cohort:
+    """The cohort with the SNPs of every draw as columns of its patients."""
+    patients = None
+    for draw in range(DRAWS):
+        found = simulated_snps(cohort, mapping, np.random.Generator(np.random.Philox(key=1000 + draw)))
+        found = found.rename({name: f"{draw}_{name}" for name in found.columns if name != "patient"})
+        patients = found if patients is None else patients.join(found, on="patient")
+    return dataclasses.replace(cohort, patients=patients)
+
+
+def row(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place: Path) -> list[Any]:
+    """DC and CC (percent of the original), associations, CPU seconds of the whole run."""
+    began = time.process_time()
+    assert cohort.patients is not None
+    snps = [column for column in cohort.patients.columns if column != "patient"]
+    method = Visits(k=k, policy="none", payload=tuple(snps), **LEVELS[level])
+    phewas = {"phewas": {"predictors": snps, "map": str(mapping), "min_cases": 25}}
     out = place / f"{len(list(place.iterdir()))}"
-    kept = protect(cohort, Visits(k=k, policy="none", **LEVELS[name]), out, seed=1, measures=["retention"])
-    dc, cc = (kept.measures["retention"][each]["released_local"] for each in ("dc", "cc"))
-    return name, str(k), f"{dc:.1%}", f"{cc:.1%}", f"{time.perf_counter() - began:.0f}"
-
-
-def show(title: str, rows: list[tuple[str, ...]]) -> None:
-    lines = [f"\n{title}\n", "| level | k | DC | CC | s |", "|---|---:|---:|---:|---:|"]
-    sys.stdout.write("\n".join([*lines, *(f"| {' | '.join(each)} |" for each in rows)]) + "\n")
-    sys.stdout.flush()
+    kept = protect(cohort, method, out, seed=1, measures=["retention", phewas]).measures
+    dc, cc = (kept["retention"][each]["released_local"] for each in ("dc", "cc"))
+    found = [each for each in kept["phewas"]["comparison"] if each["rule"] == "bonferroni"]
+    shown = []
+    for figure in ("original", "lost", "false"):
+        each = np.array(
+            [
+                sum(one[figure] for one in found if one["predictor"].startswith(f"{draw}_"))
+                for draw in range(DRAWS)
+            ],
+            float,
+        )
+        shown.append(f"{each.mean():.1f} ± {1.96 * each.std(ddof=1) / np.sqrt(DRAWS):.1f}")
+    line = [name, level, k, f"{dc:.1%}", f"{cc:.1%}", *shown, f"{time.process_time() - began:.0f}"]
+    print(line, flush=True)
+    return line
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--parts", default="uci,claims,growth")
     parser.add_argument("--claims", type=int, default=20_000, help="Patients of the long claims.")
+    parser.add_argument("--sizes", default="10000,30000,100000", help="Patients of the growing population.")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "releases"
-        place.mkdir()
-        uci = lw.read(
-            given.data / "uci-diabetes130" / "diabetic_data.csv.gz",
-            columns={
-                "patient": "patient_nbr",
-                "code": ["diag_1", "diag_2", "diag_3"],
-                "visit": "encounter_id",
-            },
-            missing=["?"],
-        )
-        show("UCI", [row(uci, name, k, place) for name in LEVELS for k in (5, 10)])
-        people = uci.visits().patients.sample(max(SIZES), seed=1)
-        for size in SIZES:
-            part = restricted(uci, people.head(size).sort())
-            show(f"UCI, {size:,} patients", [row(part, name, 5, place) for name in LEVELS])
-        claims = Path(folder) / "claims.parquet"
-        write_claims(claims, given.claims, seed=1)
-        codes = [f"diag_{place}" for place in range(1, 11)]
-        long = lw.read(claims, columns={"patient": "patient", "code": codes, "visit": "claim"})
-        show(f"Long claims, {given.claims:,} patients", [row(long, name, 5, place) for name in LEVELS])
+    mapping = given.data / "vocab" / "phecode_map.csv"
+    for part in given.parts.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / "releases"
+            place.mkdir()
+            options = ""
+            if part == "uci":
+                file = given.data / "uci-diabetes130" / "diabetic_data.csv.gz"
+                cohort = with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping)
+                lines = [row("UCI", cohort, level, k, mapping, place) for level in LEVELS for k in (5, 10)]
+            elif part == "claims":
+                write_claims(Path(folder) / "claims.parquet", given.claims, seed=1)
+                codes = [f"diag_{place}" for place in range(1, 11)]
+                columns = {"patient": "patient", "code": codes, "visit": "claim"}
+                read = lw.read(Path(folder) / "claims.parquet", columns=columns, vocabulary="icd9")
+                name, options = f"long claims, {given.claims:,} patients", f" --claims {given.claims}"
+                lines = [row(name, with_snps(read, mapping), level, 5, mapping, place) for level in LEVELS]
+            else:
+                lines, options = [], f" --sizes {given.sizes}"
+                for size in map(int, given.sizes.split(",")):
+                    write_visits(Path(folder) / f"{size}", size, seed=1)
+                    columns = {"patient": "patient", "code": "code", "visit": "visit"}
+                    read = lw.read(
+                        Path(folder) / f"{size}" / "events.parquet", columns=columns, vocabulary="icd9"
+                    )
+                    grown = with_snps(read, mapping)
+                    lines += [row(f"{size:,} patients", grown, level, 5, mapping, place) for level in GROWTH]
+            command = f"python benchmarks/visits_levels.py --data DIR --parts {part}{options}"
+            write_section(
+                f"visits-levels-{part}", f"Visits: what each level keeps, {part}", command, table(HEAD, lines)
+            )
 
 
 if __name__ == "__main__":
