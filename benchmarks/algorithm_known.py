@@ -88,8 +88,8 @@ def main() -> None:
         "Disassociation: an attacker who knows the algorithm",
         "python benchmarks/algorithm_known.py --data DIR",
         table(COLUMNS, rows)
-        + "\n\nARE with the cubic prior, m = 2. `operation` is the default (`fitted`), `algorithm` the option; known "
-        "sets are those with the rarest codes among sets of up to two codes drawn from patients.",
+        + "\n\nARE with the prior `occupancy`, m = 2. `operation` is the default (`fitted`), `algorithm` the option; "
+        "known sets are those with the rarest codes among sets of up to two codes drawn from patients.",
     )
 
 

@@ -119,7 +119,7 @@ def main() -> None:
         "Disassociation: what is kept",
         "python benchmarks/disassociation_quality.py --data DIR",
         body
-        + "\n\nARE with the cubic prior on item-chunk counts, over the frequent itemsets of the source at that "
+        + "\n\nARE with the prior `occupancy` on item-chunk counts, over the frequent itemsets of the source at that "
         "support. `paper` is HorPart as published with clusters below 2k; `fitted`, the default "
         "from k = 4 on, is compared with both in Disassociation: partitionings.",
     )

@@ -21,7 +21,7 @@ is rare, and two of its few patients seldom meet in a cluster; the release itsel
 SCATTERED = 1 / 3
 """Share of `occupancy` that takes a code's records as scattered over the clusters by chance; the rest takes them as
 gathered. This and the exponent were chosen on UCI and on made-up records of 12 of 3,000 codes
-(docs/benchmarks.md, Disassociation: partitionings)."""
+(docs/studies/disassociation.md#partitionings)."""
 
 
 def check_prior(prior: str) -> str:
