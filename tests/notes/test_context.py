@@ -9,7 +9,7 @@ import pytest
 from leeward.notes.context import assertion as context
 from leeward.notes.spans import Span
 
-SHORT = {"negated": "n", "uncertain": "u", "family": "f", "past": "p"}
+SHORT = {"negated": "n", "uncertain": "u", "family": "f", "past": "p", "heading": "h"}
 
 
 def marked(text: str, category: str = "disease") -> tuple[str, list[Span]]:
@@ -79,6 +79,31 @@ def said(text: str, category: str = "disease") -> str:
         ("FAMILY HISTORY: [diabetes], [stroke].\nSOCIAL HISTORY: none\nASSESSMENT: [asthma]", "f f -"),
         ("Family History\n[Stroke]\n\nSomething else\n[Asthma]", "f -"),
         ("FHx - [Stroke].\nHPI - [Asthma].", "f -"),
+        ("FAMILY HISTORY:, [Stroke].,[CANCER]: mother.,DATA AT PRESENTATION:, [Anemia].", "f f -"),
+        # fields without a value, lists of what is denied
+        ("[Chest pain]: no. [Fever]: denied. [Cough]: yes", "n n -"),
+        ("[Chest pain]: no radiation", "-"),
+        ("Denies:\n- [fever]\n- [chills]\n\nReports:\n- [cough]", "n n -"),
+        # childhood frames its clause, wherever it is
+        ("As a child, she had [measles] and was in hospital for [pneumonia].", "p p"),
+        ("He had [asthma] when he was six.", "p"),
+        ("In grade school she suffered from [eczema]; later, [depression].", "p -"),
+        ("As a boy he had [croup] but now has [asthma].", "p -"),
+        ("[Appendectomy] as a child and [cholecystectomy] in 2003.", "p -"),
+        ("[Type 1 diabetes] was diagnosed at age 7.", "-"),
+        ("He has had [asthma] since childhood.", "-"),
+        ("Childhood: [bronchitis].\nHPI: [cough].", "p -"),
+        # doubt governs what it is about, over verbs, causes and clauses
+        ("Her weakness may be due to [anemia].", "u"),
+        ("We suspect that she has [lupus].", "u"),
+        ("It is likely that he has [pancreatitis].", "u"),
+        ("[Gout], [lupus] and [sepsis] cannot be excluded.", "u u u"),
+        ("[Sepsis], in our view, seems possible.", "u"),
+        ("[Pneumonia], which has not yet been excluded", "u"),
+        ("Any [chest pain]?", "u"),
+        ("The risks and benefits, including [bleeding], were explained.", "u"),
+        ("Axis III: [hypertension], [hip fracture], possible [diabetes].", "- - u"),
+        ("The [wound] is open.", "-"),
     ],
 )
 def test_what_the_words_around_a_term_say(text: str, expected: str) -> None:
@@ -92,6 +117,13 @@ def test_a_test_that_was_negative_was_done() -> None:
 
 def test_drugs_of_the_section_allergies_are_not_taken() -> None:
     assert said("Allergies: [penicillin]\nMedications: [aspirin]", "drug") == "n -"
+
+
+def test_a_known_heading_asserts_nothing() -> None:
+    assert said("[ALLERGIES]: None.") == "hn"
+    assert said("[ALLERGIES]:, NKDA.,") == said("[Allergies]\npenicillin") == "h"
+    assert said("[PHYSICAL EXAMINATION]: normal. [X-ray]: normal.", "test") == "h -"
+    assert said("[Pain]: 7/10. [Hypertension]: treated.") == "- -"
 
 
 def test_only_health_terms_are_judged() -> None:

@@ -46,27 +46,33 @@ class Label:
     value: int
     end: int
     meaning: str
+    known: bool = True
 
 
-def find(text: str, low: str, table: Labels, *, alone: bool = False) -> list[Label]:
+def find(text: str, low: str, table: Labels, *, alone: bool = False, capitals: str = "") -> list[Label]:
     """The labels of a table in a text, ascending.
 
     `low` is the text in lower case, character by character. What a label labels ends at the next label. With
-    `alone`, a line that is nothing but a label counts too, and one that goes on after ` - `.
+    `alone`, a line that is nothing but a label counts too, and one that goes on after ` - `. With `capitals`, words in
+    capitals before a colon that the table does not have are labels of this meaning, not `known`.
     """
     found: list[tuple[int, int, str]] = []
+    unknown: set[int] = set()
     colon = text.find(":")
     while colon >= 0:
         hit = _before(text, low, colon, table)
         if hit is not None:
             found.append((hit[0], _skip(text, colon + 1), hit[1]))
+        elif capitals and (start := _shouted(text, colon)) is not None:
+            found.append((start, _skip(text, colon + 1), capitals))
+            unknown.add(start)
         colon = text.find(":", colon + 1)
     if alone:
         found += _lines(text, low, table)
         found.sort()
     ends = [*(start for start, _, _ in found[1:]), len(text)][: len(found)]
     return [
-        Label(start, value, max(value, end), meaning)
+        Label(start, value, max(value, end), meaning, start not in unknown)
         for (start, value, meaning), end in zip(found, ends, strict=True)
     ]
 
@@ -105,6 +111,17 @@ def _before(text: str, low: str, colon: int, table: Labels) -> tuple[int, str] |
         if not start:
             return None
     return None
+
+
+def _shouted(text: str, colon: int) -> int | None:
+    """Where words in capitals begin that end at `colon`, after a line's, sentence's or item's end."""
+    start = max(0, colon - LONGEST)
+    for sign in "\n.,;:":
+        start = max(start, text.rfind(sign, start, colon) + 1)
+    words = text[start:colon]
+    if len(words) < 4 or not words.isupper():
+        return None
+    return start + len(words) - len(words.lstrip())
 
 
 def _skip(text: str, at: int) -> int:

@@ -23,6 +23,6 @@ def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Sp
         "dictionary": dictionary,
         **{name: learned.load(name, models) for name in learned.NAMES},
     }
-    readers = {name: Reader((member,), dictionary) for name, member in one.items()}
-    readers["ensemble"] = Reader(tuple(one.values()), dictionary)
+    readers = {name: Reader((member,), dictionary, dictionary.plain_words) for name, member in one.items()}
+    readers["ensemble"] = Reader(tuple(one.values()), dictionary, dictionary.plain_words)
     return {name: reader.read for name, reader in readers.items()}

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from leeward.errors import BadInput
 from leeward.notes.annotators.ensemble import resolve
+from leeward.notes.annotators.plausible import plausible
 from leeward.notes.annotators.rules import Rules
 from leeward.notes.annotators.rules.dates import lowered
 from leeward.notes.context import assertion as context
@@ -99,14 +100,16 @@ class Reader:
     members: tuple[Annotator, ...]
     hits: Annotator | None = None
     """Whose hits the learned members take as features; None where there are none."""
+    terms: frozenset[str] = frozenset()
+    """Words of the lexicon that are no names: what learned members take for a name of these words alone is none."""
 
     def read(self, text: str, low: str | None = None) -> list[Span]:
         """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
         else's are not asserted."""
-        answers = self.answers(text)
-        return context.judged(text, lowered(text) if low is None else low, resolve(len(text), answers))
+        low = lowered(text) if low is None else low
+        return context.judged(text, low, resolve(len(text), self.answers(text, low)))
 
-    def answers(self, text: str) -> list[Sequence[Span]]:
+    def answers(self, text: str, low: str) -> list[Sequence[Span]]:
         """What each member says, in the members' order."""
         looked, hit_spans = None, None
         answers: list[Sequence[Span]] = []
@@ -122,7 +125,7 @@ class Reader:
                     if hit_spans is None and self.hits is not None:
                         hit_spans = self.hits.annotate(text)
                     looked = look(text, hit_spans or ())
-                spans = look_at(text, looked)
+                spans = plausible(text, low, look_at(text, looked), self.terms)
             answers.append(spans)
         return answers
 
@@ -160,7 +163,7 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
         # The shipped models were trained with the project's own dictionary.
         hits = _dictionary("leeward")
         built |= {name: load(name, dictionary=hits) for name in learned}
-    return Reader(tuple(built[name] for name in members), hits)
+    return Reader(tuple(built[name] for name in members), hits, hits.plain_words if hits else frozenset())
 
 
 @cache

@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple, Protocol
 Kind = Literal["EID", "QID", "HMI"]
 """Explicit identifier, quasi-identifier, health information. What no span covers is OTHER (Li & Qin, §3.1)."""
 
+Status = Literal["negated", "uncertain", "family", "past", "heading"]
+"""Why a health term is not asserted; `heading`: it is the title of a section, which says nothing of the patient."""
+
 PRIORITY: dict[Kind, int] = {"EID": 0, "QID": 1, "HMI": 2}
 """Who wins where annotators disagree: the one that protects most (Li & Qin, §3.2)."""
 

@@ -8,6 +8,7 @@ word or a name counts after a preposition or before a state.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from leeward.notes.lexicon.concepts import Lexicon
@@ -118,6 +119,11 @@ class Dictionary:
             self._place_starts.setdefault(key[0], []).append(key)
         for keys in self._place_starts.values():
             keys.sort(key=len, reverse=True)
+
+    @cached_property
+    def plain_words(self) -> frozenset[str]:
+        """The words of the lexicon's terms that are nobody's name."""
+        return self._matcher.vocabulary - self._names.first - self._names.last
 
     def annotate(self, text: str) -> Sequence[Span]:
         """The spans of a text, ascending, without overlaps. A titled name beats everything; of the others the

@@ -5,6 +5,10 @@ The rules of Harkema, Dowling, Thornblade, Chapman (J Biomed Inform 42, 2009), w
 next trigger of its own kind; a pseudo-trigger (`no increase`, `not only`) speaks for none. Beside them sections: a
 disease of the section FAMILY HISTORY is not the patient's, whatever the sentence says.
 
+Some phrases frame a clause wherever they are in it: `as a child`, `at age six`, `the risks and benefits`. They hold up
+to a word of the present (`now`, `has`) or a `but`. A stop that a doubt governs (`may be due to`, `suspect that she
+has`) stops nothing.
+
 Unlike ConText, a plain `history of` leaves a term asserted: somebody with a history of diabetes has it, and who
 counts patients wants it counted. Past is what the text calls past: `remote`, `resolved`, `as a child`, `years ago`.
 """
@@ -16,19 +20,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from leeward.notes.context import sections, triggers
-from leeward.notes.spans import Span
-
-Status = Literal["negated", "uncertain", "family", "past"]
+from leeward.notes.spans import Span, Status
 
 REACH = 10
 """Scope, in words, of an uncertainty or a negation after the term (the end of the sentence stops it earlier)."""
 
 _Action = tuple[str, str]
 
-_SENTENCE_END = re.compile(r"[.!?](?=[\s\"')]|$)|\n\s*\n|;|\n(?=\s*(?:[-*•\d]|[A-Z]))|\.\.\.")
+_SENTENCE_END = re.compile(r"[.!?](?=[\s\"')]|,\S|$)|\n\s*\n|;|\n(?=\s*(?:[-*•\d]|[A-Z]))|\.\.\.")
 _NO_END = frozenset(
     [
         "dr",
@@ -59,7 +61,7 @@ class Trigger:
 
     start: int
     end: int
-    says: str
+    says: Any
     side: str
 
 
@@ -76,26 +78,60 @@ def judged(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
     return result
 
 
-def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[str]]:
+def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[Status]]:
     """What the context says of each term (ascending): a set of `Status`, empty where it is plainly asserted."""
-    parts = sections.find(text, low)
+    parts = sections.find(text, low, terms)
     starts = [part.start for part in parts]
-    ends = _sentence_ends(text, [part.start for part in parts])
+    ends = _sentence_ends(text, starts)
     said = _outside(find(low), terms)
     said_starts = [t.start for t in said]
-    found = []
+    denied = [m.span(1) for m in _DENIED_LIST.finditer(low)] if ":\n" in low else []
+    found: list[set[Status]] = []
+    shared: list[set[Status]] = []
     for term in terms:
         i = bisect_right(ends, term.start)
         begin, end = (ends[i - 1] if i else 0), (ends[i] if i < len(ends) else len(text))
         near = said[bisect_left(said_starts, begin) : bisect_left(said_starts, end)]
-        status = _said(low, term, near)
-        topic = sections.topic_at(parts, starts, term.start)
-        if topic == "family":
-            status.add("family")
-        elif topic == "allergies" and term.category == "drug":
+        status, plural = _said(low, term, near) if near else (set(), set())
+        if _NO_VALUE.match(low, term.end) or any(first <= term.start < last for first, last in denied):
             status.add("negated")
-        found.append(frozenset(status))
-    return found
+        if low.startswith("?", term.end):
+            status.add("uncertain")
+        found.append(status | sections.says(parts, bisect_right(starts, term.start) - 1, term))
+        shared.append(plural)
+    _spread(low, terms, found, shared)
+    return [frozenset(status) for status in found]
+
+
+_NO_VALUE = re.compile(
+    r"\s?(?::|=|-| -),?\s*(?:none|no|denie[sd]|negative|neg|nil|absent|n/a|not present|never|unremarkable)"
+    r"(?=\s*(?:[.,;)\n]|$))"
+)
+"""`Chest pain: no.`, `FEVER - denied`."""
+_DENIED_LIST = re.compile(
+    r"\b(?:denie[sd]|negatives?|negative for|no|none of(?: the following)?|without|absent|not present)\b[^\n:.]{0,30}:"
+    r"[^\S\n]*\n((?:[^\S\n]*(?:[-*•]|\d+[.)])[^\n]*(?:\n|$))+)"
+)
+"""The items below `Denies:`."""
+_AND = re.compile(r"\s*,?\s*(?:and|or|and/or|as well as)\s+(?:an?\s|the\s)?")
+_COMMA = re.compile(r"\s*,\s*(?:an?\s|the\s)?")
+_PLURAL = re.compile(
+    r"(?:are|were|have|cannot|can't|can not|could|must|should|remain|seem|appear|come|need|would|might|may)\b"
+)
+
+
+def _spread(
+    low: str, terms: Sequence[Span], found: Sequence[set[Status]], shared: Sequence[set[Status]]
+) -> None:
+    """What a verb after the last of several terms says holds for all (`gout, lupus and sepsis cannot be excluded`)."""
+    chain: set[Status] = set()
+    for i in range(len(terms) - 2, -1, -1):
+        between = low[terms[i].end : terms[i + 1].start]
+        if shared[i + 1] and _AND.fullmatch(between):
+            chain = shared[i + 1]
+        elif not (chain and (_COMMA.fullmatch(between) or _AND.fullmatch(between))):
+            chain = set()
+        found[i].update(chain)
 
 
 def find(low: str) -> list[Trigger]:
@@ -138,31 +174,98 @@ def _whole(low: str, start: int, end: int) -> bool:
 _NOT_DONE = frozenset({"declined", "refused", "not done", "was not done", "not performed"})
 
 
-def _said(low: str, term: Span, near: Sequence[Trigger]) -> set[str]:
-    """What triggers of the term's sentence say of it."""
-    said: set[str] = set()
-    blocked = False
-    for trigger in reversed([t for t in near if t.end <= term.start]):
+_CLAUSE = re.compile(r"\s*(?:that|whether|if|which|,)?\s*")
+_PRESENT = re.compile(
+    r"\b(?:now|today|currently|presently|at present|nowadays|still|has|is|are|takes|suffers|presents|complains|but"
+    r"|however|since then|ever since|continues?|persists?|this (?:morning|week|month|year))\b"
+)
+_NEW_VERB = re.compile(
+    r"(?:\band|\bbut|,)\s+(?:(?:he|she|they|the patient|pt)\s+)?(?:has|had|was|is|takes|took)\b|\bbut\b"
+)
+_JOINED = re.compile(r"\s*(?:,|and\b|or\b)")
+_ONSET = re.compile(r"\b(?:since|diagnos\w+|onset|began|started|has had)\b")
+
+
+def _said(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], set[Status]]:
+    """What triggers of the term's sentence say of it; and what of this a plural verb after it says."""
+    said: set[Status] = set()
+    before = [t for t in near if t.end <= term.start]
+    blocked: set[str] = set()  # what a stop before the term ends
+    for i in range(len(before) - 1, -1, -1):
+        trigger = before[i]
         between = low[trigger.end : term.start]
         if trigger.says == "stop":
-            blocked = True
+            if not _is_governed(low, before[i - 1] if i else None, trigger):
+                blocked |= {"negated", "uncertain", "past"} - (
+                    {"uncertain"} if low[trigger.start : trigger.end] in _CAUSES else set()
+                )
+        elif trigger.side == "around":
+            if _frames_before(low, trigger, term, between):
+                said.add(trigger.says)
         elif trigger.side == "after":
             continue
         elif trigger.says == "family":
             if _of_relative(low, trigger, between):
                 said.add("family")
-        elif not blocked and not _cut(trigger, between):
+        elif trigger.says not in blocked and not _cut(trigger, between):
             said.add(trigger.says)
-    for trigger in near:
-        if trigger.start < term.end:
-            continue
+    after = [t for t in near if t.start >= term.end]
+    said |= {t.says for t in after if t.side == "around" and _frames_after(low, term, t)}
+    plural: set[Status] = set()
+    begin = term.end
+    for i, trigger in enumerate(after):
         if trigger.says == "stop":
+            follows = after[i + 1] if i + 1 < len(after) else None
+            near_by = not low[trigger.end : follows.start].strip(" ,") if follows else False
+            if follows and follows.side == "after" and near_by and len(low[begin : trigger.start]) < 12:
+                begin = trigger.end  # "which cannot be excluded", "though unlikely"
+                continue
             break
         # A test that "was negative" or "is pending" was done all the same.
         done = term.category in ("test", "procedure") and low[trigger.start : trigger.end] not in _NOT_DONE
-        if trigger.side == "after" and not done and _joins(low[term.end : trigger.start], trigger):
+        if trigger.side == "after" and not done and _joins(low, begin, trigger):
             said.add(trigger.says)
-    return said
+            if _PLURAL.match(low, trigger.start):
+                plural.add(trigger.says)
+    return said, plural
+
+
+def _is_governed(low: str, before: Trigger | None, stop: Trigger) -> bool:
+    """Whether a stop is part of what the trigger before it denies or doubts: `may be due to`, `suspect she has`."""
+    if before is None or before.side != "before" or before.says not in ("uncertain", "negated"):
+        return False
+    gap = low[before.end : stop.start]
+    return bool(_CLAUSE.fullmatch(gap)) and (bool(gap.strip()) or before.says == "uncertain")
+
+
+def _frames_before(low: str, trigger: Trigger, term: Span, between: str) -> bool:
+    """Whether a phrase before a term frames its clause: it begins the clause, and nothing returns to the present.
+
+    In `appendectomy as a child and cholecystectomy in 2003` it ends one.
+    """
+    if trigger.says != "past":
+        return True
+    ends = low[max(0, trigger.start - 2) : trigger.start].strip()[-1:] not in (
+        "",
+        ",",
+        ".",
+        ":",
+        ";",
+        "-",
+        "(",
+    )
+    joined = _JOINED.match(between)
+    return not (ends and joined) and not _PRESENT.search(between)
+
+
+def _frames_after(low: str, term: Span, trigger: Trigger) -> bool:
+    """Whether a phrase after a term frames its clause, and does not date the beginning of what lasts."""
+    if trigger.says != "past":
+        return False
+    between = low[term.end : trigger.start]
+    before = low[max(0, term.start - 30) : term.start]
+    lasts = _ONSET.search(between) or _ONSET.search(before[before.rfind(".") + 1 :])
+    return between.count(" ") <= REACH + 4 and not lasts and not _NEW_VERB.search(between)
 
 
 # People who report on, bring or look after the patient are not ill by that.
@@ -212,12 +315,23 @@ def _cut(trigger: Trigger, between: str) -> bool:
     return False
 
 
-def _joins(between: str, trigger: Trigger) -> bool:
-    """Whether a trigger after a term is near enough to speak of it: few words, and no other clause between."""
+_VERB = re.compile(r"(?:is|was|seems?|appears?|remains?|comes?|has)\b|" + _PLURAL.pattern)
+_ASIDE = re.compile(r",[^,;(]{3,40},\s*")
+"""`gout, in our view, is possible`."""
+_CAUSES = frozenset(
+    {"due to", "because of", "because", "secondary to", "attributed to", "cause of", "causes of"}
+)
+
+
+def _joins(low: str, end: int, trigger: Trigger) -> bool:
+    """Whether a trigger after a term that ends at `end` is near enough to speak of it: few words, no other clause."""
+    between = low[end : trigger.start]
     words = between.split()
     if trigger.says in ("family", "past"):
         return len(words) <= REACH
-    return (len(words) <= 4 and "," not in between) or not words
+    if trigger.says == "uncertain" and _ASIDE.fullmatch(between) and _VERB.match(low, trigger.start):
+        return True
+    return (len(words) <= 4 + 2 * (trigger.says == "uncertain") and "," not in between) or not words
 
 
 @cache

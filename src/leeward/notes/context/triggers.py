@@ -1,17 +1,47 @@
-"""ConText's triggers, by what they say of a term and on which side of it they are (`notes/data/triggers.txt`)."""
+"""ConText's triggers, by what they say of a term and on which side of it they are (`notes/data/triggers.txt`).
+
+In the file `{a|b|}` is a choice and `{NAME}` a choice that `[words]` defines, so that one line gives the forms of a
+kind of phrase ("at age six", "when she was in grade school").
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+
 from leeward.texts import read_parts
 
-
-def phrases(text: str) -> tuple[str, ...]:
-    """The phrases of a list parted by commas."""
-    return tuple(dict.fromkeys(" ".join(part.split()) for part in text.split(",")))
+_CHOICE = re.compile(r"\{([^}]*)\}")
 
 
-ACTIONS: dict[tuple[str, str], tuple[str, ...]] = {
-    tuple(name.partition("_")[::2]): phrases(text)  # type: ignore[misc]  # two texts
-    for name, text in read_parts("leeward.notes", "triggers.txt").items()
-}
-"""What phrases say, on which side of the term, and the phrases. `stop` ends every scope before and after itself."""
+def phrases(text: str, words: Mapping[str, str]) -> tuple[str, ...]:
+    """The phrases of a list parted by commas, choices written out."""
+    written = (each for part in text.split(",") for each in _written(part, words))
+    return tuple(dict.fromkeys(" ".join(each.split()) for each in written))
+
+
+def _written(phrase: str, words: Mapping[str, str]) -> Iterator[str]:
+    choice = _CHOICE.search(phrase)
+    if choice is None:
+        yield phrase
+        return
+    for option in choice.group(1).split("|"):
+        for word in words.get(option.strip(), option).split("|"):
+            blank = " " if option.endswith(" ") else ""
+            yield from _written(phrase[: choice.start()] + word + blank + phrase[choice.end() :], words)
+
+
+def _actions() -> dict[tuple[str, str], tuple[str, ...]]:
+    parts = read_parts("leeward.notes", "triggers.txt")
+    lines = (line.partition("=") for line in parts.pop("words").splitlines())
+    words = {name.strip(): "".join(options.split()).replace("_", " ") for name, _, options in lines}
+    found = {}
+    for name, text in parts.items():
+        says, _, side = name.partition("_")
+        found[says, side] = phrases(text, words)
+    return found
+
+
+ACTIONS: dict[tuple[str, str], tuple[str, ...]] = _actions()
+"""What phrases say, on which side of the term (`around`: anywhere in its clause), and the phrases. `stop` ends every
+scope before and after itself."""

@@ -16,6 +16,7 @@ from leeward.notes.annotators.rules.words import (
     PARTICLES,
     PLAIN,
     RELATIVES,
+    REPORT_WORDS,
     SURNAMES_TOO,
     TITLES,
     WORDS_TOO,
@@ -70,7 +71,7 @@ _TOWNS_BEGIN = words(
     "san santa santo los las el la st saint fort port new lake mount mt north south east west cape"
 )
 
-_EPONYM = re.compile(
+EPONYM = re.compile(
     r"(?:['’]s?)?[ -](?:sign|test|clamp|syndrome|disease|maneuver|manoeuvre|catheter|tube|retractor"
     r"|incision|position|"
     r"line|needle|stitch|flap|procedure|score|scale|criteria|drain|forceps|fracture|class|grade|type|stage|method|"
@@ -135,7 +136,7 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
                 yield begun
                 past = i + len(name)
             continue
-        if capital.low in NO_NAME and not capital.initial:
+        if capital.low in REPORT_WORDS and not capital.initial:
             continue
         name = _from(text, capitals, i)
         if name and _speaks(text, low, capitals, i, name):
@@ -183,8 +184,8 @@ def _from(
 
 def _may_be_part(capital: Capital, name: Sequence[Capital], after_title: bool) -> bool:
     """Whether a word may go on a name: a word of notes only after a title, or after a given name as a last name."""
-    if capital.low not in NO_NAME:
-        return True
+    if capital.low not in NO_NAME:  # "seen by Dr. X. Today …": a sentence begins
+        return not (name and name[-1].initial and capital.low in REPORT_WORDS)
     if not name:
         return after_title and (capital.low in SURNAMES_TOO or capital.low not in PLAIN)
     return capital.low in SURNAMES_TOO and (name[-1].low in GIVEN or name[-1].initial)
@@ -194,7 +195,7 @@ def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tupl
     """Whether words around say that this is a name: the first kind of evidence that decides."""
     words = before(low, name[0].start)
     around = _Around(text, low[name[-1].end : name[-1].end + 40], words, name)
-    if _EPONYM.match(around.tail) or _is_town(text, capitals, i, name):
+    if EPONYM.match(around.tail) or _is_town(text, capitals, i, name):
         return False
     if around.previous in CALLED or (around.previous == "is" and "name" in words[-4:]):
         return True
@@ -357,7 +358,7 @@ def _repeated(
         if len(c.low) > 2 and (c.low in SURNAMES_TOO or c.low not in NO_NAME) and c.low not in NAME_TAILS
     }
     for i, capital in enumerate(capitals) if parts else ():
-        if capital.low in parts and not _EPONYM.match(text, capital.end):
+        if capital.low in parts and not EPONYM.match(text, capital.end):
             in_town = capital.low in CITIES and before(low, capital.start, 8)[-1:] in (
                 ["in"],
                 ["from"],
@@ -388,6 +389,8 @@ def _of_field(
         return
     while i < len(capitals) and capitals[i].start < end:
         name = _from(text, capitals, i)
+        if len(name) == 1 and name[0].low in REPORT_WORDS:
+            return
         if not name:
             if capitals[i].low not in TITLES and not _is_credential(capitals[i]):
                 return

@@ -13,6 +13,7 @@ from leeward.notes.annotators.rules.words import (
     COUNTRIES,
     GIVEN,
     NO_NAME,
+    REPORT_WORDS,
     STATES,
     WORDS_TOO,
     words,
@@ -52,7 +53,7 @@ STRONG_TAILS = words(
     manor corporation corp inc llc healthcare center centre"""
 )
 GENERIC = (
-    NO_NAME
+    REPORT_WORDS
     | TAILS
     | words(
         """main local regional community children children's women's veterans va day night pain wound sleep heart

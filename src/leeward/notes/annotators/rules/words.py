@@ -83,3 +83,10 @@ SURNAMES_TOO = words(_LISTS["surnames_too"])
 """Of these, last names of people: they go on a name that has begun."""
 PLAIN = words(_LISTS["plain"])
 """Words that are no name even after a title."""
+
+REPORT_WORDS = words(read_parts("leeward.notes", "report_words.txt")["words"]) | NO_NAME | PLAIN
+"""Words of medical reports that are no name by themselves, however they are written (`Benign`, `Gait`, `However`).
+
+Those of the file are in small letters in three or more public reports (MTS-Dialog, ACI-Bench, MTSamples), in capitals
+no more often, and on no list of names or places.
+"""
