@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from leeward.notes.annotators import learned
 from leeward.notes.annotators.rules import Rules
@@ -17,7 +18,7 @@ def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Sp
     Every one is followed by ConText, so that what is asserted can be compared. `models` is a folder that
     `leeward notes train` wrote; the shipped models by default.
     """
-    dictionary = learned.own_dictionary()
+    dictionary: Any = learned.own_dictionary()
     one: dict[str, Annotator] = {
         "rules": Rules(),
         "dictionary": dictionary,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
+from leeward.notes.annotators.rules.names import EPONYM
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.matching import Match, TermMatcher, Words
 from leeward.notes.lexicon.names import Names
@@ -235,7 +236,8 @@ class Dictionary:
             given, family = words.folded[run[0]], words.folded[run[-1]]
             fits = given in self._names.first and given not in NO_FIRST_NAMES and family in self._names.last
             return bool(plain) or _has_degree(words, last) or (fits and words.raw[run[0]].istitle())
-        return (bool(plain) and not words.raw[run[0]].isupper()) or _has_degree(words, last)
+        alone = plain and not words.raw[run[0]].isupper() and not EPONYM.match(words.text, words.end(last))
+        return bool(alone) or _has_degree(words, last)
 
     def _find_places(self, words: Words, capital: list[int]) -> list[tuple[int, int]]:
         found = []

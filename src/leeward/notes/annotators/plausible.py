@@ -46,8 +46,15 @@ def _kept(text: str, low: str, span: Span, terms: Collection[str]) -> Span | Non
         near = low[max(0, span.start - 14) : span.end + 14]
         return span if digits == 0 or _OF_AGE.search(near) else None
     if span.category in ("phone", "fax", "other_id") and digits < 5:
-        return None
+        whole = digits == 4 and span.category == "other_id" and not low[span.start : span.end].endswith("00")
+        return span if whole or _beside_digits(low, span) else None
     return span
+
+
+def _beside_digits(low: str, span: Span) -> bool:
+    """Whether more figures are beside a span, of which it may be a part."""
+    around = low[max(0, span.start - 2) : span.start] + low[span.end : span.end + 2]
+    return any(c.isdigit() for c in around)
 
 
 def _proper(text: str, low: str, span: Span, terms: Collection[str]) -> Span | None:

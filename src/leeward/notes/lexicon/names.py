@@ -25,7 +25,8 @@ class Names:
     @classmethod
     def common(cls) -> Names:
         """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most
-        frequent of the census) and the project's additions for older people and for other origins.
+        frequent of the census), the project's additions for older people and for other origins, and those of other
+        countries out of Faker's lists.
 
         Raises BadInput where Faker is not installed.
         """
@@ -61,7 +62,15 @@ def _common() -> Names:
         raise BadInput(
             "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
         ) from None
-    first = frozenset(map(fold, People.first_names)) | word_file("first_names.txt")
-    last = frozenset(map(fold, People.last_names)) | word_file("last_names.txt")
+    first = (
+        frozenset(map(fold, People.first_names))
+        | word_file("first_names.txt")
+        | word_file("first_names_abroad.txt")
+    )
+    last = (
+        frozenset(map(fold, People.last_names))
+        | word_file("last_names.txt")
+        | word_file("last_names_abroad.txt")
+    )
     ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
     return Names(first, last, ordinary)

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from leeward.notes import field_labels as labels
 from leeward.notes.annotators.ensemble import resolve
-from leeward.notes.annotators.rules import capitals, contacts, dates, demographics, names, numbers, places
+from leeward.notes.annotators.rules import (
+    abroad,
+    capitals,
+    contacts,
+    dates,
+    demographics,
+    names,
+    numbers,
+    places,
+)
 from leeward.notes.annotators.rules.fields import TABLE
 from leeward.notes.spans import Span
 
@@ -49,6 +58,7 @@ def _found(text: str) -> Iterator[Span]:
     yield from _dates(text, low, fields)
     yield from names.find(text, low, words, fields)
     yield from places.find(text, low, words, fields)
+    yield from abroad.find(text)
     yield from demographics.find(text, low, fields)
 
 
@@ -64,6 +74,14 @@ def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span
             written.start, written.end, "QID" if meaning == "visit_date" else "EID", "date", source="rules"
         )
         past = written.end
+    if _NEAR_NAMED.search(low):
+        for named in dates.NAMED.finditer(low):
+            yield Span(*named.span(), "EID", "date", source="rules")
+
+
+_NEAR_NAMED = re.compile(
+    "day|christ|thanksg|easter|hallow|month|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[., ]|(?:19|20)[0-9][0-9]"
+)
 
 
 def _of_visit(text: str, low: str, past: int, start: int, end: int) -> bool:

@@ -32,7 +32,7 @@ NUMERIC = re.compile(
 WRITTEN = re.compile(
     r"(?:\b(?P<d>\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?[\s-]*|\b)(?:"
     + _MONTH
-    + r"(?:[\s,-]*(?P<y>(?:19|20)\d\d\b|'\d\d\b)"
+    + r"(?:[\s,-]*(?:of\s+)?(?P<y>(?:19|20)\d\d\b|'\d\d\b)"
     r"|[\s-]*(?P<e>\d{1,2})(?:st|nd|rd|th)?\b(?![:/.]\d|\s*%)(?:[\s,-]+(?:of\s+)?(?P<z>(?:19|20)\d\d)\b|[,\s]+'(?P<w>\d\d)\b|-(?P<v>\d\d)\b)?)?"
     r")",
     re.IGNORECASE,
@@ -45,6 +45,16 @@ BEFORE_SHORT = re.compile(
     r"(?:\b(?:on|in|since|until|till|through|thru|from|dated|by|for|of|before|after|date|seen|visit)|[-–:]|\bto)\s*$",
     re.IGNORECASE,
 )
+NAMED = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?: (?:morning|afternoon|evening|night))?"
+    r"|(?:mon|tues?|wed|thurs?|fri|sat|sun)\.?(?=,? \d{1,2}[/.: -])"
+    r"|christmas(?: eve| day)?|thanksgiving(?: day)?|new year(?:['’]s)?(?: eve| day)|halloween"
+    r"|easter(?: sunday| monday)?|(?:valentine|mother|father)(?:['’]s)? day"
+    r"|(?:independence|labor|memorial|veterans) day|hanukkah|passover|ramadan|yom kippur|rosh hashanah|diwali|boxing day|good friday|mardi gras"
+    r"|\d{1,2}(?:st|nd|rd|th)(?: day)? of (?:the |this |last |next |that )?month"
+    r"|(?:the )?(?:early |late |mid[- ]?)?(?:summer|winter|spring|autumn|fall) (?:of |in )?(?:19|20)\d\d)\b"
+)
+"""Days by their name, in lower case: weekdays, holidays, days of a month that is not named, seasons of a year."""
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,6 @@ PLAIN = words(_LISTS["plain"])
 REPORT_WORDS = words(read_parts("leeward.notes", "report_words.txt")["words"]) | NO_NAME | PLAIN
 """Words of medical reports that are no name by themselves, however they are written (`Benign`, `Gait`, `However`).
 
-Those of the file are in small letters in three or more public reports (MTS-Dialog, ACI-Bench, MTSamples), in capitals
-no more often, and on no list of names or places.
+Those of the file are in small letters in three or more public reports (MTS-Dialog, ACI-Bench, MTSamples) and on no
+list of names or places of the United States.
 """

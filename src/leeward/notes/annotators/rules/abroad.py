@@ -1,0 +1,183 @@
+"""Addresses as other countries write them, what is behind a street, and companies by their legal form.
+
+The forms are those of the countries' postal services: name before number (`Hauptstraße 12`, `Via Roma 3`, `Calle Mayor
+8`), number before name (`12 rue de Lille`, `14 Abbey Close`), boxes and military addresses; behind them unit, town and
+postal code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from leeward.notes.annotators.rules.words import ABBREVIATIONS, REPORT_WORDS
+from leeward.notes.spans import Span
+
+_CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]*"
+_SMALL = r"(?:d[aeio]|del|della|delle|dei|degli|des|dos|las?|les?|los|of|the|am|an|der|den|van|von|zu|y|e|du)"
+_PARTICLE = rf"(?:{_SMALL}[ ]|[dl]['’])"
+_NAME = rf"(?:{_PARTICLE}){{0,3}}{_CAP}(?:[ ](?:{_PARTICLE}){{0,3}}{_CAP}){{0,4}}"
+_NUMBER = r"\d{1,5}(?:\s?(?:[A-Za-z]|bis|ter)\b)?(?:[-/]\d{1,4}[a-z]?)?"
+
+_ENDINGS = (
+    "close gardens garden mews grove walk green hill hills rise row park view meadow meadows ridge run path crossing "
+    "point cove hollow glen valley heights estate estates station junction esplanade parade quay wharf end bank drove "
+    "croft yard gate common cross field fields vale orchard pass bend creek mill mount mountain forest farm freeway "
+    "expressway bypass landing lake lakes harbor haven falls ferry ford fork forks key knoll knolls mall mission oval "
+    "pines plains port ranch river shore shores spring springs spur stream summit trace track union village vista well "
+    "wells stravenue street avenue road boulevard lane drive court way place terrace circle highway parkway square "
+    "trail route crescent"
+)
+_SUFFIX = (
+    "straße|strasse|straat|str\\.|weg|gasse|allee|allé|platz|damm|ufer|gade|gata|gatan|gaten|vej|veien|vegen|vägen|"
+    "väg|laan|plein|kade|singel|tie|katu|kuja|polku|stræde|stien|bakken|parken|ring|markt|berg|hof|stieg"
+)
+_BESIDE = (
+    "Straße|Strasse|Str\\.|Weg|Gasse|Allee|Platz|utca|út|tér|körút|gade|gata|tie|katu|vei|vej|straat|laan|plein|ulica|"
+    "ulice|náměstí|cad\\.|Caddesi|Sokak|sk\\."
+)
+_PREFIX = (
+    "Via|Viale|Piazza|Piazzale|Corso|Largo|Vicolo|Strada|Rue|Boulevard|Chemin|Allée|Impasse|Quai|Cours|Calle|C/|"
+    "Avenida|Avda|Av|Plaza|Paseo|Carrera|Camino|Ronda|Rua|Travessa|Praça|Estrada|Bulevardul|Aleea|ul|ulica|Ulica|ulice|"
+    "Ulitsa|Al|Aleja|os|Jalan|Jl|Am|An der|An den|Auf der|Auf dem|Im|In der|Unter den|Zum|Zur|Beim|Hinter der|Calea|Trg"
+)
+_FRENCH = "rue|avenue|boulevard|place|chemin|allée|impasse|quai|route|cours|square|faubourg|via|viale"
+_CAPITAL_ENDINGS = "|".join(ending.capitalize() for ending in _ENDINGS.split())
+_FORMS = (
+    # Hauptstraße 12, Lange Gasse 3a, Kossuth utca 8
+    rf"(?:{_CAP}[ -]){{0,3}}[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]+(?:{_SUFFIX})[ ]{_NUMBER}",
+    rf"{_CAP}(?:[ ]{_CAP}){{0,2}}[ ](?:{_BESIDE})[ ]{_NUMBER}",
+    # Via Roma 12, Calle Mayor, 8
+    rf"(?:{_PREFIX})\.?[ ]{_NAME},?[ ](?:n[°ºo.]{{1,2}}[ ]?)?{_NUMBER}",
+    # 12, rue de Lille
+    rf"{_NUMBER},?[ ](?:{_FRENCH})[ ]{_NAME}",
+    # 14 Abbey Close
+    rf"{_NUMBER}[ ](?:[NSEW]{{1,2}}\.?[ ])?(?:{_CAP}[ ]){{1,4}}?(?:{_CAPITAL_ENDINGS})\b",
+)
+_ADDRESS = re.compile("|".join(f"(?:{form})" for form in _FORMS))
+_NEAR = re.compile(
+    r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d.,/%])|\b\d{1,5}[A-Za-z]?,?[ ]"
+    r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž]|rue|av|bou|pla|che|all|imp|qua|rou|cou|via)"
+)
+_BOX = re.compile(
+    r"\b(?:PSC|CMR|RR|HC|Unit|Postfach|Casella [Pp]ostale|Apartado(?: de [Cc]orreos)?|Boîte [Pp]ostale|Caixa [Pp]ostal)"
+    r"\s?\d+(?:,?\s+Box\s+\d+)?|\b(?:USNS|USNV|USS|USCGC)\s[A-Z][a-z]+|\b(?:APO|FPO|DPO)[ ,]+(?:AA|AE|AP)\b"
+)
+_POSTAL = re.compile(
+    r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|(?:[A-Z]{1,3}-)?\d{3}\s?\d{2,3}(?:-\d{3,4})?\b|"
+    r"(?:[A-Z]{1,3}-)?\d{4,6}(?:-\d{3,4})?(?:\s?[A-Z]{2}\b)?|\d{2}-\d{3}\b"
+)
+_GB_CA = re.compile(
+    r"\b(?:[A-Z]{1,2}\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[A-Z]\s\d[A-Z]\d)\b"
+)
+_UNIT = re.compile(
+    r"(?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Room|Rm|Bldg|Building|Flat|App|Appartamento|Piso|Studio|Lot|Level|Block)"
+    r"\b\.?\s*#?\s*\w*\d[\w-]*|#\s?\w+"
+)
+_WORD = r"(?:(?:St|Ste|Ft|Mt)\.|[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]*)"
+_TOWN = re.compile(rf"{_WORD}(?:(?:[ -]|[ -](?:{_SMALL}|upon|am|sur|on)[ -]){_WORD}){{0,3}}")
+_PART = re.compile(r"[ ]*(?:,|\n|\s-\s|[ ])[ ]*")
+_LEGAL = (
+    r"Ltd|Limited|PLC|Plc|plc|GmbH|AG|S\.A\.S?|SA|SpA|S\.p\.A|S\.?r\.?l|SRL|B\.V|BV|N\.V|NV|AB|A/S|ApS|Oyj?|KG|KGaA|LLP|"
+    r"LLC|Inc|Corp|Co|Pty|Bros|Sons|Brothers|Industries|Holdings|Airlines|Enterprises|Technologies|Bank|Motors"
+)
+_LEGAL_FORM = re.compile(rf"(?:{_LEGAL})\b|&[ ]{_CAP}")
+_JOINT = r"(?:[ ]|[ ](?:&|und|et|y|e)[ ]|[ ]and[ ](?=Sons|Brothers|Co)|, )"
+_COMPANY = re.compile(
+    rf"{_CAP}(?:{_JOINT}{_CAP}){{0,4}},?[ ](?:{_LEGAL})\b\.?|{_CAP}(?:[ ]{_CAP})?[ ]&[ ]{_CAP}"
+)
+
+
+def find(text: str) -> Iterator[Span]:
+    """Spans of addresses (EID), of the towns and postal codes behind them (QID), and of companies (EID)."""
+    past = 0
+    for near in _NEAR.finditer(text) if any(c.isdigit() for c in text) else ():
+        start = _begin(text, near.start(), past)
+        match = _ADDRESS.search(text, start, near.end() + 60)
+        if match is None or match.start() > near.end() or not _is_proper(match.group()):
+            continue
+        past = match.end()
+        yield Span(match.start(), past, "EID", "address", source="rules")
+        for span in _behind(text, past):
+            yield span
+            past = span.end
+    for box in _BOX.finditer(text):
+        yield Span(*box.span(), "EID", "address", source="rules")
+        yield from _behind(text, box.end())
+    for code in _GB_CA.finditer(text):
+        yield Span(*code.span(), "QID", "zip", source="rules")
+    for company in _COMPANY.finditer(text) if _LEGAL_FORM.search(text) else ():
+        if _is_proper(company.group()):
+            yield Span(*company.span(), "EID", "facility", source="rules")
+
+
+def _begin(text: str, at: int, past: int) -> int:
+    """Up to four words before a place on its line, where a street's name may begin."""
+    start = at
+    for _ in range(4):
+        blank = text.rfind(" ", past, max(past, start - 1))
+        line = text.rfind("\n", past, start)
+        before = max(blank, line, past - 1)
+        if before >= start - 1 or not text[before + 1 : before + 2].isalpha():
+            break
+        start = before + 1
+        if before == line:
+            break
+    return max(start, past)
+
+
+def _is_proper(words: str) -> bool:
+    """Whether one word in capitals is no report's, so that `2 Normal View` is no address."""
+    return any(
+        word[0].isupper()
+        and len(word) > 2
+        and word.lower() not in REPORT_WORDS
+        and word.lower() not in _KINDS
+        for word in re.findall(r"[^\W\d_]+", words)
+    )
+
+
+_KINDS = frozenset(_ENDINGS.split()) | {
+    "ltd",
+    "limited",
+    "plc",
+    "gmbh",
+    "inc",
+    "corp",
+    "bank",
+    "industries",
+    "llc",
+}
+
+
+def _behind(text: str, at: int) -> Iterator[Span]:
+    """What follows a street: unit, town, state, postal code, country, parted by commas or line ends."""
+    for _ in range(6):
+        part = _PART.match(text, at)
+        if part is None:
+            return
+        start = part.end()
+        if unit := _UNIT.match(text, start):
+            yield Span(*unit.span(), "EID", "address", source="rules")
+            at = unit.end()
+        elif code := _POSTAL.match(text, start):
+            yield Span(*code.span(), "QID", "zip", source="rules")
+            at = code.end()
+        elif (town := _TOWN.match(text, start)) and (
+            part.group().strip(" ") or town.group() in ABBREVIATIONS or _coded(text, at, town)
+        ):
+            if town.group().split()[0].lower() in REPORT_WORDS and town.group() not in ABBREVIATIONS:
+                return
+            yield Span(*town.span(), "QID", "place", source="rules")
+            at = town.end()
+        else:
+            return
+
+
+def _coded(text: str, at: int, town: re.Match[str]) -> bool:
+    """Whether a town needs no comma before it: a state, or a postal code on one of its sides."""
+    if town.group() in ABBREVIATIONS:
+        return True
+    return text[max(0, at - 1) : at].isdigit() or bool(
+        re.match(r",?\s+[A-Z]?\d", text[town.end() : town.end() + 4])
+    )
