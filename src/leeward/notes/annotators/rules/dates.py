@@ -50,7 +50,8 @@ NAMED = re.compile(
     r"|(?:mon|tues?|wed|thurs?|fri|sat|sun)\.?(?=,? \d{1,2}[/.: -])"
     r"|christmas(?: eve| day)?|thanksgiving(?: day)?|new year(?:['’]s)?(?: eve| day)|halloween"
     r"|easter(?: sunday| monday)?|(?:valentine|mother|father)(?:['’]s)? day"
-    r"|(?:independence|labor|memorial|veterans) day|hanukkah|passover|ramadan|yom kippur|rosh hashanah|diwali|boxing day|good friday|mardi gras"
+    r"|(?:independence|labor|memorial|veterans) day|hanukkah|passover|ramadan|yom kippur"
+    r"|rosh hashanah|diwali|boxing day|good friday|mardi gras"
     r"|\d{1,2}(?:st|nd|rd|th)(?: day)? of (?:the |this |last |next |that )?month"
     r"|(?:the )?(?:early |late |mid[- ]?)?(?:summer|winter|spring|autumn|fall) (?:of |in )?(?:19|20)\d\d)\b"
 )
