@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -22,6 +22,11 @@ from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, 
 
 _accounts_of, _answers_of = tables.accounts.c, tables.answers.c
 # Built once, see `families`.
+STANDING: Final = sa.select(tables.families, tables.data_sets.c.parent).join(
+    tables.data_sets,
+    (tables.data_sets.c.family == tables.families.c.family)
+    & (tables.data_sets.c.data_set == sa.bindparam("data_set")),
+)
 PAYLOAD: Final = sa.select(_answers_of.payload).where(
     _answers_of.data_set == sa.bindparam("data_set"), _answers_of.key == sa.bindparam("key")
 )
@@ -252,14 +257,19 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
     with reading(ledger) as connection:
-        return _left(connection, family_of(connection, ledger, data_set), data_set, user, project)
+        terms = connection.execute(STANDING, {"data_set": data_set}).first()
+        if terms is None:
+            family_of(connection, ledger, data_set)  # says that there is none
+        return _left(connection, terms, data_set, user, project)
 
 
 def _left(
-    connection: sa.Connection, family: str, data_set: str, user: str | None, project: str | None
+    connection: sa.Connection, terms: Any, data_set: str, user: str | None, project: str | None
 ) -> Left:
-    terms = family_terms(connection, family)
-    line = [f"data:{each}" for each in line_of(connection, data_set)]
+    family = terms.family
+    line = (
+        [f"data:{each}" for each in line_of(connection, data_set)] if terms.parent else [f"data:{data_set}"]
+    )
     names = [] if user is None else [account_of(family, user)]
     names += [] if project is None else [account_of(family, None, project)]
     rows = connection.execute(HELD, {"names": [*line, *names]}).all()
