@@ -10,6 +10,7 @@ docs/studies/whole-patient.md. Disassociation, m = 2, no policy.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -158,6 +159,32 @@ def answers(cohort: Cohort, folder: Path) -> str:
     return table(["codes, true count of", "questions", *ways], rows)
 
 
+TIMES = (0.0, 0.5, 0.8, 1.25, 2.0, 4.0, np.inf)
+"""Bounds of how many times as often the codes occur in the demographics asked for as independence says."""
+
+
+def correlation(cohort: Cohort, folder: Path) -> list[list[Any]]:
+    """Errors by how much codes and demographics depend on each other: questions with a true count of 10 or more."""
+    sets, names = cohort.code_sets(), ("age", "sex")
+    levels: dict[str, Any] = {"age": 10, "sex": "exact"}
+    columns = columns_for(cohort, sets, names)
+    questions = draw(columns, sets, levels, QUESTIONS)
+    classed, _ = release_of(cohort, folder, demographics=names, keep=levels)
+    found, alone = in_classes(classed, questions, columns, sets), independence(questions, sets)
+    frequent = (questions.true >= 10) & (questions.size <= 2)
+    times = questions.true / alone
+    rows = []
+    for low, high in itertools.pairwise(TIMES):
+        mine = frequent & (times >= low) & (times < high)
+        if not mine.any():
+            continue
+        true = questions.true[mine]
+        errors_of = [f"{np.mean(np.abs(way[mine] - true) / true):.3f}" for way in (found, alone)]
+        name = f"{low:g} and more" if high == np.inf else f"{low:g} to {high:g}"
+        rows.append([cohort.name, name, int(mine.sum()), *errors_of])
+    return rows
+
+
 def in_classes(
     release: Release, questions: Questions, columns: Columns, sets: CodeSets
 ) -> np.ndarray[Any, Any]:
@@ -258,7 +285,7 @@ def main() -> None:
     """Run the parts and put the tables into the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--parts", default="costs,answers,generalization,recodings")
+    parser.add_argument("--parts", default="costs,costs-made,answers,correlation,generalization,recodings")
     parser.add_argument("--ks", default=",".join(map(str, KS)), help="k of the part `recodings`")
     asked = parser.parse_args()
     measured = commit()  # before the page is written
@@ -273,6 +300,14 @@ def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
     """The tables of a part."""
     if part == "costs":
         return costs(uci(data), folder)
+    if part == "costs-made":
+        made = {name: make for name, make in DATA.items() if name != "UCI"}
+        return "\n\n".join(f"{name}\n\n{costs(make(data), folder)}" for name, make in made.items())
+    if part == "correlation":
+        rows = [[name, *row[1:]] for name, make in DATA.items() for row in correlation(make(data), folder)]
+        return table(
+            ["data", "times as often as apart", "questions", "in classes", "apart, true counts"], rows
+        )
     if part == "generalization":
         return against_generalization(uci(data), folder)
     if part == "answers":
