@@ -6,6 +6,8 @@ from leeward.verify.checks import Source
 from leeward.verify.manifest import Share
 from leeward.verify.storage import foreign_writers
 
+LOST_ROWS = "whether codes and days are the patients' own, and what is missing was rare"
+
 WITHOUT_SOURCE = {
     "disassociation": ("whether the chunks hold the patients' codes, with none lost or invented",),
     "constraints": ("whether the records are the patients' own, generalized, with none lost or invented",),
@@ -15,6 +17,7 @@ WITHOUT_SOURCE = {
         "whether the code hierarchy lists a code that fewer than k patients have",
         "whether the payload is the patients' own",
     ),
+    "linked": ("whether the rows are of patients with these demographics", LOST_ROWS),
     "visits": (
         "whether each released visit is part of one visit of its patient, with nothing invented",
         "whether the payload is the patients' own",
@@ -71,6 +74,7 @@ WITHOUT_CUSTODY = {
     "k-anonymity": ("whether groups show their source rows' typical values", ORDER),
     "censoring": (LOST, ORDER, "which patient a record is of, and whether the payload is that patient's"),
     "trajectories": (LOST, ORDER, "which patient a record is of, and whether the payload is that patient's"),
+    "linked": (LOST_ROWS, ORDER, "which patient a number is of"),
     "visits": (LOST, ORDER, "which visit of the source a released one comes from"),
 }
 """Method -> what needs the custodian's folder."""
