@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import sqlalchemy as sa
 
@@ -32,6 +32,7 @@ from leeward.queries.answer.dry_run import dry_run_answers
 from leeward.queries.language.query import parse, quoted
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, shown
+from leeward.queries.privacy.mechanism import Unit
 
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
@@ -374,8 +375,8 @@ def _question(request: Request, epsilon: int) -> Question:
     return Question(
         query=parse(request.terms, {name: text for name, text in request.conditions.items() if text.strip()}),
         epsilon=epsilon,
-        unit=request.unit,  # type: ignore[arg-type]
-        counted=request.count,  # type: ignore[arg-type]
+        unit=cast(Unit, request.unit),  # another is refused with the plan
+        counted=cast(Unit | None, request.count),
         by=request.by,
         most=request.most,
     )

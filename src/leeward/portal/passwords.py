@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -12,6 +13,9 @@ from leeward.portal import counters, journal
 from leeward.portal.people import LOCAL, admit
 from leeward.portal.store import Database, fetch_one, reading, tables, writing
 from leeward.portal.store.rows import Row
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 TRIES = 5
 QUARTER = 15 * 60
@@ -24,7 +28,7 @@ class TooManyTries(Exception):
 
 
 @functools.cache
-def _hasher() -> object:
+def _hasher() -> PasswordHasher:
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
@@ -33,7 +37,7 @@ def _hasher() -> object:
 @functools.cache
 def _nobodys() -> str:
     """A hash to check a password against where there is no account, so that it takes as long."""
-    return str(_hasher().hash("nobody has this password"))  # type: ignore[attr-defined]
+    return _hasher().hash("nobody has this password")
 
 
 def matches(hashed: str, password: str) -> bool:
@@ -41,7 +45,7 @@ def matches(hashed: str, password: str) -> bool:
     from argon2.exceptions import VerificationError
 
     try:
-        return bool(_hasher().verify(hashed, password))  # type: ignore[attr-defined]
+        return _hasher().verify(hashed, password)
     except VerificationError:
         return False
 
@@ -50,7 +54,7 @@ def make_account(database: Database, login: str, name: str, password: str, by: s
     """A local account; returns the person's identifier. BadInput where the login name is taken or the password weak."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise BadInput(f"a password has {SHORTEST} to {LONGEST} characters.")
-    hashed = str(_hasher().hash(password))  # type: ignore[attr-defined]
+    hashed = _hasher().hash(password)
     with writing(database) as connection:
         if admit(connection, LOCAL, login, name, None, make=False) is not None:
             raise BadInput("there is an account with this login name already.")

@@ -74,7 +74,8 @@ def make_demo(
     say("Making a release of a made-up cohort ...")
     _release(folder / "releases" / "cohort")
     settings = read_settings(folder, local_accounts=True, **given)
-    portal: Portal = make_app(settings).app.state.portal  # type: ignore[attr-defined]
+    app: Any = make_app(settings).app  # the gate knows it as any ASGI application
+    portal: Portal = app.state.portal
     return _fill(portal)
 
 

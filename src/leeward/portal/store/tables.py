@@ -5,13 +5,15 @@ No table holds a count: answers are the ledger's, and a row of `answers` only sa
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
 
 
-def _text(name: str, *more: object, **options: object) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, *more, nullable=False, **options)  # type: ignore[arg-type]
+def _text(name: str, *more: Any, **options: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, *more, nullable=False, **options)
 
 
 def _maybe(name: str) -> sa.Column[str | None]:
