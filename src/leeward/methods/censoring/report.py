@@ -33,7 +33,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     """The sections of the report that are this method's own."""
     risks, lost, attacked = Risk.of(measures, "risk"), Loss.of(measures, "cul"), Attack.of(measures, "attack")
     found = [
-        glance(release, verification, risks, lost, attacked),
+        glance(release, risks, lost, attacked),
         risk(release, risks),
         loss(lost),
         studies(
@@ -46,19 +46,9 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def glance(
-    release: Release, verification: Figures, risks: Risk | None, lost: Loss | None, attacked: Attack | None
-) -> Section:
+def glance(release: Release, risks: Risk | None, lost: Loss | None, attacked: Attack | None) -> Section:
     """What a board reads first."""
-    checks = verification["checks"]
-    failed = sum(not check["passed"] for check in checks)
-    tiles = [
-        Tile(
-            "passed" if not failed else f"{failed} failed",
-            f"{len(checks)} checks of the released files",
-            tone="good" if not failed else "warn",
-        )
-    ]
+    tiles: list[Tile] = []
     if risks:
         tiles += [
             Tile(
@@ -314,7 +304,7 @@ def charts_of_steps(rows: charts.Rows, k: int) -> str:
         x="people",
         y="share",
         group="records",
-        x_title="people who contain the record",
+        x_title="people of the population whose record contains it",
         y_title="share of the records",
         colors=COLORS,
         at=k,

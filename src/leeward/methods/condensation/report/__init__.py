@@ -195,9 +195,9 @@ def marginals(found: figures.Marginals | None) -> Section | None:
     )
     levels = Table(
         f"Levels (the first {LEVELS_SHOWN})" if len(found.levels) > LEVELS_SHOWN else "Levels",
-        ("column", "level", "rows before", "after"),
+        ("level", "rows before", "after"),
         tuple(
-            (row.column, row.level, number(row.before), number(row.after))
+            (f"{row.column} = {row.level}", number(row.before), number(row.after))
             for row in found.levels[:LEVELS_SHOWN]
         ),
     )
@@ -309,6 +309,10 @@ def attacks(
                     for each in privacy.columns
                 ),
             )
+        )
+        parts.append(
+            "Π is the range of a column, in its own unit, in which the original value stays uncertain for somebody who "
+            "knows the released one: the larger, the less is given away."
         )
     return Section("Attacks", tuple(parts))
 

@@ -63,8 +63,9 @@ def glance(release: Release, kept: Retention | None, run: Run) -> Section:
             ),
         ]
     if run.emptied_visits is not None:
-        share, count = run.emptied_visits / max(1, run.visits or 0), f"{run.emptied_visits:,}"
-        tiles.append(Tile(percent(share, 2), "of visits lost all their codes", count))
+        share = run.emptied_visits / max(1, run.visits or 0)
+        count = f"{run.emptied_visits:,} of {run.visits or 0:,}"
+        tiles.append(Tile(percent(share), "of visits lost all their codes", count))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
@@ -121,7 +122,7 @@ def risk(found: Risk | None) -> Section | None:
     before, after, k = found.before, found.after, found.k
     colors = {"Original data": charts.VERMILION, "This release": charts.BLUE}
     bars = [
-        {"who": f"set of {name}", "share": share, "data": data}
+        {"who": name, "share": share, "data": data}
         for name, shares in (
             (f"fewer than {k} patients", (before.few_share, after.few_share)),
             ("one patient", (before.alone_share, after.alone_share)),
@@ -137,8 +138,8 @@ def risk(found: Risk | None) -> Section | None:
             x="who",
             y="share",
             group="data",
-            x_title="the visit has the",
-            y_title="visits",
+            x_title="patients who have exactly the visit's set of codes",
+            y_title="share of the visits",
             colors=colors,
         ),
         f"{percent(before.people_few_share)} of the patients have at least one such visit in the original data.",
@@ -185,7 +186,7 @@ def counted(title: str, of: Counts) -> Table:
     extract = of.original_population is not None
     return Table(
         title,
-        ("", "count", *(("of the population's",) if extract else ()), "of these patients'"),
+        ("", "count", *(("of the population's",) if extract else ()), "of these patients"),
         tuple(
             (label, number(count), *((percent(wide or 0.0, 2),) if extract else ()), percent(local, 2))
             for label, count, wide, local in rows
