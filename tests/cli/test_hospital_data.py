@@ -92,6 +92,17 @@ def test_omop_without_a_hierarchy_runs_and_says_so(
     assert leeward("verify", tmp_path / "out").status == 0
 
 
+def test_codes_without_a_hierarchy_are_indexed_as_they_are_written(leeward: Run, tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text(
+        "Id,BIRTHDATE\n" + "".join(f"p{n},1950-01-01\n" for n in range(40))
+    )
+    rows = "".join(f"2010-01-01,p{n},{44054006 + n % 3}\n" for n in range(40))
+    (tmp_path / "conditions.csv").write_text("START,PATIENT,CODE\n" + rows)
+    shown = leeward("index", tmp_path, "--epsilon-total", 1, "-o", tmp_path / "I", "--json")
+    assert shown.status == 0, shown.err
+    assert shown.json()["patients"] == 40
+
+
 def test_show_says_what_a_folder_is(leeward: Run, mixed: Path, tmp_path: Path) -> None:
     flags = ("--k", 5, "--m", 2, "--measure", "placement", "-o", tmp_path / "out")
     assert leeward("disassociate", mixed, *flags).status == 0

@@ -283,3 +283,14 @@ def test_a_missing_table_is_told(tmp_path: Path) -> None:
         release.table("chunks.parquet")
     with pytest.raises(BadInput, match=r"names no `nodes.parquet`; it has chunks.parquet"):
         release.table("nodes.parquet")
+
+
+def test_a_place_where_no_folder_can_be_made_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(out: Path) -> Path:  # as below /proc
+        raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(out))
+
+    monkeypatch.setattr("leeward.release.folder.new_aside", refuse)
+    with pytest.raises(BadInput, match="no folder can be made there"), draft(tmp_path / "x"):
+        pass

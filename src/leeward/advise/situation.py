@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 USUAL_K = 5
 """k where the plan has no threshold: said, and never called enough."""
 
-PROFILE_SEED = 1
 LARGEST_M = 3
 LEVELS = (1, 2, 3)
 """Policy levels whose groups are counted."""
@@ -95,11 +94,11 @@ def facts_of(cohort: Cohort, k: int, m: int, population: Cohort | None = None) -
         if cohort.patients is None:
             raise BadInput(f"{cohort.name}: neither codes, nor a table, nor notes were read.")
         return Facts("table", cohort.patients.height, len(columns), cohort.patients.height, columns=columns)
-    from leeward.analysis.risk import risk_before
+    from leeward.analysis.risk import SEED, risk_before
 
     events, sets = cohort.require_events(), cohort.code_sets()
     lengths, supports = sets.lengths(), sets.supports()
-    risk = risk_before(sets, k, seed=PROFILE_SEED, largest_m=max(1, min(m, LARGEST_M)))
+    risk = risk_before(sets, k, seed=SEED, largest_m=max(1, min(m, LARGEST_M)))
     return Facts(
         "events",
         len(sets),

@@ -19,6 +19,9 @@ each counted in full."""
 TABLE_CELLS = 1 << 26
 """Pairs are counted in a table where it has no more cells."""
 
+SEED = 20140901
+"""Of the samples: profile and all reports draw the same, so that a figure is one figure."""
+
 PATIENTS_SAMPLED = 1_000
 """Patients whose rarest code sets are looked for where not every set can be held."""
 

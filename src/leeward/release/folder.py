@@ -35,6 +35,7 @@ WORLD = {
     errno.EACCES: "you may not write there; choose another place or ask for the right to write",
     errno.EPERM: "you may not write there; choose another place or ask for the right to write",
     errno.EROFS: "the disk is read-only; choose another place",
+    errno.ENOENT: "no folder can be made there; choose another place",
 }
 """Failures that are the disk's and not ours, with what to do."""
 

@@ -254,7 +254,8 @@ def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None
     from leeward.runs.vocabularies import vocabulary_of
 
     # Both classifications at once are no vocabulary of queries: their codes are terms as they are written.
-    known = named or (None if cohort.vocabulary in ("icd", "icd-undotted") else cohort.vocabulary)
+    # Both classifications at once, or codes below one root: terms are the codes as they are written.
+    known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)
     say("Indexing")
     common = {**_common(wanted), "row": wanted.row}

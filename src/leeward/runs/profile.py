@@ -10,9 +10,6 @@ if TYPE_CHECKING:
 NOTICED_ROWS = 20
 """Row numbers kept of a notice."""
 
-PROFILE_SEED = 1
-"""Of the sample where a cohort has too many code sets to count; the same cohort gives the same figures."""
-
 PROFILED_CODES = 50
 
 
@@ -25,7 +22,7 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
     """
     import numpy as np
 
-    from leeward.analysis.risk import risk_before
+    from leeward.analysis.risk import SEED, risk_before
     from leeward.cohort.names import names_of
 
     sets = cohort.code_sets()
@@ -51,7 +48,7 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
                 for c in top
             ],
         },
-        "risk": risk_before(sets, k, seed=PROFILE_SEED),
+        "risk": risk_before(sets, k, seed=SEED),
     }
 
 

@@ -104,6 +104,7 @@ def test_selection_by_released_codes_and_by_file(master: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
+        ("nosuch.csv", "--select: nosuch.csv: no such file."),
         ("sno = 2", "neither a file nor an expression over the columns patient, snp, codes, visits"),
         ("snp = 7", "none of these patients is in the master"),
     ],

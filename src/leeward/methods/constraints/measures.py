@@ -25,9 +25,8 @@ from leeward.analysis.generalized import (
 )
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
-from leeward.analysis.risk import risk_before
+from leeward.analysis.risk import SEED, risk_before
 from leeward.analysis.workloads import (
-    WORKLOAD_SEED,
     check_measure,
     constraints_of,
     matching_errors,
@@ -142,7 +141,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
                 found["demographics"] = demographics(release, released, cohort, sets)
         else:
             k = int(release.guarantee["k"])
-            found["risk"] = RiskBefore.from_json(risk_before(sets, k, seed=WORKLOAD_SEED, **options))
+            found["risk"] = RiskBefore.from_json(risk_before(sets, k, seed=SEED, **options))
     return {name: figures.to_json() for name, figures in found.items()}
 
 

@@ -26,6 +26,8 @@ def selected(master: Master, selection: str | Path | pl.Series, column: str) -> 
     if isinstance(selection, pl.Series):
         return selection
     if not Path(selection).is_file():
+        if Path(selection).suffix in (".csv", ".tsv", ".txt", ".parquet"):
+            raise BadInput(f"--select: {selection}: no such file.")
         return chosen_by(master, str(selection))
     table = _table(str(selection))
     if table.width == 1:

@@ -14,7 +14,7 @@ from leeward.analysis.demographics.joint import released_records
 from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
-from leeward.analysis.risk import risk_before
+from leeward.analysis.risk import SEED, risk_before
 from leeward.analysis.workloads import (
     WORKLOAD_SEED,
     check_measure,
@@ -106,7 +106,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
 def risk(published: Published, sets: CodeSets, **options: Any) -> Risk:
     """How many patients some of their codes single out in the source, and candidates in the release."""
-    before = risk_before(sets, published.k, seed=WORKLOAD_SEED, **options)
+    before = risk_before(sets, published.k, seed=SEED, **options)
     after = risk_after(published, sets, seed=WORKLOAD_SEED)
     return Risk.from_json({**before, "after": after.to_json()})
 
