@@ -112,7 +112,8 @@ def _candidates(
     if method == "constraints":
         return f"{m} codes of a patient", _labels(release, cohort, m), False
     if method == "visits":
-        return f"{m} codes of a patient that the release shows", _shown(release, m), False
+        beside = "the demographics and " if release.parameters.get("demographics") else ""
+        return f"{beside}{m} codes of a patient that the release shows", _shown(release, m), False
     return None
 
 
@@ -180,12 +181,13 @@ def _labels(release: Release, cohort: Cohort, m: int) -> Float64s:
 
 
 def _shown(release: Release, m: int) -> Float64s:
-    """Records that show all of up to m labels of one record; a record that shows none has all for candidates."""
+    """Records (of the same class of demographics, where there are) that show all of up to m labels of one record; a
+    record that shows none has all for candidates."""
     from leeward.arrays import offsets_of
     from leeward.cohort.lenses.code_sets import CodeSets
-    from leeward.methods.visits.measures import lists_of
+    from leeward.methods.visits.measures import lists_apart
 
-    lists = lists_of(release)
+    lists = lists_apart(release)
     owner = np.repeat(lists.record, np.diff(lists.offsets)).astype(np.int64)
     width = max(len(lists.labels), 1)
     pairs = np.unique(owner * width + lists.values)
@@ -198,4 +200,15 @@ def _shown(release: Release, m: int) -> Float64s:
     chosen = stream.integers(0, len(sets), PATIENTS) if len(sets) > PATIENTS else np.arange(len(sets))
     queries = [stream.permutation(sets.values[offsets[r] : offsets[r + 1]])[:m] for r in chosen]
     held = supports_of(sets, [query for query in queries if len(query)])
-    return np.concatenate([held, np.full(sum(not len(q) for q in queries), release.records)]).astype(float)
+    alike = _alike(release)[[r for r, query in zip(chosen, queries, strict=True) if not len(query)]]
+    return np.concatenate([held, alike]).astype(float)
+
+
+def _alike(release: Release) -> AnyArray:
+    """int64[records]: the records of each record's class of demographics; all of them without classes."""
+    from leeward.analysis.demographics.released import ReleasedClasses
+
+    if not release.parameters.get("demographics"):
+        return np.full(release.records, release.records)
+    classes = ReleasedClasses.read(release)
+    return classes.records[classes.of_records(release)]

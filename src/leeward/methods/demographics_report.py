@@ -11,9 +11,17 @@ from leeward.report.sections import Section, Table, number, percent
 
 
 def section(
-    found: WholePatient | None, k: int, m: int, searched: Sequence[Mapping[str, Any]] = ()
+    found: WholePatient | None,
+    k: int,
+    m: int,
+    searched: Sequence[Mapping[str, Any]] = (),
+    lost: tuple[float, float] | None = None,
 ) -> Section | None:
-    """Demographics and codes in one release; None without demographics. `searched`: the candidates of the search."""
+    """Demographics and codes in one release; None without demographics.
+
+    searched : the candidates of the search. lost : the share of code occurrences that is lost, here and in a release
+    without demographics, for methods that delete codes.
+    """
     if found is None:
         return None
     return Section(
@@ -32,13 +40,29 @@ def section(
             columns_table(found),
             *([search_table(searched)] if searched else []),
             risk_table(found, k, m),
-            (
-                f"In the release: exact demographics alone leave at least **{found.after.by_demographics:,}** "
-                f"candidates. Of {found.after.sets:,} pieces of knowledge of real patients (exact demographics and up "
-                f"to {counted('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest "
-                f"number is **{found.after.smallest:,}**."
-            ),
+            in_the_release(found, k, m),
+            *([cost(*lost)] if lost else []),
         ),
+    )
+
+
+def in_the_release(found: WholePatient, k: int, m: int) -> str:
+    """What the joint attacker finds in the released files."""
+    alone = f"In the release: exact demographics alone leave at least **{found.after.by_demographics:,}** candidates."
+    if not found.after.sets:
+        return alone
+    return (
+        f"{alone} Of {found.after.sets:,} pieces of knowledge of real patients (exact demographics and up to "
+        f"{counted('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest number is "
+        f"**{found.after.smallest:,}**."
+    )
+
+
+def cost(lost: float, without: float) -> str:
+    """What demographics cost the codes."""
+    return (
+        f"**{percent(lost, 1)}** of the code occurrences are lost, against {percent(without, 1)} in a release of the "
+        "codes without demographics."
     )
 
 
@@ -100,12 +124,18 @@ def risk_table(found: WholePatient, k: int, m: int) -> Table:
             number(each.unique),
             number(each.below_k),
             percent(each.below_k / max(1, each.patients), 1),
-            "none" if each.codes <= m else "not protected",
+            *(["none" if each.codes <= m else "not protected"] if found.after.sets else []),
         )
         for each in found.risk.before
     ]
     return Table(
         f"Patients whom an attacker singles out in the original data, of {found.risk.patients:,}",
-        ("known of a patient", "alone", f"among fewer than {k}", "share", f"fewer than {k} in the release"),
+        (
+            "known of a patient",
+            "alone",
+            f"among fewer than {k}",
+            "share",
+            *([f"fewer than {k} in the release"] if found.after.sets else []),
+        ),
         tuple(rows),
     )

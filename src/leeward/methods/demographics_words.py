@@ -27,6 +27,15 @@ that length that begins so, and `(missing)` are patients without a value. A pati
 LEFT_OUT = "Patients whose demographics fewer than k patients share are not in the release.\n"
 
 
+IN_CLASSES = ", inside classes of demographics"
+"""What classes add to the name of a guarantee."""
+
+
+def known(names: tuple[str, ...]) -> dict[str, list[str]]:
+    """What a guarantee's facts say of demographics that the attacker knows."""
+    return {"demographics": list(names)} if names else {}
+
+
 def listed(names: tuple[str, ...] | list[str]) -> str:
     """`age`, `age and sex`, `age, sex and zip`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

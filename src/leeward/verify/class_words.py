@@ -31,6 +31,16 @@ that length that begins so, and `(missing)` are patients without a value. A pati
 LEFT_OUT = "Patients whose demographics fewer than k patients share are not in the release.\n"
 
 
+INSIDE = ", inside classes of demographics"
+"""What classes add to the name of a guarantee."""
+
+
+def facts(parameters: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What classes add to a guarantee's facts."""
+    names = names_of(parameters)
+    return {"demographics": names} if names else {}
+
+
 def in_words(names: list[str]) -> str:
     """`age`, `age and sex`, `age, sex and zip`."""
     if len(names) < 2:

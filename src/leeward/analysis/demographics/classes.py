@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,11 @@ class Classes:
     def left_out(self) -> int:
         """The number of records in no class."""
         return int((self.of_record < 0).sum())
+
+    def only_released(self) -> Classes:
+        """The classes of the records that are released, which the others left without gaps."""
+        kept = np.flatnonzero(self.of_record >= 0)
+        return replace(self, columns=self.columns.take(kept), of_record=self.of_record[kept])
 
     @property
     def labels(self) -> list[tuple[str, ...]]:

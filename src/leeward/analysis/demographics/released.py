@@ -62,6 +62,12 @@ class ReleasedClasses:
             tuple(dict(tree.select("node", "parent").iter_rows()) for tree in trees),
         )
 
+    def of_records(self, release: Release) -> Int64s:
+        """int64[records]: the place among the classes of each record, where `records.parquet` has labels."""
+        place = {labels: i for i, labels in enumerate(self.labels)}
+        rows = release.table("records.parquet").collect().sort("record").select(self.names)
+        return np.array([place[labels] for labels in rows.iter_rows()], np.int64)
+
     def fitting(self, values: Sequence[str]) -> Bools:
         """bool[classes]: those that a patient with these exact values may be in."""
         found = np.ones(len(self.labels), np.bool_)

@@ -7,10 +7,11 @@ from itertools import combinations, islice
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.tried import Holders, Tried
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.methods.visits.visit_lists import read_visit_lists
+from leeward.methods.visits.measures import lists_apart
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -32,31 +33,38 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         return []
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
-    visits = read_visit_lists(release.path("visits.parquet"))
+    visits, classes = lists_apart(release), _classes(release)
     record = np.repeat(visits.record, visits.sizes())
     holders = Holders(record, visits.values, len(visits.labels))
-    own = {member: place for place, label in enumerate(visits.labels) for member in label.split("|")}
+    own: dict[tuple[int, str], int] = {}
+    first = record[np.unique(visits.values, return_index=True)[1]]
+    for place, label in enumerate(visits.labels):
+        names = label.partition(" ")[2] if classes is not None else label
+        number = 0 if classes is None else int(classes[first[place]])
+        own |= {(number, member): place for member in names.split("|")}
     people = pl.read_parquet(file, columns=["record", "patient"])
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
-    label_of = np.array([own.get(code, -1) for code in lens.codes] or [-1], np.int64)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
     patient = lens.patient_of_visit()
     attacked = succeeded = 0
     for visit in drawn.tolist():
-        named = np.unique(label_of[lens.values[lens.offsets[visit] : lens.offsets[visit + 1]]])
-        mine = record_of[patient[visit]]
-        shown = [int(label) for label in named if label >= 0 and _has(holders.of(int(label)), mine)]
+        mine = int(record_of[patient[visit]])
+        number = 0 if classes is None or mine < 0 else int(classes[mine])
+        codes = lens.values[lens.offsets[visit] : lens.offsets[visit + 1]]
+        named = {own.get((number, lens.codes[code]), -1) for code in codes.tolist()}
+        shown = [label for label in sorted(named) if label >= 0 and _has(holders.of(label), mine)]
         if not shown:
             continue
         size = min(m or len(shown), len(shown))
         attacked += 1
         succeeded += any(holders.count(each) < k for each in islice(combinations(shown, size), SETS))
     known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
+    beside = "" if classes is None else ", and the person's exact demographics"
     covered = level != "visit" or bool(release.parameters.get("merge_visits"))
     return [
         Tried(
-            f"knows {known} of one visit of a person, and reads the visits of each record together",
+            f"knows {known} of one visit of a person{beside}, and reads the visits of each record together",
             f"fewer than {k} records show what the person's record shows of the visit",
             attacked,
             succeeded,
@@ -64,6 +72,13 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             "" if covered else REMEDY,
         )
     ]
+
+
+def _classes(release: Release) -> Int64s | None:
+    """The class of each record, which whoever knows a person's demographics can tell; None without demographics."""
+    if not release.parameters.get("demographics"):
+        return None
+    return ReleasedClasses.read(release).of_records(release)
 
 
 def _has(records: Int64s, record: int) -> bool:

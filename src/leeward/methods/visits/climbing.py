@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.methods.visits.bins import SEPARATOR
+from leeward.methods.visits.classed import MARK, bare
 from leeward.vocabulary import Vocabulary, load
 
 
@@ -25,8 +26,11 @@ class Climbing:
     of_code: tuple[str | None, ...]
 
 
-def climbing(labels: Sequence[str], codes: Sequence[str], level: int, vocabulary: str | None) -> Climbing:
-    """The nodes of policy level `level` above labels and codes.
+def climbing(
+    labels: Sequence[str], codes: Sequence[str], level: int, vocabulary: str | None, *, classed: bool = False
+) -> Climbing:
+    """The nodes of policy level `level` above labels and codes; `classed`: these carry the number of their class, and
+    so do their nodes.
 
     Raises
     ------
@@ -38,13 +42,14 @@ def climbing(labels: Sequence[str], codes: Sequence[str], level: int, vocabulary
             "`enforce: generalize` climbs a hierarchy, so it needs a vocabulary: `icd9`, `icd10` or a hierarchy file."
         )
     known = load(vocabulary)
-    of_code = [_above(known, code, level) for code in codes]
+    of_code = [_above(known, code, level, classed) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
     above = {label: _shared([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
-    if nodes & set(codes):
+    meant = {bare(n) for n in nodes} & {bare(c) for c in codes} if classed else nodes & set(codes)
+    if meant:
         raise BadInput(
-            f"`climb_to: {level}`: {len(nodes & set(codes))} nodes of that level have the name of a code of the "
+            f"`climb_to: {level}`: {len(meant)} nodes of that level have the name of a code of the "
             "cohort, so a recipient could not tell them apart; climb higher."
         )
     every = tuple(sorted({*labels, *nodes}))
@@ -56,9 +61,10 @@ def climbing(labels: Sequence[str], codes: Sequence[str], level: int, vocabulary
     return Climbing(every, up, tuple(of_code))
 
 
-def _above(vocabulary: Vocabulary, code: str, level: int) -> str | None:
-    node = vocabulary.level(code, level)
-    return None if node == code or not vocabulary.is_known(code) else node
+def _above(vocabulary: Vocabulary, code: str, level: int, classed: bool) -> str | None:
+    number, mark, own = code.partition(MARK) if classed else ("", "", code)
+    node = vocabulary.level(own, level)
+    return None if node == own or not vocabulary.is_known(own) else number + mark + node
 
 
 def _shared(nodes: Sequence[str | None]) -> str | None:

@@ -55,6 +55,11 @@ class Master:
                 "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
             )
             raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
+        if release.parameters.get("demographics"):
+            raise BadInput(
+                f"{path}: a master with demographics; cohorts are drawn from masters without. Anonymize the cohort "
+                "itself with `leeward visits --demographics`, or make a master without demographics."
+            )
         file = None if release.custody is None else release.custody / "data" / "patients.parquet"
         if file is None or not file.is_file():
             raise BadInput(

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from leeward.methods import demographics_tables as whole
+from leeward.methods import demographics_words as words
 from leeward.methods.visits import tables
-from leeward.methods.visits.kernels.counting import count_kept
+from leeward.methods.visits.classed import bare
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.randomness import Randomness
@@ -23,24 +25,29 @@ NAMES = {
 
 ATTACKERS = {
     "visit": (
-        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
-        "that person: at least {k} patients of the population have a visit with exactly the released set of codes."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and every code of one "
+        "visit of that person: at least {k} patients of the population{same} have a visit with exactly the released "
+        "set of codes."
     ),
     "containment": (
-        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
-        "that person: whatever codes of that visit the person's record shows, by whichever visit, at least {k} "
-        "patients of the population have all of them in their record."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and every code of one "
+        "visit of that person: whatever codes of that visit the person's record shows, by whichever visit, at least "
+        "{k} patients of the population{same} have all of them in their record."
     ),
     "code": (
-        "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
-        "at least {k} patients of the population have the released code."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and one code of that "
+        "person: at least {k} patients of the population{same} have the released code."
     ),
 }
 
 ATTACKER_OF_CODES = (
-    "Somebody who knows that a person is a patient of the whole released population and up to {m} codes of one visit "
-    "of that person: if {shown} shows them, at least {k} patients of the population have {where} with all of them."
+    "Somebody who knows that a person is a patient of the whole released population{exact} and up to {m} codes of one "
+    "visit of that person: if {shown} shows them, at least {k} patients of the population{same} have {where} with all "
+    "of them."
 )
+
+EXACT, SAME = ", the exact {names} of that person,", " with the same released demographics"
+"""What an attacker of demographics knows beside, and among whom candidates are counted then."""
 
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
@@ -51,7 +58,7 @@ OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_VISIT = (
     "Somebody who knows every code of one visit of a person and reads all visits of a record together: a code that "
     "one visit no longer shows may be shown by another visit of the same person, so fewer than {k} patients of the "
-    "population may have in their records all that the person's record shows of the known visit. Merged visits "
+    "population{same} may have in their records all that the person's record shows of the known visit. Merged visits "
     "(`merge_visits`), or level `containment`, exclude this."
 )
 NOT_AT_LEVEL_CODE = (
@@ -61,6 +68,11 @@ NOT_AT_LEVEL_CODES = (
     "Somebody who knows more than {m} codes of a visit, or codes of several visits.",
     "Somebody who concludes from a code that the person has and the release does not show.",
 )
+
+IN_CLASSES = """
+Codes were merged and suppressed in every class by itself: a code that one class shows may be suppressed in another.
+`data/records.parquet` has the labels of each record's class.
+"""
 
 README = """\
 `data/visits.parquet` holds one row a {row}: `record`, `visit` (a number without meaning: visits are in no order) and
@@ -89,32 +101,36 @@ KNOWN = {
 
 def guarantee_of(method: Visits) -> Guarantee:
     """What holds at the method's level, exactly."""
-    open_doors = (*not_at_level(method), *NOT_PROTECTED)
+    open_doors = (*not_at_level(method), *NOT_PROTECTED, *(words.limits(()) if method.demographics else ()))
     if method.payload:
         open_doors = (*open_doors, OPEN_PAYLOAD)
     return Guarantee(
-        name=NAMES[method.level],
+        name=NAMES[method.level] + (words.IN_CLASSES if method.demographics else ""),
         k=method.k,
         m=method.m if method.level == "codes" else None,
         attacker=attacker_of(method),
         not_protected=open_doors,
         model="journalist",
-        facts=stated_facts(KNOWN[method.level], "release", method.payload),
+        facts=stated_facts(
+            KNOWN[method.level], "release", method.payload, **words.known(method.demographics)
+        ),
     )
 
 
 def attacker_of(method: Visits) -> str:
     """What the attacker knows, and what is left of it."""
+    names = method.demographics
+    exact, same = (EXACT.format(names=words.listed(names)), SAME) if names else ("", "")
     if method.level != "codes":
-        return ATTACKERS[method.level].format(k=method.k)
+        return ATTACKERS[method.level].format(k=method.k, exact=exact, same=same)
     shown, where = ("the person's record", "a record") if method.merge_visits else ("a visit", "a visit")
-    return ATTACKER_OF_CODES.format(k=method.k, m=method.m, shown=shown, where=where)
+    return ATTACKER_OF_CODES.format(k=method.k, m=method.m, shown=shown, where=where, exact=exact, same=same)
 
 
 def not_at_level(method: Visits) -> tuple[str, ...]:
     """What the level by itself does not protect; merged visits show no code by another visit."""
     if method.level == "visit" and not method.merge_visits:
-        return (NOT_AT_LEVEL_VISIT.format(k=method.k),)
+        return (NOT_AT_LEVEL_VISIT.format(k=method.k, same=SAME if method.demographics else ""),)
     if method.level == "codes":
         return tuple(each.format(m=method.m) for each in NOT_AT_LEVEL_CODES)
     return NOT_AT_LEVEL_CODE if method.level == "code" else ()
@@ -122,10 +138,13 @@ def not_at_level(method: Visits) -> tuple[str, ...]:
 
 def readme_of(parameters: dict[str, Any], payload: tuple[str, ...]) -> str:
     """How a recipient reads the files."""
+    names = tuple(parameters.get("demographics") or ())
     carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
-    return README.format(
+    labels = ", the labels " + ", ".join(f"`{name}`" for name in names) if names else ""
+    opening = words.readme(names, parameters["small"]) + IN_CLASSES + "\n" if names else ""
+    return opening + README.format(
         row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
-        payload=carried,
+        payload=labels + carried,
         nodes=NODES if parameters.get("enforce") == "generalize" else "",
         lost=", and some codes were taken out of visits whose set was rare"
         if parameters["level"] != "code"
@@ -141,9 +160,11 @@ def release_of(
     randomness: Randomness,
 ) -> Anonymized:
     """The release: records and the visits of each in an order that says nothing."""
+    classes = outcome.classes
     parameters = method.public(vocabulary)
     released = tables.arranged(outcome, method.merge_visits, randomness)
-    shared = [released.visits_table(outcome.labels), released.records_table(payload)]
+    shared = [] if classes is None else [*whole.tables_of(classes)]
+    shared += [released.visits_table(outcome.names), released.records_table(payload, classes)]
     if method.enforce == "generalize":
         shared.append(released.hierarchy_table(outcome))
     return Anonymized(
@@ -166,7 +187,7 @@ def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
         "level": method.level,
         "patients": len(outcome.lens),
         "visits": outcome.lens.n_visits,
-        "codes": len(outcome.lens.codes),
+        "codes": len(outcome.lens.codes if outcome.classes is None else set(map(bare, outcome.lens.codes))),
         "merged_codes": outcome.merging.merged,
         "suppressed_codes": outcome.merging.suppressed,
         "emptied_by_suppression": outcome.mapped.emptied(),
@@ -178,32 +199,20 @@ def facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
 
 def pairs(outcome: Outcome) -> dict[str, int]:
     """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
-    lens = outcome.lens
-    up = np.full(len(outcome.labels), -1, np.int32) if outcome.up is None else outcome.up
-    kinds = [
-        0 if label is None else 1 if label == code else 2
-        for code, label in zip(lens.codes, outcome.merging.label_of, strict=True)
-    ]
-    enforced = outcome.enforced
-    exact, inside, above = count_kept(
-        lens.offsets,
-        lens.values,
-        outcome.of_code,
-        np.array(kinds, np.int8),
-        up,
-        enforced.offsets,
-        enforced.values,
-    )
-    return {"original": len(lens.values), "exact": int(exact), "merged": int(inside), "above": int(above)}
+    _, exact, merged, above = np.bincount(outcome.kept_as(), minlength=4).tolist()
+    return {"original": len(outcome.lens.values), "exact": exact, "merged": merged, "above": above}
 
 
 def notices(outcome: Outcome) -> tuple[str, ...]:
     """What a custodian may not expect."""
     found = []
     if outcome.merging.suppressed:
+        where = (
+            "everywhere" if outcome.classes is None else "in their class (codes are counted class by class)"
+        )
         found.append(
             f"{outcome.merging.suppressed:,} of {len(outcome.lens.codes):,} codes are held by too few patients even "
-            "after merging and were suppressed everywhere."
+            f"after merging and were suppressed {where}."
         )
     empty = outcome.enforced
     kept = np.add.reduceat(np.diff(empty.offsets), empty.patient_offsets[:-1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.engine import Engine, make
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
+from leeward.methods import demographics_tables as whole
 from leeward.methods.visits.bins import Merging, merge
+from leeward.methods.visits.classed import in_classes, losses, occurrences_of, take
 from leeward.methods.visits.climbing import climbing
 from leeward.methods.visits.containment import enforce_containment
 from leeward.methods.visits.enforce import enforce_visits
@@ -24,6 +27,9 @@ from leeward.methods.visits.relational import code_frequencies, holders_of, rela
 from leeward.methods.visits.sets import VisitSets, violations
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
+
+if TYPE_CHECKING:
+    from leeward.analysis.demographics.search import Found
 
 
 def protect(
@@ -57,26 +63,65 @@ def protect(
             "Choose a smaller k or give more patients."
         )
     payload = cohort.payload(parameters.payload, lens.patients, ("record",))
-    engine = make(engine)
-    entries = engine.frame(lens.table())
-    merging = _merged(parameters, cohort, lens, engine, entries)
-    labels, of_code, up = _labels(parameters, merging, lens, cohort.vocabulary)
-    mapped = _mapped(parameters, engine, entries, lens, of_code, len(labels))
-    randomness = randomness or Randomness.of(None)
+    engine, randomness = make(engine), randomness or Randomness.of(None)
+    groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
     order = randomness.stream("visits", "known codes").permutation(len(lens))
-    enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads, order)
-    _recheck(parameters, enforced, len(labels))
-    return release_of(
-        parameters,
-        Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps),
-        payload,
-        cohort.vocabulary,
-        randomness,
+    found: Found | None = None
+    if parameters.demographics:
+        found, without = _classes(parameters, cohort, lens, groups, randomness)
+        classes, kept = found.classes.only_released(), np.flatnonzero(found.classes.of_record >= 0)
+        payload = None if payload is None else payload[kept]
+        order = np.searchsorted(kept, order[np.isin(order, kept)])
+        lens, groups = in_classes(take(lens, kept), classes.of_record, groups)
+    outcome = run(parameters, cohort.vocabulary, engine, lens, groups, order)
+    if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
+        # Belt and braces before anything is written; the verifier checks the files by itself.
+        raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
+    if found is None:
+        return release_of(parameters, outcome, payload, cohort.vocabulary, randomness)
+    outcome = replace(outcome, classes=classes)
+    released = release_of(parameters, outcome, payload, cohort.vocabulary, randomness)
+    return replace(
+        released,
+        custody_tables=released.custody_tables + whole.custody_tables_of(found.classes),
+        custody={**released.custody, **whole.facts_of(found), "lost_without_demographics": without},
+        notices=released.notices + whole.notices_of(found.classes, parameters.small),
     )
 
 
-def _merged(parameters: Visits, cohort: Cohort, lens: Lens, engine: Engine, entries: Any) -> Merging:
-    groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
+def _classes(
+    parameters: Visits, cohort: Cohort, lens: Lens, groups: Int64s, randomness: Randomness
+) -> tuple[Found, float]:
+    """The classes of the patients, and the share of the pairs of visit and code that is lost without demographics."""
+    engine = make(None)
+
+    def trial(part: Lens, apart: Int64s) -> Outcome:
+        return run(parameters, cohort.vocabulary, engine, part, apart, np.arange(len(part)))
+
+    lost = losses(lens, groups, trial)
+    found = whole.find_classes(parameters, cohort, lens.patients, occurrences_of(lens), lost, randomness)
+    return found, sum(lost([np.arange(len(lens))])) / max(1, len(lens.values))
+
+
+def run(
+    parameters: Visits,
+    vocabulary: str | None,
+    engine: Engine,
+    lens: Lens,
+    groups: Int64s,
+    order: Int64s,
+) -> Outcome:
+    """Merge and enforce. groups : int64[codes], which may merge. order : of the patients, for level `codes`."""
+    classed = bool(parameters.demographics)
+    entries = engine.frame(lens.table())
+    merging = _merged(parameters, lens, groups, engine, entries)
+    labels, of_code, up = _labels(parameters, merging, lens, vocabulary, classed)
+    mapped = _mapped(parameters, engine, entries, lens, of_code, len(labels))
+    enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads, order)
+    return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
+
+
+def _merged(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Any) -> Merging:
     frequencies = code_frequencies(engine, entries, len(lens.codes))
     rare = holders_of(engine, entries, np.flatnonzero(frequencies < parameters.k).tolist())
     return merge(
@@ -85,13 +130,13 @@ def _merged(parameters: Visits, cohort: Cohort, lens: Lens, engine: Engine, entr
 
 
 def _labels(
-    parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None
+    parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None, classed: bool
 ) -> tuple[tuple[str, ...], Int32s, Int32s | None]:
     """All labels, the label of each code (-1: suppressed), and where labels climb."""
     labels, up = merging.labels, None
     label_of: tuple[str | None, ...] = merging.label_of
     if parameters.enforce == "generalize":
-        nodes = climbing(labels, lens.codes, parameters.climb_to, vocabulary)
+        nodes = climbing(labels, lens.codes, parameters.climb_to, vocabulary, classed=classed)
         labels, up = nodes.labels, nodes.up
         label_of = tuple(own or above for own, above in zip(label_of, nodes.of_code, strict=True))
     number = {label: place for place, label in enumerate(labels)}
@@ -126,9 +171,3 @@ def _enforced(
     if parameters.level == "containment":
         return enforce_containment(mapped, labels, parameters.k, threads)
     return enforce_visits(mapped, labels, parameters.k, relative=parameters.key == "relative", up=up)
-
-
-def _recheck(parameters: Visits, visits: VisitSets, labels: int) -> None:
-    """Belt and braces before anything is written; the verifier checks the files by itself."""
-    if parameters.level == "visit" and violations(visits, labels, parameters.k):
-        raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")

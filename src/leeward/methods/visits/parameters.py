@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import OMIT, Parameter
+from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 
 def _named(parameters: Visits) -> str:
@@ -88,6 +90,11 @@ class Visits(Parameters):
         bool, Parameter("Merge codes that stay rare into the least frequent code of their group.")
     ] = False
     merge_visits: Annotated[bool, Parameter("One set of codes per patient instead of one per visit.")] = False
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    recoding: Recoding = "full"
+    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...], Parameter("Columns of the patients to release unprotected.", metavar="COL[,COL…]")
     ] = ()
@@ -95,6 +102,7 @@ class Visits(Parameters):
     def rules(self) -> None:
         from leeward.methods.visits.groups import checked
 
+        whole.check(self, self.payload)
         if self.level == "containment" and not self.merge_visits:
             raise BadInput(
                 "`level` containment protects nobody while visits are separate: one patient alone may have a visit's "

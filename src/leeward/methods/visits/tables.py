@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import Int64s, offsets_of
+from leeward.methods.demographics_tables import record_labels
+from leeward.methods.visits.classed import bare, class_of
 from leeward.methods.visits.kernels.containment import unite
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.sets import VisitSets, unions
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
+
+if TYPE_CHECKING:
+    from leeward.analysis.demographics import Classes
 
 VISITS = pa.schema([("record", pa.int64()), ("visit", pa.int64()), ("codes", pa.list_(pa.string()))])
 BATCH_VISITS = 1 << 18
@@ -54,9 +60,11 @@ class Released:
             columns = [pa.array(self.record[chosen]), pa.array(self.number[chosen]), codes]
             yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
-    def records_table(self, payload: pl.DataFrame | None) -> ReleaseTable:
-        """`records.parquet`: numbers and payload."""
+    def records_table(self, payload: pl.DataFrame | None, classes: Classes | None) -> ReleaseTable:
+        """`records.parquet`: numbers, labels of demographics, and payload."""
         columns = {"record": pa.array(np.arange(len(self.patient_of_record), dtype=np.int64))}
+        if classes is not None:
+            columns |= record_labels(classes, self.patient_of_record)
         if payload is not None:
             arrow = payload[self.patient_of_record].to_arrow()
             columns |= {name: arrow[name] for name in payload.columns}
@@ -67,12 +75,9 @@ class Released:
         assert outcome.up is not None  # `enforce: generalize`
         shown = np.bincount(self.visits.values, minlength=len(outcome.labels)) > 0
         shown[outcome.up[np.flatnonzero(shown & (outcome.up >= 0))]] = True
-        node, parent = [""], [""]
-        for label in np.flatnonzero(shown):
-            above = outcome.up[label]
-            node.append(outcome.labels[label])
-            parent.append("*" if above < 0 else outcome.labels[above])
-        node[0] = "*"
+        names, up = outcome.names, outcome.up
+        pairs = {names[n]: "*" if up[n] < 0 else names[up[n]] for n in np.flatnonzero(shown)}
+        node, parent = ["*", *sorted(pairs)], ["", *(pairs[label] for label in sorted(pairs))]
         return ReleaseTable.of("code_hierarchy.csv", pa.table({"node": node, "parent": parent}))
 
 
@@ -99,7 +104,8 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
     row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
     `labels.parquet`: label, read (source visits with it, before enforcement), shown (rows of `visits.parquet`).
-    At level `containment` also `visit_sets.parquet`: record, codes of every source visit's image, before enforcement.
+    Both have `class` where there are demographics. At level `containment` also `visit_sets.parquet`: record, codes of
+    every source visit's image, before enforcement.
     """
     lens = outcome.lens
     held = _distinct_codes(outcome)
@@ -112,12 +118,13 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     above: list[str | None] = [None] * len(lens.codes)
     if outcome.up is not None:
         above = [None if c < 0 else _top(outcome, int(c)) for c in outcome.of_code]
-    codes = pa.table(
+    codes = _by_class(
+        outcome,
         {
             "code": pa.array(lens.codes, pa.string()),
             "label": labels.to_arrow().cast(pa.string()),
             "above": pa.array(above, pa.string()),
-        }
+        },
     )
     found = [
         ReleaseTable.of("patients.parquet", pa.table(people)),
@@ -139,13 +146,27 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
 def _accounts(outcome: Outcome, released: Released) -> pa.Table:
     """How many visits hold each label as they were read, and as they are to be released."""
     count = len(outcome.labels)
-    return pa.table(
+    return _by_class(
+        outcome,
         {
             "label": pa.array(outcome.labels, pa.string()),
-            "read": np.bincount(outcome.mapped.values, minlength=count),
-            "shown": np.bincount(released.visits.values, minlength=count),
-        }
+            "read": pa.array(np.bincount(outcome.mapped.values, minlength=count)),
+            "shown": pa.array(np.bincount(released.visits.values, minlength=count)),
+        },
     )
+
+
+def _by_class(outcome: Outcome, columns: dict[str, pa.Array]) -> pa.Table:
+    """A table of codes or labels (the first column); with classes, they are bare and `class` comes before them."""
+    if outcome.classes is None:
+        return pa.table(columns)
+    first = next(iter(columns.values())).to_pylist()
+    plain = {
+        name: pa.array([None if text is None else bare(text) for text in values.to_pylist()], pa.string())
+        for name, values in columns.items()
+        if pa.types.is_string(values.type)
+    }
+    return pa.table({"class": pa.array([class_of(text) for text in first], pa.int64()), **columns, **plain})
 
 
 def _top(outcome: Outcome, label: int) -> str:
@@ -169,4 +190,4 @@ def _visit_sets(outcome: Outcome, released: Released) -> ReleaseTable:
     order = np.argsort(record, kind="stable")
     order = order[np.diff(visits.offsets)[order] > 0]
     apart = Released(visits, released.patient_of_record, order, record[order], np.arange(len(order)))
-    return ReleaseTable("visit_sets.parquet", VISITS, lambda: apart._batches(outcome.labels))
+    return ReleaseTable("visit_sets.parquet", VISITS, lambda: apart._batches(outcome.names))

@@ -7,7 +7,9 @@ custodian's files are used as witnesses only: they say where to look, and what t
 from __future__ import annotations
 
 from leeward.verify.checks import Check, Source
+from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
+from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.cohorts import extract_checks
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import LEVELS, level_checks
@@ -30,9 +32,17 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     k, level = share.guarantee("k"), str(share.manifest["parameters"].get("level"))
     if level not in LEVELS:
         return [*checks, Check("level", False, f"the manifest's level is none of {', '.join(LEVELS)}.")]
+    placed: Placed | None = None
+    if demographics_of(share):
+        found, placed = place(share)
+        checks += found
+        if placed is None:
+            return checks
     if share.manifest["parameters"].get("extract"):
         return [*checks, *extract_checks(share, visits, k, level)]
-    checks += [*level_checks(share, visits, visits, k, level), order_of_visits(share, visits)]
+    order = order_of_visits(share, visits)
+    visits = visits if placed is None else placed.apart(visits)
+    checks += [*level_checks(share, visits, visits, k, level, placed), order]
     if source is not None:
-        checks += source_checks(share, visits, source)
+        checks += source_checks(share, visits, source, placed)
     return checks

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.verify import class_words
 from leeward.verify.contract import (
     CODES,
     LISTS,
@@ -31,24 +32,28 @@ NAMES = {
 
 ATTACKERS = {
     "visit": (
-        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
-        "that person: at least {k} patients of the population have a visit with exactly the released set of codes."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and every code of one "
+        "visit of that person: at least {k} patients of the population{same} have a visit with exactly the released "
+        "set of codes."
     ),
     "containment": (
-        "Somebody who knows that a person is a patient of the whole released population and every code of one visit of "
-        "that person: whatever codes of that visit the person's record shows, by whichever visit, at least {k} "
-        "patients of the population have all of them in their record."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and every code of one "
+        "visit of that person: whatever codes of that visit the person's record shows, by whichever visit, at least "
+        "{k} patients of the population{same} have all of them in their record."
     ),
     "code": (
-        "Somebody who knows that a person is a patient of the whole released population and one code of that person: "
-        "at least {k} patients of the population have the released code."
+        "Somebody who knows that a person is a patient of the whole released population{exact} and one code of that "
+        "person: at least {k} patients of the population{same} have the released code."
     ),
 }
 
 ATTACKER_OF_CODES = (
-    "Somebody who knows that a person is a patient of the whole released population and up to {m} codes of one visit "
-    "of that person: if {shown} shows them, at least {k} patients of the population have {where} with all of them."
+    "Somebody who knows that a person is a patient of the whole released population{exact} and up to {m} codes of one "
+    "visit of that person: if {shown} shows them, at least {k} patients of the population{same} have {where} with all "
+    "of them."
 )
+
+EXACT, SAME = ", the exact {names} of that person,", " with the same released demographics"
 
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
@@ -61,7 +66,7 @@ OPEN_PAYLOAD = "The payload columns: they are released as they are."
 NOT_AT_LEVEL_VISIT = (
     "Somebody who knows every code of one visit of a person and reads all visits of a record together: a code that "
     "one visit no longer shows may be shown by another visit of the same person, so fewer than {k} patients of the "
-    "population may have in their records all that the person's record shows of the known visit. Merged visits "
+    "population{same} may have in their records all that the person's record shows of the known visit. Merged visits "
     "(`merge_visits`), or level `containment`, exclude this."
 )
 
@@ -89,6 +94,11 @@ NODES = (
     "- A label of `data/code_hierarchy.csv` (`node,parent`) that is no code is a node of the hierarchy: a code below\n"
     "  it was recorded.\n"
 )
+
+IN_CLASSES = """
+Codes were merged and suppressed in every class by itself: a code that one class shows may be suppressed in another.
+`data/records.parquet` has the labels of each record's class.
+"""
 
 DRAWN = """
 This is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.
@@ -126,7 +136,11 @@ def words(share: Share) -> list[Words]:
     if level == "codes" and type(parameters.get("m")) is not int:
         return []
     name, attacker = NAMES[level], attacker_of(parameters)
+    known = class_words.names_of(parameters)
     open_doors = (*of_level(parameters), *NOT_PROTECTED)
+    if known:
+        name += class_words.INSIDE
+        open_doors = (*open_doors, class_words.SMALL_CLASSES)
     payload = [str(each) for each in parameters.get("payload") or ()]
     readme = readme_of(parameters, payload)
     if parameters.get("extract"):
@@ -136,26 +150,32 @@ def words(share: Share) -> list[Words]:
         if len(stated) < 2 or any(re.fullmatch(*each) is None for each in zip(COUNTED, stated, strict=True)):
             return []
         ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
-        drawn = stated_facts(KNOWN[level], "population", payload)
+        drawn = stated_facts(KNOWN[level], "population", payload, **class_words.facts(parameters))
         return [Words(name, attacker, each, readme + DRAWN, drawn) for each in ways]
     if payload:
         open_doors = (*open_doors, OPEN_PAYLOAD)
-    return [Words(name, attacker, open_doors, readme, stated_facts(KNOWN[level], "release", payload))]
+    facts = stated_facts(KNOWN[level], "release", payload, **class_words.facts(parameters))
+    return [Words(name, attacker, open_doors, readme, facts)]
 
 
 def attacker_of(parameters: Mapping[str, Any]) -> str:
     """The attacker's sentence at a level."""
+    names = class_words.names_of(parameters)
+    exact, same = (EXACT.format(names=class_words.in_words(names)), SAME) if names else ("", "")
     if parameters["level"] != "codes":
-        return ATTACKERS[parameters["level"]].format(k=parameters["k"])
+        return ATTACKERS[parameters["level"]].format(k=parameters["k"], exact=exact, same=same)
     merged = parameters.get("merge_visits")
     shown, where = ("the person's record", "a record") if merged else ("a visit", "a visit")
-    return ATTACKER_OF_CODES.format(k=parameters["k"], m=parameters["m"], shown=shown, where=where)
+    return ATTACKER_OF_CODES.format(
+        k=parameters["k"], m=parameters["m"], shown=shown, where=where, exact=exact, same=same
+    )
 
 
 def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """What the level by itself does not protect: with visits apart, a set may come back through several visits."""
     if parameters["level"] == "visit" and not parameters.get("merge_visits"):
-        return (NOT_AT_LEVEL_VISIT.format(k=parameters["k"]),)
+        same = SAME if class_words.names_of(parameters) else ""
+        return (NOT_AT_LEVEL_VISIT.format(k=parameters["k"], same=same),)
     if parameters["level"] == "codes":
         return tuple(each.format(m=parameters["m"]) for each in NOT_AT_LEVEL_CODES)
     return NOT_AT_LEVEL_CODE if parameters["level"] == "code" else ()
@@ -164,7 +184,12 @@ def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 def readme_of(parameters: Mapping[str, Any], payload: list[str]) -> str:
     """How a recipient reads the files."""
     carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
-    return README.format(
+    names = class_words.names_of(parameters)
+    opening = ""
+    if names:
+        opening = class_words.readme(parameters) + IN_CLASSES + "\n"
+        carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
+    return opening + README.format(
         row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
         payload=carried,
         nodes=NODES if generalizes(parameters) else "",
@@ -187,8 +212,15 @@ CONTRACT = Contract(
             {"record": ("int64",), "visit": ("int64",), "codes": LISTS},
             order=("record", "visit"),
         ),
-        Table(r"records\.parquet", {"record": ("int64",)}, payload=True, order=("record",)),
+        Table(
+            r"records\.parquet",
+            {},
+            payload=True,
+            made=class_words.labelled({"record": ("int64",)}),
+            order=("record",),
+        ),
         Table(r"code_hierarchy\.csv", None, count=generalizes),
+        *class_words.TABLES,
     ),
     parameters={
         "k": whole(2),
@@ -202,6 +234,7 @@ CONTRACT = Contract(
         "climb_to": whole(1),
         "rescue": one_of(True),
         "merge_visits": one_of(True),
+        **class_words.PARAMETERS,
         "payload": texts,
         "extract": one_of(True),
         "population": whole(2),

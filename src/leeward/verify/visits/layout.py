@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, of_count
+from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
 from leeward.verify.visits.reading import VisitLists, read_visits
 
@@ -17,7 +18,8 @@ def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
         schema = pq.read_schema(share.data("visits.parquet"))
         numbers = pq.read_table(share.data("records.parquet"))
         payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-        wrong = schema.names != ["record", "visit", "codes"] or numbers.column_names != ["record", *payload]
+        columns = ["record", *demographics_of(share), *payload]
+        wrong = schema.names != ["record", "visit", "codes"] or numbers.column_names != columns
         if wrong or not pa.types.is_list(schema.field("codes").type):
             detail = "visits.parquet or records.parquet has other columns than the contract and the manifest's payload."
             return [Check("layout", False, detail)], None

@@ -7,6 +7,7 @@ import numpy as np
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.counting import code_check, joint, pairs_of, visit_check
 from leeward.verify.visits.known_codes import known_codes_check, known_codes_shown
 from leeward.verify.visits.reading import VisitLists, read_visits
@@ -15,18 +16,23 @@ from leeward.verify.visits.shown import contained_check
 LEVELS = ("code", "codes", "containment", "visit")
 
 
-def level_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str) -> list[Check]:
-    """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master)."""
+def level_checks(
+    share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str, placed: Placed | None = None
+) -> list[Check]:
+    """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master), of one class
+    where there are demographics (`placed`; the labels of the visits are apart by class then)."""
     if level == "visit":
         return [visit_check(wanted, population, k)]
     if level == "code":
         return [code_check(wanted, population, k)]
     if level == "codes":
-        return known_codes_checks(share, wanted, population, k)
-    return containment_checks(share, population, k)
+        return known_codes_checks(share, wanted, population, k, placed)
+    return containment_checks(share, population, k, placed)
 
 
-def known_codes_checks(share: Share, wanted: VisitLists, population: VisitLists, k: int) -> list[Check]:
+def known_codes_checks(
+    share: Share, wanted: VisitLists, population: VisitLists, k: int, placed: Placed | None
+) -> list[Check]:
     """Any m codes that a visit shows are in visits of k records; of merged records, what they show of source visits."""
     m = share.manifest["parameters"].get("m")
     stated = isinstance(m, int) and m >= 2 and share.manifest["guarantee"].get("m") == m
@@ -37,17 +43,19 @@ def known_codes_checks(share: Share, wanted: VisitLists, population: VisitLists,
         return checks
     if not share.manifest["parameters"].get("merge_visits"):
         return [*checks, known_codes_check("known_codes", wanted, population, k, m)]
-    sets, population = custody_sets(share, population)
+    sets, population = custody_sets(share, population, placed)
     return [*checks, *union_checks(sets, population), known_codes_shown(sets, population, k, m)]
 
 
-def containment_checks(share: Share, population: VisitLists, k: int) -> list[Check]:
+def containment_checks(share: Share, population: VisitLists, k: int, placed: Placed | None) -> list[Check]:
     """What each record shows of each of its source visits, as the custodian keeps these, is part of k records."""
-    sets, population = custody_sets(share, population)
+    sets, population = custody_sets(share, population, placed)
     return [*union_checks(sets, population), contained_check("contained_sets", sets, population, k)]
 
 
-def custody_sets(share: Share, population: VisitLists) -> tuple[VisitLists, VisitLists]:
+def custody_sets(
+    share: Share, population: VisitLists, placed: Placed | None
+) -> tuple[VisitLists, VisitLists]:
     """The images of source visits that the custodian keeps, and the released visits, by one numbering of labels."""
     file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
     if not file.is_file():
@@ -55,7 +63,8 @@ def custody_sets(share: Share, population: VisitLists) -> tuple[VisitLists, Visi
             f"level `{share.manifest['parameters']['level']}` is about visit sets that the merged release does not "
             "show: verify the whole release folder, with custody/data/visit_sets.parquet."
         )
-    sets, population = joint(read_visits(file), population)
+    kept = read_visits(file)
+    sets, population = joint(kept if placed is None else placed.apart(kept), population)
     return sets, population
 
 

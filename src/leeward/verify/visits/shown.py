@@ -47,10 +47,10 @@ def holders_of(population: VisitLists) -> tuple[Longs, Longs]:
     return starts.astype(np.int64), pairs[order] // width
 
 
-def sets_of_source(source: Source, folder: Path) -> VisitLists:
+def sets_of_source(source: Source, folder: Path, codes: pl.DataFrame) -> VisitLists:
     """The image of every source visit, by the custodian's files of who is who and what became of each code."""
     people = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    codes = pl.read_parquet(folder / "codes.parquet").select(pl.col("code").cast(pl.String), "label")
+    codes = codes.select(pl.col("code").cast(pl.String), "label")
     events = source.events
     column = next((name for name in ("visit", "date") if name in events.columns), None)
     alone = pl.int_range(pl.len()).cast(pl.String)

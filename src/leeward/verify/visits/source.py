@@ -10,6 +10,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.visits.classed import Placed, bare, only_released, read_named
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
 from leeward.verify.visits.reading import VisitLists
@@ -19,40 +20,64 @@ from leeward.vocabulary import VOCABULARIES, load
 MEMBERS = "|"
 
 
-def source_checks(share: Share, visits: VisitLists, source: Source) -> list[Check]:
+def source_checks(
+    share: Share, visits: VisitLists, source: Source, placed: Placed | None = None
+) -> list[Check]:
     """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole."""
+    folder = share.folder.parent / "custody" / "data"
+    witnessed = all((folder / name).is_file() for name in ("patients.parquet", "codes.parquet"))
+    owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient") if witnessed else None
+    checks = []
+    if placed is not None:
+        source = only_released(share, placed, source)
     people = source.events["patient"].n_unique()
     records = int(share.manifest["records"])
-    checks = [
+    checks.append(
         Check(
             "every_patient_once",
             people == records,
             f"{records:,} records for {people:,} patients of the source.",
         )
-    ]
-    folder = share.folder.parent / "custody" / "data"
-    needed = ("patients.parquet", "codes.parquet")
-    if all((folder / name).is_file() for name in needed):
-        codes = pl.read_parquet(folder / "codes.parquet")
-        checks += [*code_checks(share, codes), *image_checks(share, visits, source, folder, codes)]
-        checks += accounts(share, visits, source, folder, codes)
-        checks += shown_checks(share, visits, source, folder)
+    )
+    if owners is not None:
+        same = owners["patient"].dtype == source.events["patient"].dtype
+        if not same or not np.array_equal(owners["record"].sort().to_numpy(), np.arange(records)):
+            detail = "custody/data/patients.parquet does not name the source's patients once each."
+            return [*checks, Check("witness", False, detail)]
+    if placed is not None:
+        checks += placed.source_checks(source, owners)
+    if owners is not None:
+        checks += witness_checks(share, visits, source, placed, owners)
     return checks + payload_checks(share, source) + payload_of_patients(share, source, folder)
 
 
-def shown_checks(share: Share, visits: VisitLists, source: Source, folder: Path) -> list[Check]:
+def witness_checks(
+    share: Share, visits: VisitLists, source: Source, placed: Placed | None, owners: pl.DataFrame
+) -> list[Check]:
+    """The checks that the custodian's files of who is who, and of what became of each code, allow."""
+    folder = share.folder.parent / "custody" / "data"
+    codes = read_named(folder / "codes.parquet", placed)
+    if codes is None:
+        return [Check("witness", False, "custody/data/codes.parquet does not tell classes apart.")]
+    if placed is not None:
+        source = placed.source_apart(source, owners)
+    checks = [*code_checks(share, bare(codes, placed)), *image_checks(share, visits, source, folder, codes)]
+    checks += accounts(share, visits, source, folder, codes, placed)
+    return checks + shown_checks(share, visits, source, folder, codes)
+
+
+def shown_checks(
+    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
+) -> list[Check]:
     """Levels about source visits: their images are made again from the source and counted in the records."""
     level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
     if level == "codes":
-        sets = sets_of_source(source, folder)
+        sets = sets_of_source(source, folder, codes)
         return [known_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
     if level != "containment":
         return []
-    return [
-        contained_check(
-            "contained_source_visits", sets_of_source(source, folder), visits, share.guarantee("k")
-        )
-    ]
+    sets = sets_of_source(source, folder, codes)
+    return [contained_check("contained_source_visits", sets, visits, share.guarantee("k"))]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
@@ -101,13 +126,20 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
 
 
 def accounts(
-    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
+    share: Share,
+    visits: VisitLists,
+    source: Source,
+    folder: Path,
+    codes: pl.DataFrame,
+    placed: Placed | None = None,
 ) -> list[Check]:
     """Nothing was lost on the way in or out: each label is in as many source visits as the method says that it read,
     and in as many released ones as it says that it meant to show."""
     if not (folder / "labels.parquet").is_file():
         return [Check("labels_read", False, "custody/data/labels.parquet is missing.")]
-    said = pl.read_parquet(folder / "labels.parquet")
+    said = read_named(folder / "labels.parquet", placed)
+    if said is None:
+        return [Check("labels_read", False, "custody/data/labels.parquet does not tell classes apart.")]
     shown = np.bincount(visits.values, minlength=len(visits.labels))
     return [
         of_count(
@@ -160,10 +192,6 @@ def image_checks(
 ) -> list[Check]:
     """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    same = patients["patient"].dtype == source.events["patient"].dtype
-    if not same or patients["record"].n_unique() != patients.height:
-        detail = "custody/data/patients.parquet does not name the source's patients once each."
-        return [Check("witness", False, detail)]
     placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
     merged = bool(share.manifest["parameters"].get("merge_visits"))
     found = (

@@ -1,4 +1,4 @@
-"""The kernel that counts what a release of visits still shows of its source."""
+"""The kernel that says what a release of visits still shows of its source."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def count_kept(
-    source_offsets: Longs, source: Ints, of_code: Ints, alone: Any, up: Ints, offsets: Longs, values: Ints
-) -> tuple[int, int, int]:
-    """(visit, code) pairs of the source that the release still shows: (as they were, inside a merged code, as a node).
+GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
+"""What became of a (visit, code) pair: nothing shows it, the code itself, a merged code, a node above it."""
 
-    of_code : the label of each code (-1: suppressed). alone : 1 where the label is the code itself, 2 where it is a
-    merged one, 0 where it is a node. up : the node of each label, -1 for none (a label may itself be the node).
+
+@njit(cache=True, nogil=True)
+def kept_as(
+    source_offsets: Longs, source: Ints, of_code: Ints, kind: Any, up: Ints, offsets: Longs, values: Ints
+) -> Any:
+    """int8[pairs]: what became of every (visit, code) pair of the source (GONE, EXACT, MERGED, ABOVE).
+
+    of_code : the label of each code (-1: suppressed). kind : EXACT where the label is the code itself, MERGED or ABOVE.
+    up : the node of each label, -1 for none (a label may itself be the node).
     """
-    exact, inside, above = 0, 0, 0
+    found = np.zeros(source.shape[0], np.int8)
     for v in range(source_offsets.shape[0] - 1):
         low, high = offsets[v], offsets[v + 1]
         for i in range(source_offsets[v], source_offsets[v + 1]):
@@ -32,17 +36,12 @@ def count_kept(
             node = up[label]
             for j in range(low, high):
                 if values[j] == label:
-                    if alone[source[i]] == 1:
-                        exact += 1
-                    elif alone[source[i]] == 2:
-                        inside += 1
-                    else:
-                        above += 1
+                    found[i] = kind[source[i]]
                     break
             else:
                 if node >= 0:
                     for j in range(low, high):
                         if values[j] == node:
-                            above += 1
+                            found[i] = ABOVE
                             break
-    return exact, inside, above
+    return found

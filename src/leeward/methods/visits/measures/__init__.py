@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.figures import check_options
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
@@ -34,10 +36,11 @@ from leeward.methods.visits.measures.figures import (
     Risk,
     Totals,
 )
+from leeward.methods.visits.measures.whole_patient import apart, whole_patient
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}})
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}}, {"demographics": {}})
 MEMBERS = "|"
 PHEWAS_OPTIONS = (
     "predictors",
@@ -66,7 +69,8 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
         for name, options in each.items():
             if name not in MEASURES:
                 raise BadInput(f"`measure`: unknown `{name}` for visits; known: {', '.join(MEASURES)}.")
-            found[name] = MEASURES[name](release, cohort, options).to_json()
+            if name != "demographics" or release.parameters.get("demographics"):
+                found[name] = MEASURES[name](release, cohort, options).to_json()
     return found
 
 
@@ -113,6 +117,14 @@ def lists_of(release: Release) -> VisitLists:
     return read_visit_lists(release.path("visits.parquet")).by_record()
 
 
+def lists_apart(release: Release) -> VisitLists:
+    """The released visits; with demographics the labels of each class apart, so that counts are inside a class."""
+    visits = lists_of(release)
+    if not release.parameters.get("demographics"):
+        return visits
+    return apart(visits, ReleasedClasses.read(release).of_records(release))
+
+
 def _population_counts(release: Release) -> dict[str, int]:
     """DC and CC of the original population of an extract, as its master's measures have them."""
     if release.custody is None or not (release.custody / "measures.json").is_file():
@@ -129,7 +141,7 @@ def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Risk:
     merged = bool(release.parameters.get("merge_visits"))
     lens = cohort.visits(merged=merged)
     before = _few(lens.patient_of_visit(), lens.offsets, lens.values, len(lens), k)
-    visits = lists_of(release)
+    visits = lists_apart(release)
     after = _few(visits.record, visits.offsets, visits.values, release.records, k)
     return Risk(k, before, after)
 
@@ -286,6 +298,12 @@ def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) 
     return tuple(OnePhecode(**row) for row in rows.to_dicts())
 
 
-MEASURES = {"retention": retention, "risk": risk, "phewas": phewas_measure}
+def demographics(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> WholePatient:
+    """What the release keeps of demographics and codes together; of an extract, among its patients."""
+    check_options("demographics", options, ())
+    return whole_patient(release, cohort)
+
+
+MEASURES = {"retention": retention, "risk": risk, "phewas": phewas_measure, "demographics": demographics}
 
 __all__ = ["DEFAULTS", "Phenotypes", "measure", "mentions_of"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.methods import demographics_report
 from leeward.methods.visits.measures.figures import (
     Counts,
     Pairs,
@@ -31,10 +33,26 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         membership(release, run.shared_by, measures["source"]["patients"]),
         risk(Risk.of(measures, "risk")),
         retention(kept, run.pairs),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"),
+            int(release.guarantee["k"]),
+            0,
+            measures["method"].get("demographics_search", ()),
+            lost(measures["method"]),
+        ),
         *associations(Phewas.of(measures, "phewas")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
+
+
+def lost(facts: Figures) -> tuple[float, float] | None:
+    """Code occurrences that no label shows, here and without demographics; None for an extract."""
+    if "lost_without_demographics" not in facts:
+        return None
+    pairs = facts["pairs"]
+    kept = pairs["exact"] + pairs["merged"] + pairs["above"]
+    return 1 - kept / max(1, pairs["original"]), facts["lost_without_demographics"]
 
 
 def glance(release: Release, kept: Retention | None, run: Run) -> Section:
