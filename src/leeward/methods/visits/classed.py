@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.methods.visits.kernels.counting import GONE
-
-if TYPE_CHECKING:
-    from leeward.methods.visits.outcome import Outcome
 
 MARK = "\x1f"
 """Between the number of a class and a code."""
@@ -63,9 +60,12 @@ def occurrences_of(lens: Lens) -> Int64s:
 
 
 def losses(
-    lens: Lens, groups: Int64s, run: Callable[[Lens, Int64s], Outcome]
+    lens: Lens, groups: Int64s, run: Callable[[Lens, Int64s], Any]
 ) -> Callable[[Sequence[AnyArray]], list[int]]:
-    """The pairs of visit and code that no label shows any more, in each of some sets of patients taken as classes."""
+    """The pairs of visit and code that no label shows any more, in each of some sets of patients taken as classes.
+
+    run : the method on a lens with its groups, to its `Outcome`.
+    """
 
     def lost(parts: Sequence[AnyArray]) -> list[int]:
         sizes = np.array([len(part) for part in parts])
