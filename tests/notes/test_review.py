@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from typing import Any
 
 from hypothesis import given
@@ -33,6 +36,21 @@ def test_the_page_shows_spans_and_hides_nothing_of_the_text() -> None:
     assert "&lt;b&gt;denies&lt;/b&gt;" in html and "<b>" not in html
     assert "a &lt;name&gt;" in html
     assert "2009-04" in html and "disagrees" in html
+
+
+def test_the_page_runs_its_own_script_only_and_has_a_place_for_the_record() -> None:
+    html = page([Reviewed(7, ROW, "Amy </script> x", [])], 1, {}, {"EID/name": 1})
+    script = re.findall(r"<script>(.*?)</script>", html, re.S)
+    assert len(script) == 1 and html.count("<script") == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert (
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'" in html
+    )
+    for part in ('id="kind"', 'id="words"', 'id="next"', 'id="who"', 'id="save"', "Note 7 checked", "Remark"):
+        assert part in html
+    used = set(re.findall(r'byId\("(\w+)"\)', script[0]))
+    assert used <= set(re.findall(r'id="(\w+)"', html))
+    assert "://" not in html and "name (identity) 1" in html
 
 
 def test_what_the_table_does_not_have_is_not_shown() -> None:
