@@ -1,6 +1,6 @@
 """Fifty MTSamples notes read by hand: right and wrong names, terms and negations, of this tree or of another.
 
-    python benchmarks/notes_read.py --data DIR [--source OTHER/src] [--json]
+    python benchmarks/notes_read.py --data DIR [--source OTHER/src] [--json] [--write]
 
 `notes_read.json` holds what one reader found: of each note its SHA-256, the characters of names (placeholders such as
 `Dr. X` count), and for every health term that the annotators of commit 7009c45 or of today found whether it is the
@@ -20,8 +20,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import notes_corpora
+from common import commit
+
 HERE = Path(__file__).resolve().parent
 READ = HERE / "notes_read.json"
+SHOWN = HERE.parent / "src" / "leeward" / "notes" / "models" / "real_text.json"
 COUNTS = (
     "names right",
     "names wrong",
@@ -35,8 +40,6 @@ COUNTS = (
 
 def notes(data: Path) -> list[tuple[dict[str, Any], str]]:
     """What was read, with each note's text; an error where a text is another one."""
-    import notes_corpora
-
     texts = dict(notes_corpora.mtsamples(data))
     read = [(entry, texts[entry["note"]]) for entry in json.loads(READ.read_text(encoding="utf-8"))]
     for entry, text in read:
@@ -101,15 +104,21 @@ def main() -> None:
     options.add_argument("--data", required=True, type=Path)
     options.add_argument("--source", type=Path, help="the `src` of another tree")
     options.add_argument("--json", action="store_true")
+    options.add_argument(
+        "--write", action="store_true", help="put the figures where `leeward notes evaluate` shows them"
+    )
     given = options.parse_args()
     results = of_tree(given.data, given.source) if given.source else counted(given.data)
     if given.json:
         print(json.dumps(results))
         return
-    for name in results[0]:
-        print(f"{name:18}{sum(result[name] for result in results):7,}")
+    total = {name: sum(result[name] for result in results) for name in results[0]}
+    for name, count in total.items():
+        print(f"{name:18}{count:7,}")
+    if given.write:
+        figures = {"notes": len(results), "source": "MTSamples", "commit": commit(), **total}
+        SHOWN.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE))
     main()

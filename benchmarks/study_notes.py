@@ -13,15 +13,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
+import notes_read
 from common import commit, machine, table
+from leeward.notes.categories import SAFE_HARBOR_QID
 from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
 from leeward.notes.members import members
 from leeward.notes.spans import AnnotatedNote, Span
@@ -29,6 +34,7 @@ from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "notes.md"
 CHECKED = Path(__file__).resolve().parent / "notes_hand_checked.json"
+WORD = re.compile(r"[^\W_]+")
 SEED = 2027
 """Of the held-out notes; no other seed was looked at for these figures."""
 PRESIDIO_LEAST = 0.4
@@ -41,6 +47,9 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--data", required=True, type=Path)
     options.add_argument("--presidio", type=Path)
+    options.add_argument(
+        "--before", type=Path, help="the `src` of an earlier tree, for the notes read by hand"
+    )
     options.add_argument("--notes", type=int, default=1000)
     given = options.parse_args()
     annotators = members()
@@ -57,13 +66,14 @@ def main() -> None:
     }
     checked = hand_checked(given.data)
     parts = [
+        read_by_hand(given.data, given.before),
         synthetic("Held-out synthetic notes", annotators, held_out),
         synthetic("Sealed synthetic notes", annotators, sealed),
         *(foreign_set(name, annotators, notes, given.presidio) for name, notes in foreign.items()),
         by_hand(annotators, checked),
         speed(annotators, [note.text for note in held_out]),
     ]
-    put("\n\n".join(parts))
+    put("\n\n".join(parts), f" --notes {given.notes}" if given.notes != 1000 else "")
 
 
 def synthetic(title: str, annotators: dict[str, Annotate], notes: list[AnnotatedNote]) -> str:
@@ -156,6 +166,7 @@ def foreign_set(
         )
         for each, result in results.items()
     ]
+    interval = intervals(notes, annotators["ensemble"])
     tags = sorted(key for key in results["ensemble"].spans if key.startswith(f"{PROTECTED}:"))
     shown = [each for each in ("ensemble", "Presidio, blank") if each in results]
     by_tag = [
@@ -170,7 +181,74 @@ def foreign_set(
         [
             f"## {name}\n\n{len(notes):,} texts, {results['ensemble'].spans[PROTECTED].gold:,} tagged identities.",
             table(("", "recall, spans", "recall, words", "precision"), lines),
+            interval,
             table(("category", "tagged", *shown), by_tag),
+        ]
+    )
+
+
+def intervals(notes: list[AnnotatedNote], annotate: Annotate) -> str:
+    """The ensemble's recall and precision with 95 % intervals, and precision among the kinds that the set tags."""
+    tagged = {span.category for note in notes for span in note.spans}
+    tagged |= {"address", "facility", "place", "zip"} if tagged & {"address", "place"} else set()
+    counts = np.zeros((len(notes), 6))
+    for i, note in enumerate(notes):
+        spans = [s for s in annotate(note.text) if s.kind == "EID" or s.category in SAFE_HARBOR_QID]
+        found = covered(note.text, [(s.start, s.end) for s in spans])
+        of_kind = covered(note.text, [(s.start, s.end) for s in spans if s.category in tagged])
+        gold = covered(note.text, [(s.start, s.end) for s in note.spans])
+        counts[i] = (
+            len(gold),
+            len(gold & found),
+            len(found),
+            len(found & gold),
+            len(of_kind),
+            len(of_kind & gold),
+        )
+    drawn = np.random.default_rng(SEED).integers(len(notes), size=(1000, len(notes)))
+    shown = []
+    for name, over, under in (
+        ("recall", 1, 0),
+        ("precision", 3, 2),
+        ("precision among the kinds tagged", 5, 4),
+    ):
+        shares = counts[drawn][:, :, over].sum(1) / counts[drawn][:, :, under].sum(1)
+        low, high = np.quantile(shares, (0.025, 0.975))
+        shown.append(
+            (name, figure(counts[:, over].sum() / counts[:, under].sum()), f"{low:.3f} to {high:.3f}")
+        )
+    head = ("ensemble, words touched", "", "95 % interval, bootstrap over texts")
+    return table(head, shown)
+
+
+def covered(text: str, spans: Sequence[tuple[int, int]]) -> set[int]:
+    """The starts of the words (runs of letters or digits) that spans touch."""
+    return {
+        word.start() for a, b in spans for word in WORD.finditer(text) if word.start() < b and a < word.end()
+    }
+
+
+def read_by_hand(data: Path, before: Path | None) -> str:
+    """Fifty notes of MTSamples read by hand, by this tree and by that of `before`."""
+    trees = {"this commit": notes_read.counted(data)}
+    if before is not None:
+        trees = {"before": notes_read.of_tree(data, before), **trees}
+    rng = np.random.default_rng(SEED)
+    lines = []
+    for name in notes_read.COUNTS:
+        cells = []
+        for counts in trees.values():
+            each = np.array([count[name] for count in counts])
+            low, high = np.quantile(
+                each[rng.integers(len(each), size=(1000, len(each)))].sum(1), (0.025, 0.975)
+            )
+            cells.append(f"{each.sum():,} ({low:,.0f} to {high:,.0f})")
+        lines.append((name, *cells))
+    return "\n\n".join(
+        [
+            "## Fifty notes of MTSamples read by hand",
+            "Counts with 95 % intervals (bootstrap over notes); before: commit 7009c45.",
+            table(("", *trees), lines),
         ]
     )
 
@@ -279,13 +357,14 @@ def percent(value: float) -> str:
     return "–" if value != value else f"{100 * value:.1f} %"
 
 
-def put(body: str) -> None:
+def put(body: str, options: str) -> None:
     """Put the figures between the page's marks."""
     begin, end = "<!-- figures -->", "<!-- end of figures -->"
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else f"# Clinical notes\n\n{begin}\n{end}\n"
     before, rest = text.split(begin, 1)
     after = rest.split(end, 1)[1]
-    run = f"{machine()}. Commit {commit()}. Command: `python benchmarks/study_notes.py --data DIR --presidio PYTHON`"
+    command = "python benchmarks/study_notes.py --data DIR --presidio PYTHON --before SRC"
+    run = f"{machine()}. Commit {commit()}. Command: `{command}{options}`"
     PAGE.write_text(f"{before}{begin}\n{run}\n\n{body}\n{end}{after}", encoding="utf-8")
 
 

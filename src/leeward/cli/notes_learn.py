@@ -117,9 +117,11 @@ def evaluate(
     ]
     if as_json:
         figures = [result.as_json() for result in results]
-        click.echo(json.dumps({"corpus": provenance, "annotators": figures}, indent=2))
+        real_text = {} if models else {"real_text": _real_text()}
+        click.echo(json.dumps({"corpus": provenance, "annotators": figures, **real_text}, indent=2))
         return
-    for line in [*_summary(results), "", *_categories(results[-1])]:
+    real = _on_real_text() if corpus in SYNTHETIC and models is None else []
+    for line in [*_summary(results), *real, "", *_categories(results[-1])]:
         click.echo(line)
 
 
@@ -192,6 +194,29 @@ def _summary(results: list[Evaluation]) -> list[str]:
         "",
         "words: recall of the words of identities. protected: the same, with dates, ZIP codes and places of any role.",
         "kept: share of denied, doubted, past and family mentions asserted as the patient's.",
+    ]
+
+
+def _real_text() -> dict[str, Any]:
+    """Counts of the shipped ensemble on real-style notes that a person read (`benchmarks/notes_read.py --write`)."""
+    from leeward.notes.annotators.learned import shipped
+
+    figures: dict[str, Any] = json.loads(shipped().joinpath("real_text.json").read_text("utf-8"))
+    return figures
+
+
+def _on_real_text() -> list[str]:
+    """What made-up notes flatter: the same ensemble on text that nobody made up."""
+    real = _real_text()
+    kinds = (("names", "found"), ("terms", "asserted"), ("negations", "denied, doubted, past or of others"))
+    shares = [
+        f"{kind} ({what}) {real[f'{kind} right']:,} right, {real[f'{kind} wrong']:,} wrong"
+        for kind, what in kinds
+    ]
+    return [
+        "",
+        f"Made-up notes flatter. On {real['notes']} real-style notes of {real['source']}, read by a person, it has:",
+        f"{'; '.join(shares)}; {real['names missed']:,} names missed (docs/studies/notes.md).",
     ]
 
 
