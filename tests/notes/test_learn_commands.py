@@ -77,3 +77,12 @@ def test_the_ensemble_finds_more_than_each_member() -> None:
     assert all(recalls["ensemble"] > recall for name, recall in recalls.items() if name != "ensemble")
     assert recalls["ensemble"] >= 0.97 and ensemble.spans["EID"].precision >= 0.9
     assert ensemble.spans["HMI"].f >= 0.9
+
+
+def test_made_up_figures_are_shown_beside_those_of_real_text() -> None:
+    from leeward.cli.notes_learn import _on_real_text, _real_text
+
+    real = _real_text()
+    assert real["notes"] == 50 and real["names right"] > 0 and "dirty" not in real["commit"]
+    shown = " ".join(_on_real_text())
+    assert f"{real['names wrong']} wrong" in shown and "Made-up notes flatter" in shown
