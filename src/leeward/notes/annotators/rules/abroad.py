@@ -56,7 +56,7 @@ _FORMS = (
 )
 _ADDRESS = re.compile("|".join(f"(?:{form})" for form in _FORMS))
 _NEAR = re.compile(
-    r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d.,/%])|\b\d{1,5}[A-Za-z]?,?[ ]"
+    r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d/%]|[.,]\d)|\b\d{1,5}[A-Za-z]?,?[ ]"
     r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž]|rue|av|bou|pla|che|all|imp|qua|rou|cou|via)"
 )
 _BOX = re.compile(
@@ -88,6 +88,13 @@ _COMPANY = re.compile(
 )
 
 
+_SAID_CODE = re.compile(
+    r"\b(?i:zip(?:[ -]?code)?|(?:postal|post)[ -]?code)(?: (?i:is|was|of|area|to|for|in|number))*[ :#]*"
+    r"((?:[A-Z]{1,3}-?)?\d[\dA-Z]{1,5}(?:[ -](?:\d[\dA-Z]{1,3}|[A-Z]{2}))?)\b"
+)
+"""`postcode 7412 SL`: whatever form the code has."""
+
+
 def find(text: str) -> Iterator[Span]:
     """Spans of addresses (EID), of the towns and postal codes behind them (QID), and of companies (EID)."""
     past = 0
@@ -104,6 +111,8 @@ def find(text: str) -> Iterator[Span]:
     for box in _BOX.finditer(text):
         yield Span(*box.span(), "EID", "address", source="rules")
         yield from _behind(text, box.end())
+    for said in _SAID_CODE.finditer(text):
+        yield Span(*said.span(1), "QID", "zip", source="rules")
     for code in _GB_CA.finditer(text):
         yield Span(*code.span(), "QID", "zip", source="rules")
     for company in _COMPANY.finditer(text) if _LEGAL_FORM.search(text) else ():
