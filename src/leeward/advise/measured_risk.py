@@ -101,9 +101,10 @@ def _candidates(
         from leeward.methods.censoring.measures import both_of
 
         both = both_of(release, cohort, population)
+        beside = " and demographics" if both.inside is not None else ""
         return (
-            "all codes of a person, not who is in the sample",
-            both.everyone.counts(both.released).astype(float),
+            f"all codes{beside} of a person, not who is in the sample",
+            both.counts(both.released).astype(float),
             True,
         )
     m = int(release.guarantee.get("m") or (1 if method == "visits" else 2))

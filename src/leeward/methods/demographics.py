@@ -73,8 +73,8 @@ Hierarchies = Annotated[
 ]
 
 
-class WithDemographics(Protocol):
-    """The parameters of a method that can release demographics."""
+class Declared(Protocol):
+    """The parameters of a method that can release demographics, however it recodes them."""
 
     @property
     def k(self) -> int: ...
@@ -85,12 +85,17 @@ class WithDemographics(Protocol):
     @property
     def small(self) -> str: ...
     @property
-    def recoding(self) -> str: ...
-    @property
     def hierarchies(self) -> Mapping[str, str] | None: ...
 
 
-def check(parameters: WithDemographics, payload: tuple[str, ...] = ()) -> None:
+class WithDemographics(Declared, Protocol):
+    """The same with a choice of recoding."""
+
+    @property
+    def recoding(self) -> str: ...
+
+
+def check(parameters: Declared, payload: tuple[str, ...] = ()) -> None:
     """The rules between the fields of demographics. BadInput where one is broken."""
     names = parameters.demographics
     if len(set(names)) < len(names):

@@ -58,6 +58,13 @@ def in_the_release(found: WholePatient, k: int, m: int) -> str:
     )
 
 
+def losses_of(facts: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The share of code occurrences that is lost here and without demographics, where the method's facts have both."""
+    if "lost_without_demographics" not in facts:
+        return None
+    return facts["lost"], facts["lost_without_demographics"]
+
+
 def cost(lost: float, without: float) -> str:
     """What demographics cost the codes."""
     return (

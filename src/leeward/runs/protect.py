@@ -300,7 +300,8 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
         return check(path, manifest=manifest_name(path))
     everyone = None if population is None else population.events
     names = {code: (each.name, each.patients) for code, each in source.names.items()}
-    known = Source(_events_of(source), source.patients, everyone, names, source.vocabulary)
+    people = None if population is None else population.patients
+    known = Source(_events_of(source), source.patients, everyone, names, source.vocabulary, people)
     return check(path, known, manifest_name(path))
 
 

@@ -50,7 +50,7 @@ class Source:
 
     events
         `patient`, `code` (any string-like type).
-    patients, population_events
+    patients, population_events, population_patients
         Where a method's guarantee speaks of them.
     names
         The source's own names of codes: the name, and how many patients have the code under it (None: the name is of
@@ -64,6 +64,7 @@ class Source:
     population_events: pl.DataFrame | None = None
     names: Mapping[str, tuple[str, int | None]] | None = None
     vocabulary: str | None = None
+    population_patients: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)

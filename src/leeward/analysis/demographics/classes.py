@@ -115,7 +115,7 @@ def enlarge(
     below = sizes < k
     few = int(sizes[below].sum())
     if not few:
-        return _ordered(columns, vectors, of_record, 0, 0)
+        return in_order(columns, vectors, of_record, 0, 0)
     if small == "drop":
         of_record = np.where(below[of_record], -1, of_record)
         if not (of_record >= 0).any():
@@ -123,7 +123,7 @@ def enlarge(
                 f"no class of demographics has k = {k} patients, so `small: drop` would leave nobody. Keep less of the "
                 "demographics (`keep`), or choose `small: merge`."
             )
-        return _ordered(columns, vectors, of_record, few, 0)
+        return in_order(columns, vectors, of_record, few, 0)
     if small == "suppress":
         vectors = np.concatenate([vectors, np.zeros((1, len(columns)), np.int32)])
         of_record = np.where(below[of_record], len(vectors) - 1, of_record)
@@ -131,7 +131,7 @@ def enlarge(
     merging.run()
     assigned = merging.assign(randomness)
     taken = int(((assigned != of_record) & ~below[of_record]).sum()) if small == "merge" else 0
-    return _ordered(columns, merging.vectors, assigned, few, taken)
+    return in_order(columns, merging.vectors, assigned, few, taken)
 
 
 class Merging:
@@ -224,7 +224,7 @@ def least_common(columns: Columns, vectors: Int32s, other: Int32s) -> Int32s:
     return found
 
 
-def _ordered(columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int) -> Classes:
+def in_order(columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int) -> Classes:
     """Empty classes go; the others are numbered in the order of their vectors, which says nothing of the data."""
     used = np.unique(of_record[of_record >= 0])
     order = used[np.lexsort(vectors[used].T[::-1])]

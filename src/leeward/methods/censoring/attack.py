@@ -20,12 +20,13 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         return []
     both, k = both_of(release, cohort, population), int(release.guarantee["k"])
     drawn = Randomness.of(0).stream("attack").permutation(len(both.released))[:RECORDS]
-    asked = both.released.take(np.sort(drawn))
-    owners = both.everyone.counts(asked)
+    asked = np.sort(drawn)
+    owners = both.counts(both.released)[asked]
+    beside = " and the demographics" if both.inside is not None else ""
     return [
         Tried(
-            "has every record of the population, does not know who is in the sample, and looks for the people whose a "
-            "record can be",
+            f"has every record{beside} of the population, does not know who is in the sample, and looks for the people "
+            "whose a record can be",
             f"fewer than {k} people have all of its codes at least as often",
             len(asked),
             int((owners < k).sum()),

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.counts import CodeCounts
+from leeward.methods import demographics_tables as whole
+from leeward.methods import demographics_words as words
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 if TYPE_CHECKING:
+    from leeward.analysis.demographics import Classes
     from leeward.methods.censoring.parameters import Censoring
     from leeward.methods.censoring.run import Outcome
 
 ATTACKER = (
-    "Somebody who knows the codes of a person of the population, each with its number of mentions, but not who "
-    "is in the sample, and who takes for a candidate everybody whose record contains a released one: at least "
+    "Somebody who knows the codes of a person of the population, each with its number of mentions,{exact} but not who "
+    "is in the sample, and who takes for a candidate everybody whose record contains a released one{fits}: at least "
     "{k} people are, so a guess at whose record it is is right at most once in {k}."
 )
+
+EXACT, FITS = " and the exact {names},", " and whose demographics fit its labels"
+"""What an attacker of demographics knows and does beside."""
 
 NOT_PROTECTED = (
     "Somebody who knows that a person is in the sample: there a record may be the only one of its kind.",
@@ -59,6 +67,16 @@ recorded n times is listed n times, unless censored){payload}.
 - {rule}
 """
 
+CLASSES = """\
+`data/classes.parquet` has one row a *class*: records that are released with the same demographics ({names}), each as a
+label of a hierarchy, and the number of `records`. At least k people of the population could have these labels, fewer
+may be in the sample. `hierarchies/*.csv` list the published labels with their parents; `*` is the root: nothing is
+released. An interval such as `70-79` includes both ends, `441**` is every text of that length that begins so, and
+`(missing)` are patients without a value. A patient may fit several classes. `data/records.parquet` has the labels of
+each record's class. Codes were censored in every class by itself.
+"""
+LEFT_OUT = "Patients whose demographics fewer than k people of the population share are not in the release.\n"
+
 RULES = {
     "global": "All records are censored alike: no code is more often in any record than its final cap.",
     "raise": "All records are censored alike: no code is more often in any record than its final cap.",
@@ -80,14 +98,25 @@ def guarantee_of(method: Censoring) -> Guarantee:
             facts=stated_facts("codes and mentions, and the method", "population", method.payload),
         )
     rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
+    names = method.demographics
+    exact, fits = (EXACT.format(names=words.listed(names)), FITS) if names else ("", "")
     return Guarantee(
-        name="k-map",
+        name="k-map" + (words.IN_CLASSES if names else ""),
         k=method.k,
-        attacker=ATTACKER.format(k=method.k),
-        not_protected=(*NOT_PROTECTED, rule.format(k=method.k)),
+        attacker=ATTACKER.format(k=method.k, exact=exact, fits=fits),
+        not_protected=(*NOT_PROTECTED, rule.format(k=method.k), *(words.limits(()) if names else ())),
         model="journalist",
-        facts=stated_facts("codes and mentions", "population", method.payload),
+        facts=stated_facts("codes and mentions", "population", method.payload, **words.known(names)),
     )
+
+
+@dataclass(frozen=True)
+class InClasses:
+    """The classes of a sample; the places in the sample of the records that are released; the final caps by class."""
+
+    classes: Classes
+    places: NDArray[np.int64]
+    caps: Sequence[NDArray[np.int64]]
 
 
 def release_of(
@@ -99,22 +128,34 @@ def release_of(
     people: int,
     notices: Sequence[str],
     seeded: bool,
+    inside: InClasses | None = None,
 ) -> Anonymized:
-    """The release; `order` gives the place in the sample of each released record."""
+    """The release; `order` gives the place of each released record in the sample (here: of those that are released)."""
     facts = {key: value for key, value in outcome.facts.items() if key != "exact"}
     carried = (
         "" if payload is None else f", and {', '.join(f'`{name}`' for name in payload.columns)} as they were"
     )
+    opening, places, caps = "", order, _custody_caps(sample, outcome)
+    tables: tuple[ReleaseTable, ...] = ()
+    labels: dict[str, pa.Array] = {}
+    if inside is not None:
+        classes = inside.classes.only_released()
+        labels, tables = whole.record_labels(classes, order), whole.tables_of(inside.classes)
+        places, caps = inside.places[order], _caps_of_classes(sample, outcome, classes, inside.caps)
+        carried = ", the labels " + ", ".join(f"`{name}`" for name in method.demographics) + carried
+        opening = CLASSES.format(names=words.listed(method.demographics))
+        opening += (LEFT_OUT if method.small == "drop" else "") + "\n"
+    records = _records(sample, outcome, order, labels, payload)
     return Anonymized(
         method=method.name,
         parameters=method.public(),
         guarantee=guarantee_of(method),
         records=len(sample),
-        tables=(ReleaseTable.of("records.parquet", _records(sample, outcome, order, payload)),),
-        readme=README.format(payload=carried, rule=RULES[method.scope]),
+        tables=(*tables, ReleaseTable.of("records.parquet", records)),
+        readme=opening + README.format(payload=carried, rule=RULES[method.scope]),
         custody_tables=(
-            ReleaseTable.of("records.parquet", _custody_records(outcome, order)),
-            ReleaseTable.of("caps.parquet", _custody_caps(sample, outcome)),
+            ReleaseTable.of("records.parquet", _custody_records(outcome, order, places)),
+            ReleaseTable.of("caps.parquet", caps),
         ),
         custody={"population": people, **facts},
         notices=tuple(notices),
@@ -123,7 +164,11 @@ def release_of(
 
 
 def _records(
-    sample: CodeCounts, outcome: Outcome, order: NDArray[np.int64], payload: pl.DataFrame | None
+    sample: CodeCounts,
+    outcome: Outcome,
+    order: NDArray[np.int64],
+    labels: Mapping[str, pa.Array],
+    payload: pl.DataFrame | None,
 ) -> pa.Table:
     kept = outcome.kept.take(order)
     names = pa.array(sample.codes, pa.string())
@@ -132,6 +177,7 @@ def _records(
     columns = {
         "record": pa.array(np.arange(len(order), dtype=np.int64)),
         "codes": pa.ListArray.from_arrays(pa.array(ends), codes),
+        **labels,
     }
     if payload is not None:
         arrow = payload[order].to_arrow()
@@ -139,12 +185,12 @@ def _records(
     return pa.table(columns)
 
 
-def _custody_records(outcome: Outcome, order: NDArray[np.int64]) -> pa.Table:
+def _custody_records(outcome: Outcome, order: NDArray[np.int64], places: NDArray[np.int64]) -> pa.Table:
     """`record` and `place`: the record's patient, counted from 0 in ascending order of the sample's identifiers."""
     exact = outcome.facts.get("exact")
     columns = {
         "record": pa.array(np.arange(len(order), dtype=np.int64)),
-        "place": pa.array(order.astype(np.int64)),
+        "place": pa.array(places.astype(np.int64)),
     }
     if exact is not None:
         columns["exact"] = pa.array(exact[order])
@@ -165,3 +211,19 @@ def _custody_caps(sample: CodeCounts, outcome: Outcome) -> pa.Table:
             ),
         }
     )
+
+
+def _caps_of_classes(
+    sample: CodeCounts, outcome: Outcome, classes: Classes, final: Sequence[NDArray[np.int64]]
+) -> pa.Table:
+    """The same by class, of the codes that the class's records have."""
+    from leeward.methods.censoring.classed import take
+
+    tables = []
+    for number, caps in enumerate(final):
+        own = np.flatnonzero(classes.of_record == number)
+        part = replace(outcome, kept=outcome.kept.take(own), caps=caps)
+        table = _custody_caps(take(sample, own), part)
+        table = table.filter(pc.greater(table["mentions"], 0))
+        tables.append(table.add_column(0, "class", pa.array([number] * table.num_rows, pa.int64())))
+    return pa.concat_tables(tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
+from leeward.methods import demographics_tables as whole
 from leeward.methods.censoring import guarantee as wording
 from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
 from leeward.randomness import Randomness
@@ -55,8 +57,10 @@ def protect(
     payload = cohort.payload(parameters.payload, sample.patients, ("record", "codes"))
     if parameters.scope == "groups":
         return _protect_by_groups(parameters, cohort, sample, payload, population, randomness)
+    if parameters.demographics:
+        return _protect_in_classes(parameters, cohort, sample, payload, population, engine, randomness)
     everyone, originals = _population_of(parameters, cohort, sample, population, engine)
-    _require_contained(cohort.name, sample, everyone, originals)
+    _require_contained(cohort.name, sample, everyone.counts(originals, limit=1))
     caps = _caps_of(parameters, sample)
     outcome = censored(everyone, originals, caps, parameters.k, parameters.scope)
     if not everyone.asks_at_once and (everyone.counts(outcome.kept, limit=parameters.k) < parameters.k).any():
@@ -68,6 +72,65 @@ def protect(
     order = randomness.stream("censoring", "records").permutation(len(sample))
     return wording.release_of(
         parameters, sample, outcome, order, payload, everyone.n, notices, randomness.seeded
+    )
+
+
+def _protect_in_classes(
+    parameters: Censoring,
+    cohort: Cohort,
+    sample: CodeCounts,
+    payload: pl.DataFrame | None,
+    population: PopulationLike,
+    engine: Engine | None,
+    randomness: Randomness | None,
+) -> Anonymized:
+    """A k-map over demographics and counts (docs/methods/whole-patient.md#methods)."""
+    from leeward.analysis.demographics.k_map import SampleClasses
+    from leeward.engine import make
+    from leeward.methods.censoring import classed
+
+    if not isinstance(population, Cohort):
+        raise BadInput("`demographics` need the population in memory: give a file or a cohort.")
+    _require_each_once(population)
+    everyone = population.code_counts()
+    _require_enough(parameters, len(everyone))
+    caps = _caps_of(parameters, sample)
+    parts = classed.parts_of(parameters, sample, everyone, caps, make(engine).threads)
+    found = classed.find_classes(parameters, cohort, sample, population, everyone, parts)
+    classes = found.classes
+    assert isinstance(classes, SampleClasses)  # for the types: made so by the search
+    kept = np.flatnonzero(classes.of_record >= 0)
+    _require_contained(
+        cohort.name, classed.take(sample, kept), parts.counts(parts.originals, classes, 1)[kept]
+    )
+    outcome, final = classed.censor_classes(parts, classes)
+    without = classed.lost_without(parts, len(everyone))
+    gone = int(parts.originals.take(kept).sizes().sum() - outcome.kept.sizes().sum())
+    randomness = randomness or Randomness.of(None)
+    order = randomness.stream("censoring", "records").permutation(len(kept))
+    notices = [*_notices(cohort, population), *_cap_notices(parameters, sample, caps), *outcome.notices]
+    made = wording.release_of(
+        parameters,
+        classed.take(sample, kept),
+        outcome,
+        order,
+        None if payload is None else payload[kept],
+        len(everyone),
+        notices,
+        randomness.seeded,
+        wording.InClasses(classes, kept, final),
+    )
+    facts = {
+        **whole.facts_of(found),
+        "smallest_class_in_population": min(map(len, classes.people)),
+        "lost": gone / max(1, int(parts.originals.take(kept).sizes().sum())),
+        "lost_without_demographics": without,
+    }
+    return replace(
+        made,
+        custody_tables=made.custody_tables + whole.custody_tables_of(classes),
+        custody={**made.custody, **facts},
+        notices=made.notices + whole.notices_of(classes, parameters.small),
     )
 
 
@@ -205,10 +268,10 @@ def _cap_notices(parameters: Censoring, sample: CodeCounts, caps: Int64s) -> lis
     ]
 
 
-def _require_contained(name: str, sample: CodeCounts, population: Population, originals: Multisets) -> None:
+def _require_contained(name: str, sample: CodeCounts, owners: Int64s) -> None:
     """Every original must be contained in a population record, or the claim of 1/k counts no true owner
-    (docs/methods/censoring.md#guarantee)."""
-    lost = np.flatnonzero(population.counts(originals, limit=1) < 1)
+    (docs/methods/censoring.md#guarantee). owners : int64[records], people who contain the original, counted up to 1."""
+    lost = np.flatnonzero(owners < 1)
     if not len(lost):
         return
     rows = np.sort(sample.rows[lost])[:ROWS_SHOWN].tolist()

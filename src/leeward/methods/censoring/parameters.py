@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
+from leeward.errors import BadInput
 from leeward.fields import OMIT, Parameter
+from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
 
 MOST_MENTIONS = 65_535
 
@@ -56,7 +59,19 @@ class Censoring(Parameters):
             shown=lambda p: dict(sorted(p.caps.items())) if p.caps is not None else OMIT,
         ),
     ] = field(default=None, hash=False)
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...],
         Parameter("Columns of the sample's patients to release unprotected.", metavar="COL[,COL…]"),
     ] = ()
+
+    def rules(self) -> None:
+        whole.check(self, self.payload)
+        if self.demographics and self.scope == "groups":
+            raise BadInput(
+                "`scope: groups` does not go with `demographics`; use `raise`, `global` or `record`, or leave the "
+                "demographics out."
+            )

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.methods import demographics_report
 from leeward.methods.censoring.measures.figures import (
     Attack,
     Interval,
@@ -38,6 +40,13 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         loss(lost),
         studies(
             Kept.of(measures, "repeats"), Kept.of(measures, "pairs"), Phenotypes.of(measures, "phenotypes")
+        ),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"),
+            int(release.guarantee["k"]),
+            0,
+            measures["method"].get("demographics_search", ()),
+            demographics_report.losses_of(measures["method"]),
         ),
         caps(release),
         attack(release, attacked),
@@ -219,6 +228,8 @@ def caps(release: Release) -> Section | None:
     if release.parameters.get("scope") not in ("global", "raise") or file is None or not file.is_file():
         return None
     frame = pl.read_parquet(file)
+    if "class" in frame.columns:  # every class has caps of its own
+        return None
     names = names_of_release(release)
     fell = frame.filter(pl.col("final_cap") < pl.col("cap"))
     gone = frame.filter(pl.col("final_cap") == 0).height

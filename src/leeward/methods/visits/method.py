@@ -20,6 +20,7 @@ from leeward.methods.visits.containment import enforce_containment
 from leeward.methods.visits.enforce import enforce_visits
 from leeward.methods.visits.groups import groups_of
 from leeward.methods.visits.guarantee import release_of
+from leeward.methods.visits.kernels.counting import GONE
 from leeward.methods.visits.known_codes import enforce_known_codes
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
@@ -84,7 +85,12 @@ def protect(
     return replace(
         released,
         custody_tables=released.custody_tables + whole.custody_tables_of(found.classes),
-        custody={**released.custody, **whole.facts_of(found), "lost_without_demographics": without},
+        custody={
+            **released.custody,
+            **whole.facts_of(found),
+            "lost": float(np.mean(outcome.kept_as() == GONE)),
+            "lost_without_demographics": without,
+        },
         notices=released.notices + whole.notices_of(found.classes, parameters.small),
     )
 

@@ -16,10 +16,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward.errors import BadInput
+from leeward.verify.censoring.classed import (
+    demographics_of_patients,
+    events_apart,
+    k_map_of_classes,
+    of_class,
+    only_released,
+    place_in_classes,
+    shown_apart,
+)
 from leeward.verify.censoring.groups import by_groups
 from leeward.verify.censoring.holders import Postings, mentions_of, shown_by
-from leeward.verify.censoring.owners import own_patients
+from leeward.verify.censoring.owners import own_patients, owners_of
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
 
 Longs = NDArray[np.int64]
@@ -45,18 +55,38 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks, table = layout(share)
     if table is None:
         return checks
-    parameters, shown = share.manifest["parameters"], shown_by(table)
-    postings = Postings.of(source.population_events)
-    checks += [k_map(shown, table.num_rows, postings, share.guarantee("k")), *caps(shown, parameters)]
+    parameters, shown, k = share.manifest["parameters"], shown_by(table), share.guarantee("k")
     own = own_patients(share, table, source)
+    proven = bool(own) and all(each.passed for each in own)
+    if demographics_of(share):
+        checks += in_classes(table, shown, share, source, proven)
+    else:
+        postings = Postings.of(source.population_events)
+        checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
+        checks += [*payload(table, share, source), *accounts(shown, share, source.events)]
     if parameters.get("scope") == "groups":
         people, sample = People.of(source.population_events), People.of(source.events)
-        checks += by_groups(
-            records_of(table), sample.records(), people.records(), share.guarantee("k"), parameters
-        )
-    proven = bool(own) and all(each.passed for each in own)
-    checks += against_source(table, source, proven) + payload(table, share, source) + own
-    return checks + accounts(table, shown, share, source)
+        checks += by_groups(records_of(table), sample.records(), people.records(), k, parameters)
+    return [*checks, *caps(shown, parameters), *own]
+
+
+def in_classes(
+    table: pa.Table, shown: pl.DataFrame, share: Share, source: Source, proven: bool
+) -> list[Check]:
+    """What depends on demographics: the classes, the people who fit them, and what each class shows."""
+    assert source.population_events is not None  # asked for before
+    checks, placed = place_in_classes(table, share, source)
+    if placed is None:
+        return checks
+    checks.append(k_map_of_classes(shown, placed, source.population_events, share.guarantee("k")))
+    owners = owners_of(share, source) if proven else None
+    source = only_released(share, placed, source)
+    checks += demographics_of_patients(table, placed, source, owners)
+    checks += [*against_source(table, source, proven), *payload(table, share, source)]
+    if owners is None:
+        return checks
+    events = events_apart(source.events, placed, table, owners)
+    return checks + accounts(shown_apart(shown, placed), share, events, classed=True)
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -66,7 +96,7 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
     except (OSError, pa.ArrowInvalid):
         return [Check("layout", False, "records.parquet is missing or cannot be read.")], None
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    expected = ["record", "codes", *payload]
+    expected = ["record", "codes", *demographics_of(share), *payload]
     if table.column_names != expected or not _is_list(table.schema.field("codes").type):
         detail = "records.parquet has other columns than `record`, `codes` and the payload that the manifest names."
         return [Check("layout", False, detail)], None
@@ -234,10 +264,12 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
     return checks
 
 
-def accounts(table: pa.Table, shown: pl.DataFrame, share: Share, source: Source) -> list[Check]:
+def accounts(
+    shown: pl.DataFrame, share: Share, events: pl.DataFrame, *, classed: bool = False
+) -> list[Check]:
     """Nothing was lost on the way in or out: each code has as many mentions in the source as the method says that it
     read, and in the release as it says that it meant to show; a global cap is the same for every record."""
-    held = mentions_of(source.events).with_columns(pl.col("code").cast(pl.String))
+    held = mentions_of(events).with_columns(pl.col("code").cast(pl.String))
     checks = []
     if share.manifest["parameters"].get("scope") in ("global", "raise"):
         most = shown.group_by("code").agg(pl.col("shows").max().alias("most"))
@@ -256,7 +288,15 @@ def accounts(table: pa.Table, shown: pl.DataFrame, share: Share, source: Source)
     file = share.folder.parent / "custody" / "data" / "caps.parquet"
     if not file.is_file():
         return checks
-    said = pl.read_parquet(file).select("code", "mentions", "shown")
+    said = pl.read_parquet(file)
+    if classed:
+        if "class" not in said.columns:
+            return [
+                *checks,
+                Check("mentions_read", False, "custody/data/caps.parquet does not tell classes apart."),
+            ]
+        said = said.with_columns(of_class("code"))
+    said = said.select("code", "mentions", "shown")
     for name, column, counted, of in (
         ("mentions_read", "mentions", held.select("code", n="has"), "source"),
         ("mentions_shown", "shown", shown.select("code", n="shows"), "release"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from leeward.verify import class_words
 from leeward.verify.contract import CODES, LISTS, Contract, Table, Words, one_of, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
 ATTACKER = (
-    "Somebody who knows the codes of a person of the population, each with its number of mentions, but not who "
-    "is in the sample, and who takes for a candidate everybody whose record contains a released one: at least "
+    "Somebody who knows the codes of a person of the population, each with its number of mentions,{exact} but not who "
+    "is in the sample, and who takes for a candidate everybody whose record contains a released one{fits}: at least "
     "{k} people are, so a guess at whose record it is is right at most once in {k}."
 )
+
+EXACT, FITS = " and the exact {names},", " and whose demographics fit its labels"
 
 NOT_PROTECTED = (
     "Somebody who knows that a person is in the sample: there a record may be the only one of its kind.",
@@ -50,6 +53,16 @@ recorded n times is listed n times, unless censored){payload}.
 - {rule}
 """
 
+CLASSES = """\
+`data/classes.parquet` has one row a *class*: records that are released with the same demographics ({names}), each as a
+label of a hierarchy, and the number of `records`. At least k people of the population could have these labels, fewer
+may be in the sample. `hierarchies/*.csv` list the published labels with their parents; `*` is the root: nothing is
+released. An interval such as `70-79` includes both ends, `441**` is every text of that length that begins so, and
+`(missing)` are patients without a value. A patient may fit several classes. `data/records.parquet` has the labels of
+each record's class. Codes were censored in every class by itself.
+"""
+LEFT_OUT = "Patients whose demographics fewer than k people of the population share are not in the release.\n"
+
 RULES = {
     "global": "All records are censored alike: no code is more often in any record than its final cap.",
     "raise": "All records are censored alike: no code is more often in any record than its final cap.",
@@ -72,13 +85,25 @@ def words(share: Share) -> list[Words]:
     payload = [f"`{name}`" for name in parameters.get("payload") or ()]
     carried = f", and {', '.join(payload)} as they were" if payload else ""
     knows = "codes and mentions" + (", and the method" if scope == "groups" else "")
+    names = class_words.names_of(parameters)
+    exact, fits = (EXACT.format(names=class_words.in_words(names)), FITS) if names else ("", "")
+    opening, open_doors = "", NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k))
+    if names:
+        opening = CLASSES.format(names=class_words.in_words(names))
+        opening += (LEFT_OUT if parameters.get("small") == "drop" else "") + "\n"
+        carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
+        open_doors = (*open_doors, class_words.SMALL_CLASSES)
     return [
         Words(
-            "k-map",
-            (ATTACKER_OF_GROUPS if scope == "groups" else ATTACKER).format(k=k),
-            NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k)),
-            README.format(payload=carried, rule=RULES[scope]),
-            stated_facts(knows, "population", parameters.get("payload") or ()),
+            "k-map" + (class_words.INSIDE if names else ""),
+            ATTACKER_OF_GROUPS.format(k=k)
+            if scope == "groups"
+            else ATTACKER.format(k=k, exact=exact, fits=fits),
+            open_doors,
+            opening + README.format(payload=carried, rule=RULES[scope]),
+            stated_facts(
+                knows, "population", parameters.get("payload") or (), **class_words.facts(parameters)
+            ),
         )
     ]
 
@@ -92,13 +117,21 @@ def caps(value: Any) -> bool:
 CONTRACT = Contract(
     tables=(
         CODES,
-        Table(r"records\.parquet", {"record": ("int64",), "codes": LISTS}, payload=True, order=("record",)),
+        Table(
+            r"records\.parquet",
+            {},
+            payload=True,
+            made=class_words.labelled({"record": ("int64",), "codes": LISTS}),
+            order=("record",),
+        ),
+        *class_words.TABLES,
     ),
     parameters={
         "k": whole(2),
         "scope": one_of(*RULES),
         "cap": whole(1, MOST_MENTIONS),
         "caps": caps,
+        **{name: rule for name, rule in class_words.PARAMETERS.items() if name != "recoding"},
         "payload": texts,
     },
     required=("k", "scope"),

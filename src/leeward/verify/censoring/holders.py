@@ -64,6 +64,8 @@ class Postings:
 
     def holders(self, shown: pl.DataFrame, records: int, enough: int) -> Longs:
         """For each record how many people hold all of it; counted up to `enough`."""
+        if not shown.height:  # all records are empty, and everybody contains them
+            return np.full(records, self.n, np.int64)
         distinct = shown["code"].unique()
         places = pl.Series([self.codes.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
         rows = shown.with_columns(number=pl.col("code").replace_strict(distinct, places)).sort("place")

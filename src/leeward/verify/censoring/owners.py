@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
 
 
@@ -19,14 +20,11 @@ def own_patients(share: Share, table: pa.Table, source: Source) -> list[Check]:
     file = share.folder.parent / "custody" / "data" / "records.parquet"
     if share.folder.name != "share" or not file.is_file():
         return []
-    said = pl.read_parquet(file).select("record", "place")
-    patients = source.events.select("patient").unique().sort("patient").with_row_index("place")
-    patients = patients.with_columns(pl.col("place").cast(pl.Int64))
-    owners = said.with_columns(pl.col("place").cast(pl.Int64)).join(patients, on="place", how="left")
+    owners = owners_of(share, source)
     whole = owners.height == table.num_rows == owners["record"].n_unique() == owners["patient"].n_unique()
     if not whole or owners["patient"].null_count():
         return [Check("own_patients", False, "custody/data/records.parquet does not name each patient once.")]
-    names = [name for name in table.column_names if name not in ("record", "codes")]
+    names = [name for name in table.column_names if name not in ("record", "codes", *demographics_of(share))]
     released = pl.DataFrame(pl.from_arrow(table)).join(owners.select("record", "patient"), on="record")
     wrong = set(more_than_own(released, source)) | set(other_payload(released, source, names))
     return [
@@ -37,6 +35,16 @@ def own_patients(share: Share, table: pa.Table, source: Source) -> list[Check]:
             "records hold what the patient whom custody names has not, or another payload.",
         )
     ]
+
+
+def owners_of(share: Share, source: Source) -> pl.DataFrame:
+    """`record`, `place`, `patient`: the patient whom custody names for each record, null for none."""
+    said = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").select(
+        "record", "place"
+    )
+    patients = source.events.select("patient").unique().sort("patient").with_row_index("place")
+    patients = patients.with_columns(pl.col("place").cast(pl.Int64))
+    return said.with_columns(pl.col("place").cast(pl.Int64)).join(patients, on="place", how="left")
 
 
 def more_than_own(released: pl.DataFrame, source: Source) -> list[int]:

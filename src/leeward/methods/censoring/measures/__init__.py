@@ -19,6 +19,7 @@ from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput
+from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.measures.attack import attack
 from leeward.methods.censoring.measures.figures import (
     Interval,
@@ -31,6 +32,7 @@ from leeward.methods.censoring.measures.figures import (
     Risk,
     Statistics,
 )
+from leeward.methods.censoring.measures.inside import Inside, inside_of, whole_patient
 from leeward.release import Release
 
 NEEDS_POPULATION = True
@@ -41,6 +43,7 @@ DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
     {"pairs": {}},
     {"phenotypes": {}},
     {"attack": {}},
+    {"demographics": {}},
 )
 FIGURE_2 = (*range(1, 26), 30, 40, 50, 75, 100, 200, 500, 1_000, 10_000, 100_000, 1_000_000)
 """Values of distinguishability at which the cumulative distribution is given."""
@@ -51,9 +54,11 @@ CUL_STEPS = 10
 
 @dataclass(frozen=True)
 class Both:
-    """The sample before and after, record by record, over the sample's codes; and the population's index.
+    """The released patients of the sample before and after, record by record, over the sample's codes; and the
+    population's index.
 
-    original, capped, released : Multisets, in the order of the sample.
+    original, capped, released : Multisets, in the order of the sample. sample : their lens. inside : the classes of
+    demographics, where there are.
     """
 
     original: Multisets
@@ -61,6 +66,12 @@ class Both:
     released: Multisets
     everyone: Index
     k: int
+    sample: CodeCounts
+    inside: Inside | None = None
+
+    def counts(self, records: Multisets) -> Int64s:
+        """The people of the population who contain each record, and fit its labels of demographics."""
+        return self.everyone.counts(records) if self.inside is None else self.inside.counts(records)
 
 
 def measure(
@@ -88,13 +99,19 @@ def measure(
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "attack":
             given = check_options(name, options, ("most", "seed"))
-            figures[name] = attack(release, cohort, population, both.released, **given).to_json()
+            figures[name] = attack(
+                release, cohort, population, both.released, inside=both.inside, **given
+            ).to_json()
+        elif name == "demographics":
+            check_options(name, options, ())
+            if both.inside is not None:
+                figures[name] = whole_patient(release, cohort, both.inside, both.released).to_json()
         elif name in known:
             check_options(name, options, ())
             figures[name] = known[name](both).to_json()
         else:
             raise BadInput(
-                f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack'))}."
+                f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack', 'demographics'))}."
             )
     return figures
 
@@ -102,23 +119,27 @@ def measure(
 def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
     """Bring released records and originals together."""
     sample = cohort.code_counts()
-    original = Multisets(sample.offsets, sample.values, sample.counts)
-    everyone = Index.of(population.code_counts(), sample.codes, sample.most())
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     places = pl.read_parquet(release.custody / "data" / "records.parquet")
     shown = release.table("records.parquet").collect().join(places, on="record").sort("place")
+    if release.parameters.get("small") == "drop" and shown.height <= len(sample):
+        sample = take(sample, shown["place"].to_numpy())
     if shown.height != len(sample):
         raise BadInput(
             f"{cohort.name}: {len(sample):,} patients, the release has {shown.height:,}; not its source."
         )
+    original = Multisets(sample.offsets, sample.values, sample.counts)
     caps = start_caps(sample, release)
+    everyone = population.code_counts()
     return Both(
         original,
         original.capped(caps),
         multisets_of(shown["codes"], sample),
-        everyone,
+        Index.of(everyone, sample.codes, sample.most()),
         release.guarantee["k"],
+        sample,
+        inside_of(release, shown, population, everyone, sample),
     )
 
 
@@ -151,7 +172,7 @@ def multisets_of(lists: pl.Series, sample: CodeCounts) -> Multisets:
 
 def risk(both: Both) -> Risk:
     """Distinguishability in the population and classes in the sample, before and after."""
-    before, after = both.everyone.counts(both.original), both.everyone.counts(both.released)
+    before, after = both.counts(both.original), both.counts(both.released)
     at = [value for value in FIGURE_2 if value < both.everyone.n] + [both.everyone.n]
     return Risk(
         both.everyone.n,

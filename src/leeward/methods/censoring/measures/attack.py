@@ -24,6 +24,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.censoring import groups
 from leeward.methods.censoring.measures.figures import Attack
+from leeward.methods.censoring.measures.inside import Inside
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -41,15 +42,38 @@ def attack(
     released: Multisets,
     most: int | None = MOST_ATTACKED,
     seed: int = 0,
+    inside: Inside | None = None,
 ) -> Attack:
-    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all."""
+    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all.
+
+    inside : the classes of demographics; the attacker knows them, so the owners are among those who fit the class.
+    """
     sample, everyone = cohort.code_counts(), population.code_counts()
-    caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most())
-    index = Index(
-        Multisets(everyone.offsets, everyone.values, everyone.counts).capped(caps), np.maximum(caps, 1)
-    )
+    people = Multisets(everyone.offsets, everyone.values, everyone.counts)
     place = np.searchsorted(everyone.codes, sample.codes).astype(np.int32)
     shown = Multisets(released.offsets, place[released.values], released.counts)
+    parts: list[tuple[int | None, Int64s, Multisets]] = [(None, np.arange(len(shown)), people)]
+    if inside is not None:
+        parts = [
+            (number, np.flatnonzero(inside.of_record == number), people.take(fitting))
+            for number, fitting in enumerate(inside.people)
+        ]
+    owners, exact = [], True
+    for number, records, candidates in parts:
+        caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most(), number)
+        index = Index(candidates.capped(caps), np.maximum(caps, 1))
+        wanted = None if most is None else -(-most * len(records) // max(1, len(shown)))
+        found, sure = _of_records(release, index, shown.take(records), wanted, seed)
+        owners.append(found)
+        exact &= sure
+    k = int(release.guarantee["k"])
+    return _summary(release.parameters.get("scope"), np.concatenate(owners), exact, k)
+
+
+def _of_records(
+    release: Release, index: Index, shown: Multisets, most: int | None, seed: int
+) -> tuple[Int64s, bool]:
+    """The consistent owners of records that show one of at most `most` different lists, and whether all are exact."""
     distinct, number = shown.distinct()
     chosen = np.arange(len(distinct))
     if most is not None and most < len(distinct):
@@ -64,13 +88,19 @@ def attack(
     of_distinct = np.full(len(distinct), -1, np.int64)
     of_distinct[chosen] = owners
     of_records = of_distinct[number]
-    return _summary(release.parameters.get("scope"), of_records[of_records >= 0], exact, k)
+    return of_records[of_records >= 0], exact
 
 
 def population_caps(
-    release: Release, sample: tuple[str, ...], codes: tuple[str, ...], sample_most: Int64s, most: Int64s
+    release: Release,
+    sample: tuple[str, ...],
+    codes: tuple[str, ...],
+    sample_most: Int64s,
+    most: Int64s,
+    number: int | None = None,
 ) -> Int64s:
-    """The caps under which the rule acts on the population, int64[codes]: the final ones where all are cut alike."""
+    """The caps under which the rule acts on the population, int64[codes]: the final ones where all (of the class
+    `number`) are cut alike."""
     given, rest = release.parameters.get("caps"), release.parameters.get("cap")
     if release.parameters.get("scope") == "groups" and given is None:
         return np.minimum(most, MOST if rest is None else rest)
@@ -84,6 +114,7 @@ def population_caps(
     if release.custody is None:
         raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")
     final = pl.read_parquet(release.custody / "data" / "caps.parquet")
+    final = final if number is None else final.filter(pl.col("class") == number)
     known = dict(zip(final["code"].to_list(), final["final_cap"].to_list(), strict=True))
     return np.minimum(most, np.array([known.get(code, 0) for code in codes], np.int64))
 

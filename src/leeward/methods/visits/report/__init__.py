@@ -38,21 +38,12 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
             int(release.guarantee["k"]),
             0,
             measures["method"].get("demographics_search", ()),
-            lost(measures["method"]),
+            demographics_report.losses_of(measures["method"]),
         ),
         *associations(Phewas.of(measures, "phewas")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
-
-
-def lost(facts: Figures) -> tuple[float, float] | None:
-    """Code occurrences that no label shows, here and without demographics; None for an extract."""
-    if "lost_without_demographics" not in facts:
-        return None
-    pairs = facts["pairs"]
-    kept = pairs["exact"] + pairs["merged"] + pairs["above"]
-    return 1 - kept / max(1, pairs["original"]), facts["lost_without_demographics"]
 
 
 def glance(release: Release, kept: Retention | None, run: Run) -> Section:

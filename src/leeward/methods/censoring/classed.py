@@ -1,0 +1,174 @@
+"""A k-map over demographics and counts: every record is contained in k people of the population who could have its
+labels of demographics (docs/methods/whole-patient.md#methods).
+
+Records are censored class by class, each class beside the people of the population who fit its labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.analysis.containment.index import numbered
+from leeward.analysis.demographics.columns import Level
+from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population, columns_of_both
+from leeward.analysis.demographics.search import Found, Setting, search_full
+from leeward.arrays import AnyArray, Int64s
+from leeward.cohort.lenses.counts import CodeCounts
+from leeward.errors import GuaranteeUnreachable
+from leeward.methods.censoring.run import Outcome, censored, emptied
+from leeward.randomness import Randomness
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
+    from leeward.methods.censoring.parameters import Censoring
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What every class is censored with: the sample's records, and the population's over the sample's codes.
+
+    caps : int64[codes], before censoring. threads : of every index.
+    """
+
+    originals: Multisets
+    everyone: Multisets
+    caps: Int64s
+    most: Int64s
+    k: int
+    scope: str
+    threads: int = 1
+
+    def index(self, people: Int64s) -> Index:
+        """The index of some people of the population."""
+        return Index(self.everyone.take(people), self.most, self.threads)
+
+    def censor(self, records: AnyArray, people: Int64s) -> Outcome:
+        """Some records of the sample, censored beside some people."""
+        return censored(
+            self.index(people), self.originals.take(np.asarray(records)), self.caps, self.k, self.scope
+        )
+
+    def counts(self, records: Multisets, classes: SampleClasses, limit: int | None = None) -> Int64s:
+        """int64[records]: the people who fit each record's class and contain it; records in the sample's order."""
+        found = np.zeros(len(records), np.int64)
+        for number, people in enumerate(classes.people):
+            own = np.flatnonzero(classes.of_record == number)
+            found[own] = self.index(people).counts(records.take(own), limit=limit)
+        return found
+
+
+@dataclass
+class KMapSetting(Setting):
+    """A search over classes that hold k people of the population; what is lost are mentions."""
+
+    both: Both = field(kw_only=True)
+    parts: Parts = field(kw_only=True)
+
+    def form(self, levels: Mapping[str, Level], records: Int64s | None) -> SampleClasses | None:
+        """See `Setting`."""
+        try:
+            return classes_in_population(self.both, levels, self.k, self.small, frozenset(self.keep), records)
+        except GuaranteeUnreachable:
+            return None
+
+    def lost_in(self, classes: Any, records: Int64s | None) -> int:
+        """See `Setting`."""
+        lost = 0
+        for number, people in enumerate(classes.people):
+            own = np.flatnonzero(classes.of_record == number)
+            own = own if records is None else records[own]
+            kept = self.parts.censor(own, people).kept
+            lost += int(self.parts.originals.take(own).sizes().sum() - kept.sizes().sum())
+        return lost
+
+
+def parts_of(
+    parameters: Censoring, sample: CodeCounts, population: CodeCounts, caps: Int64s, threads: int
+) -> Parts:
+    """The records of sample and population, over the sample's codes."""
+    return Parts(
+        Multisets(sample.offsets, sample.values, sample.counts),
+        numbered(population, sample.codes),
+        caps,
+        sample.most(),
+        parameters.k,
+        parameters.scope,
+        threads,
+    )
+
+
+def find_classes(
+    parameters: Censoring,
+    cohort: Cohort,
+    sample: CodeCounts,
+    population: Cohort,
+    everyone: CodeCounts,
+    parts: Parts,
+) -> Found:
+    """The classes of the sample's patients (`SampleClasses`), and what the search for their levels measured."""
+    keep = dict(parameters.keep or {})
+    both = columns_of_both(
+        (cohort.patients, sample.patients, cohort.name),
+        (population.patients, everyone.patients, population.name),
+        parameters.demographics,
+        parameters.hierarchies or {},
+        keep,
+    )
+    setting = KMapSetting(
+        both.sample,
+        keep,
+        parameters.k,
+        parameters.small,
+        Randomness.of(0),
+        parts.originals.sizes(),
+        lambda records: [],
+        both=both,
+        parts=parts,
+    )
+    return search_full(setting)
+
+
+def censor_classes(parts: Parts, classes: SampleClasses) -> tuple[Outcome, list[Int64s]]:
+    """All released records, class by class, in the order of the sample; and the final caps of each class."""
+    outcomes, members = [], []
+    for number, people in enumerate(classes.people):
+        members.append(np.flatnonzero(classes.of_record == number))
+        outcomes.append(parts.censor(members[-1], people))
+    order = np.concatenate(members)
+    back = np.argsort(order, kind="stable")
+    kept = Multisets.together([each.kept for each in outcomes]).take(back)
+    facts: dict[str, Any] = {
+        name: sum(int(each.facts[name]) for each in outcomes) for name in outcomes[0].facts if name != "exact"
+    }
+    if "exact" in outcomes[0].facts:
+        facts["exact"] = np.concatenate([each.facts["exact"] for each in outcomes])[back]
+    released = np.flatnonzero(classes.of_record >= 0)
+    notices = emptied(parts.originals.take(released), kept)
+    whole = Outcome(kept, parts.caps, parts.caps, facts, notices)
+    return whole, [each.caps for each in outcomes]
+
+
+def lost_without(parts: Parts, people: int) -> float:
+    """The share of the sample's mentions that is lost without demographics."""
+    records = np.arange(len(parts.originals))
+    kept = parts.censor(records, np.arange(people)).kept
+    original = int(parts.originals.sizes().sum())
+    return (original - int(kept.sizes().sum())) / max(1, original)
+
+
+def take(sample: CodeCounts, records: Int64s) -> CodeCounts:
+    """Some records of a lens; its codes stay numbered."""
+    part = Multisets(sample.offsets, sample.values, sample.counts).take(records)
+    return replace(
+        sample,
+        offsets=part.offsets,
+        values=part.values,
+        counts=part.counts,
+        patients=sample.patients.gather(records),
+        rows=sample.rows[records],
+    )

@@ -1,0 +1,78 @@
+"""Classes of demographics in the measures of censoring: who of the population fits them, and what a recipient can tell
+of demographics and codes together (docs/methods/whole-patient.md#measures)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.containment import Index, Multisets
+from leeward.analysis.containment.index import numbered
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import exact_columns, released_records
+from leeward.analysis.demographics.joint import whole_patient as joint_figures
+from leeward.analysis.demographics.released import Concerned, ReleasedClasses
+from leeward.arrays import AnyArray, Int64s
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.counts import CodeCounts
+from leeward.release import Release
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The place of the class of each released record, in the order of the sample, and the people who fit each class."""
+
+    of_record: Int64s
+    people: tuple[Int64s, ...]
+    everyone: Multisets
+    most: Int64s
+
+    def counts(self, records: Multisets) -> Int64s:
+        """The people who fit the class of each record and contain it."""
+        found = np.zeros(len(records), np.int64)
+        for number, people in enumerate(self.people):
+            own = np.flatnonzero(self.of_record == number)
+            found[own] = Index(self.everyone.take(people), self.most).counts(records.take(own))
+        return found
+
+
+def inside_of(
+    release: Release, shown: pl.DataFrame, population: Cohort, everyone: CodeCounts, sample: CodeCounts
+) -> Inside | None:
+    """The classes of the released records, and the people who fit them; None without demographics."""
+    if not release.parameters.get("demographics"):
+        return None
+    classes = ReleasedClasses.read(release)
+    exact = exact_columns(release, population, everyone.patients)
+    distinct, number = np.unique(exact.vectors({}), axis=0, return_inverse=True)
+    fits = np.stack([classes.fitting(exact.labels(vector)) for vector in distinct])[number.reshape(-1)]
+    return Inside(
+        classes.of_records(release)[shown["record"].to_numpy()],
+        tuple(np.flatnonzero(fits[:, c]).astype(np.int64) for c in range(len(classes.labels))),
+        numbered(everyone, sample.codes),
+        sample.most(),
+    )
+
+
+def whole_patient(release: Release, cohort: Cohort, inside: Inside, released: Multisets) -> WholePatient:
+    """Errors of questions of demographics and codes, from the released records; a code that is shown was recorded, one
+    that is not may have been. released : in the order of the sample, over its codes."""
+    sets = released_records(release, cohort, cohort.code_sets())
+    owners = released.owners()[np.argsort(released.values, kind="stable")]
+    bounds = np.searchsorted(np.sort(released.values), np.arange(len(sets.codes) + 1))
+    holders = [owners[low:high] for low, high in itertools.pairwise(bounds)]
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        share = concerned.share[inside.of_record]
+        low, expected = np.zeros((2, len(queries)))
+        for i, query in enumerate(queries):
+            records = holders[int(query[0])]
+            for code in query[1:]:
+                records = np.intersect1d(records, holders[int(code)], assume_unique=True)
+            expected[i], low[i] = float(share[records].sum()), int((share[records] == 1).sum())
+        return low, expected, np.full(len(queries), int(concerned.possible[inside.of_record].sum()))
+
+    return joint_figures(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
