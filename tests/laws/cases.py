@@ -100,7 +100,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-CLASSED = ("constraints", "disassociation", "visits")
+CLASSED = ("censoring", "constraints", "disassociation", "visits")
 """Methods that release demographics beside codes."""
 
 DEMOGRAPHICS = {"demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exact"}}

@@ -94,6 +94,8 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
         found.append(f"Without the spec of the run: {PARAMETERS}.")
     if share.method == "disassociation":
         found += _of_disassociation(share, custody)
+    if share.manifest["parameters"].get("demographics") and share.method != "censoring":
+        found.append("Never checked: whether the records that joined a small class were drawn at random.")
     if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:
         found.append("Without the custodian's folder: the listed code sets, which the guarantee is about.")
     foreign = foreign_writers(share)
@@ -114,8 +116,6 @@ def _of_disassociation(share: Share, custody: bool) -> list[str]:
         found.append(f"Sets of 3 to {m} codes: candidates were counted for a sample of them.")
     if parameters.get("payload"):
         found.append("Never checked: whether payload values are shuffled inside clusters.")
-    if parameters.get("demographics"):
-        found.append("Never checked: whether the records that joined a small class were drawn at random.")
     if parameters.get("diversity") and not custody:
         found.append(
             "Without the custodian's folder: whether at most one record in l of every cluster has a given sensitive "
