@@ -108,16 +108,22 @@ DEMOGRAPHICS = {"demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exac
 
 def classed_cases() -> dict[str, Case]:
     """`METHOD with demographics` -> the method's case with the demographics of the patients."""
-    return {
-        f"{name} with demographics": replace(
+    found = {}
+    for name, case in cases().items():
+        if name not in CLASSED:
+            continue
+        everyone = people(case.population or case.cohort)
+        own = case.cohort.require_events()["patient"].unique()
+        assert everyone.patients is not None
+        held = everyone.patients.filter(pl.col("patient").is_in(own.implode()))
+        scope = {"scope": "raise"} if name == "censoring" else {}
+        found[f"{name} with demographics"] = replace(
             case,
-            cohort=people(case.cohort),
-            population=None if case.population is None else people(case.population),
-            parameters={**case.parameters, **DEMOGRAPHICS},
+            cohort=replace(case.cohort, patients=held),
+            population=None if case.population is None else everyone,
+            parameters={**case.parameters, **DEMOGRAPHICS, **scope},
         )
-        for name, case in cases().items()
-        if name in CLASSED
-    }
+    return found
 
 
 def method_of_case(name: str) -> str:
