@@ -4,7 +4,7 @@
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` (UCI, Diabetes 130-US hospitals), `synthea-oh/` (patients.csv,
 conditions.csv.gz) and `eunomia-gibleed/` (PERSON.csv, CONDITION_OCCURRENCE.csv.gz). Writes the tables of
-docs/studies/whole-patient.md. Disassociation, m = 2, no policy; visits and censoring in the part `records`.
+docs/studies/whole-patient.md. Disassociation, m = 2, no policy.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.cohort.readers import read
-from leeward.methods.censoring import Censoring
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures.estimates import estimates_in, estimates_of_numbers
 from leeward.methods.disassociation.measures.published import read as published_of
-from leeward.methods.visits import Visits
 from leeward.randomness import Randomness
 from leeward.release import Release, write
-from leeward.runs.protect import verify
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from tests.oracles.generalized_clusters import apriori, clusters, expected  # after the path is known
@@ -42,8 +39,6 @@ from tests.oracles.generalized_clusters import apriori, clusters, expected  # af
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "whole-patient.md"
 KS = (2, 5, 10, 25)
 QUESTIONS = 3_000
-SAMPLED = 10_000
-"""Patients of the sample that is censored, the population being all."""
 CLUSTERED = 4_000
 """Patients of the baseline's sample: its plain version takes hours for all."""
 
@@ -136,73 +131,6 @@ def costs(cohort: Cohort, folder: Path) -> str:
             cells.append(f"{share_lost(facts):.3f} ({facts.get('classes', 1)}, {small})")
         rows.append([name, *cells])
     return table(["demographics kept", *(f"k = {k}" for k in KS)], rows)
-
-
-def of_visits(data: Path) -> Cohort:
-    """UCI with its encounters as visits."""
-    found = read(
-        data / "uci-diabetes130/diabetic_data.csv.gz",
-        columns={
-            "patient": "patient_nbr",
-            "visit": "encounter_id",
-            "code": ["diag_1", "diag_2", "diag_3"],
-            "patients": ["age", "gender"],
-        },
-        missing=["?"],
-    )
-    assert found.patients is not None
-    people = found.patients.rename({"gender": "sex"})
-    return Cohort(found.events, people, name="UCI", vocabulary=found.vocabulary)
-
-
-def part_of(cohort: Cohort, patients: int) -> Cohort:
-    """Some patients of a cohort, drawn."""
-    everybody = cohort.require_events()["patient"].unique().sort()
-    drawn = np.sort(Randomness.of(3).stream("sample").permutation(len(everybody))[:patients])
-    chosen = everybody.gather(drawn).implode()
-    assert cohort.patients is not None
-    return Cohort(
-        cohort.require_events().filter(pl.col("patient").is_in(chosen)),
-        cohort.patients.filter(pl.col("patient").is_in(chosen)),
-        name="sample",
-        vocabulary=cohort.vocabulary,
-    )
-
-
-def visits_and_censoring(data: Path, folder: Path) -> str:
-    """Visits and censoring: what is lost with age and sex, and without them; every release is verified."""
-    everyone = of_visits(data)
-    sample = part_of(everyone, SAMPLED)
-    wanted: dict[str, Any] = {"k": 5, "demographics": ("age", "sex"), "keep": {"age": 10, "sex": "exact"}}
-    runs: dict[str, tuple[Any, Cohort, Cohort | None]] = {
-        "visits, level visit": (Visits(**wanted), everyone, None),
-        "visits, level codes, m = 2": (Visits(level="codes", **wanted), everyone, None),
-        "visits, containment, merged": (
-            Visits(level="containment", merge_visits=True, **wanted), everyone, None,
-        ),
-        "censoring, global": (Censoring(scope="global", **wanted), sample, everyone),
-        "censoring, raise": (Censoring(scope="raise", **wanted), sample, everyone),
-        "censoring, record": (Censoring(scope="record", **wanted), sample, everyone),
-    }  # fmt: skip
-    rows = []
-    for name, (method, cohort, population) in runs.items():
-        made = method.protect(cohort, population=population, randomness=Randomness.of(1))
-        out = write(made, folder / name)
-        checked = verify(out, cohort, population)
-        facts = made.custody
-        rows.append(
-            [
-                name,
-                f"{made.records:,}",
-                facts["classes"],
-                *(f"{facts['demographics_loss'][column]:.3f}" for column in ("age", "sex")),
-                f"{facts['lost_without_demographics']:.3f}",
-                f"{facts['lost']:.3f}",
-                f"{sum(each.passed for each in checked.checks)} of {len(checked.checks)} checks",
-            ]
-        )
-    head = ["method", "records", "classes", "LM age", "LM sex", "lost without", "lost with them", "verified"]
-    return table(head, rows)
 
 
 def columns_for(cohort: Cohort, sets: CodeSets, names: tuple[str, ...]) -> Columns:
@@ -357,7 +285,7 @@ def main() -> None:
     """Run the parts and put the tables into the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--parts", default="costs,costs-made,answers,correlation,generalization,recodings,records")
+    parser.add_argument("--parts", default="costs,costs-made,answers,correlation,generalization,recodings")
     parser.add_argument("--ks", default=",".join(map(str, KS)), help="k of the part `recodings`")
     asked = parser.parse_args()
     measured = commit()  # before the page is written
@@ -380,8 +308,6 @@ def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
         return table(
             ["data", "times as often as apart", "questions", "in classes", "apart, true counts"], rows
         )
-    if part == "records":
-        return visits_and_censoring(data, folder)
     if part == "generalization":
         return against_generalization(uci(data), folder)
     if part == "answers":
