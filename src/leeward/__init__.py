@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from leeward.methods.disassociation import Disassociation as Disassociation
     from leeward.methods.disassociation.measures.estimates import estimate as estimate
     from leeward.methods.k_anonymity import KAnonymity as KAnonymity
+    from leeward.methods.linked import Linked as Linked
     from leeward.methods.trajectories import Trajectories as Trajectories
     from leeward.methods.visits import Visits as Visits
     from leeward.portal.client import connect as connect

@@ -41,6 +41,7 @@ RUNS = (
     "trajectories pairs.csv --age age --vocabulary icd9 --k 5 --joining thesis --widest-age 16 -o t3",
     "trajectories pairs.csv --age age --vocabulary icd9 --k 5 --clustering cells --policy hierarchy:1 -o t4",
     "trajectories pairs.csv --age age --vocabulary icd9 --k 5 --clustering cells --order free -o t5",
+    "link visits/events.parquet --visit visit --k 5 -o l1",
     "visits visits/events.parquet --visit visit --k 5 -o v1",
     "visits visits/events.parquet --visit visit --k 5 --enforce generalize --vocabulary icd9 -o v2",
     "visits visits/events.parquet --visit visit --k 5 --level containment --merge-visits -o v3",
