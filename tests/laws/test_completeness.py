@@ -135,16 +135,17 @@ CALLS = {
     "query": "query",
     "recommend": "recommend",
     "show": "open",
+    "split": "split",
     "synth": "synth",
     "verify": "verify",
 }
-"""The call that does what a command does. `vocabulary` copies a file, `warm` compiles and `serve` waits for
-browsers: they concern no cohort."""
+"""The call that does what a command does. `vocabulary` copies a file, `spec` writes flags down, `warm` compiles and
+`serve` waits for browsers: they concern no cohort."""
 
 
 def test_what_a_command_does_one_call_does() -> None:
     of_methods = {method.command for method in METHODS.values()}
-    assert set(CALLS) | {"serve", "vocabulary", "warm"} == set(COMMANDS) - of_methods
+    assert set(CALLS) | {"serve", "spec", "vocabulary", "warm"} == set(COMMANDS) - of_methods
     assert set(CALLS.values()) <= set(lw.__all__)
 
 
