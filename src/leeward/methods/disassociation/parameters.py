@@ -206,6 +206,8 @@ class Disassociation(Parameters):
         for name in ("payload", "sensitive_columns"):
             if getattr(self, name) and not self.demographics:
                 raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
+        if self.sensitive_columns is not None and not self.sensitive_columns:
+            raise BadParameter("sensitive_columns", "must name a column with its L; got an empty mapping.")
         for name in self.sensitive_columns or {}:
             if name in (*self.demographics, *self.payload):
                 raise BadInput(
