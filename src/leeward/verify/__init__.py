@@ -47,6 +47,7 @@ SHARED = frozenset(
         "codes",
         "contract",
         "manifest",
+        "numbered",
         "order",
         "readme",
         "recipients",

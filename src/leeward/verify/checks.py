@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
+
+from leeward.verify.numbered import Numbered
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,17 @@ class Source:
     names: Mapping[str, tuple[str, int | None]] | None = None
     vocabulary: str | None = None
     population_patients: pl.DataFrame | None = None
+
+    @cached_property
+    def numbered(self) -> Numbered:
+        """The events in numbers."""
+        return Numbered(self.events)
+
+    @cached_property
+    def population(self) -> Numbered:
+        """The population's events in numbers."""
+        assert self.population_events is not None
+        return Numbered(self.population_events)
 
 
 @dataclass(frozen=True)

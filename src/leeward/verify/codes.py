@@ -45,9 +45,10 @@ def codes_checks(share: Share, source: Source | None) -> list[Check]:
         return []
     try:
         listed = read_list(share)
-        checks = [codes_listed(share, listed), code_names(listed)]
+        shown = shown_codes(share)
+        checks = [codes_listed(share, listed, shown), code_names(listed)]
         if source is not None and not share.manifest["parameters"].get("extract"):
-            checks.append(frequent_codes(share, listed, source))
+            checks.append(frequent_codes(share, listed, shown, source))
             if source.names is not None:
                 checks.append(names_of_source(share, listed, source.names))
     except UNREADABLE as problem:
@@ -60,11 +61,10 @@ def read_list(share: Share) -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(pq.read_table(share.data(NAME))))
 
 
-def codes_listed(share: Share, listed: pl.DataFrame) -> Check:
+def codes_listed(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:
     """Sorted and distinct; every shown code is listed as such; suppressed codes are shown nowhere."""
     codes = listed["code"]
     wrong = int(codes.n_unique() != listed.height) + int(not codes.is_sorted())
-    shown = shown_codes(share)
     above = nodes_above(share)
     free = set(listed.filter(~pl.col("suppressed"))["code"])
     hidden = set(listed.filter(pl.col("suppressed"))["code"])
@@ -167,11 +167,10 @@ def names_of_source(share: Share, listed: pl.DataFrame, names: Mapping[str, tupl
     )
 
 
-def frequent_codes(share: Share, listed: pl.DataFrame, source: Source) -> Check:
+def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: Source) -> Check:
     """Codes that the files do not show are listed if and only if at least k patients have them."""
     k = share.guarantee("k")
     rows = set(listed["code"])
-    shown = shown_codes(share)
     if share.manifest["parameters"].get("attacker") == "algorithm":
         return of_count(
             "frequent_codes",
@@ -179,7 +178,11 @@ def frequent_codes(share: Share, listed: pl.DataFrame, source: Source) -> Check:
             "Listed are the codes that the files show, and no others.",
             "codes are listed that the files do not show, or are shown and not listed.",
         )
-    frequent = codes_of_many(source.events, k)
+    if share.method == "disassociation":  # its other checks read the source in blocks too: it may be large
+        frequent = codes_of_many(source.events, k)
+    else:
+        counted = zip(source.numbered.codes, source.numbered.people.tolist(), strict=True)
+        frequent = {code for code, people in counted if people >= k}
     wrong = len(frequent - rows) + len(rows - shown - frequent)
     return of_count(
         "frequent_codes",

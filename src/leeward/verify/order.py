@@ -14,6 +14,7 @@ which chance exceeds about twice in 10^9:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check
+from leeward.verify.numbered import heads_of
 
 LIMIT = 6.0
 """Standard deviations from what chance makes."""
@@ -55,10 +57,15 @@ def ranks_of(known: pl.Series) -> Longs:
     elif isinstance(known.dtype, pl.Enum | pl.Categorical):
         values = known.cast(pl.String)
     dense = values.rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    ties = np.random.Generator(np.random.Philox(key=len(known))).permutation(len(known))
     ranks = np.empty(len(known), np.int64)
-    ranks[np.lexsort((ties, dense))] = np.arange(len(known))
+    ranks[np.argsort(dense * len(known) + ties_of(len(known)))] = np.arange(len(known))
     return ranks
+
+
+@lru_cache(maxsize=2)
+def ties_of(n: int) -> Longs:
+    """A fixed random order of n things."""
+    return np.random.Generator(np.random.Philox(key=n)).permutation(n)
 
 
 def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
@@ -85,19 +92,21 @@ def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], wh
     The statistic is the sum over groups of the covariance of place and rank, against a shuffle inside each group.
     """
     found: dict[str, Any] = {}
-    place = pl.int_range(pl.len()).over("group").cast(pl.Float64)
+    order = np.argsort(places := group.rank("dense").to_numpy().astype(np.int64), kind="stable")
+    number = places[order]
+    starts = np.flatnonzero(heads_of(number))
+    sizes = np.diff(np.append(starts, len(number)))
+    begin, several = np.repeat(starts, sizes), sizes > 1
+    middle = np.repeat((sizes - 1) / 2, sizes)
+    place = np.arange(len(number)) - begin - middle
     for column, values in known.items():
-        frame = pl.DataFrame({"group": group, "x": ranks_of(values)})
-        frame = frame.with_columns(place=place, x=pl.col("x").rank("ordinal").over("group").cast(pl.Float64))
-        centred = frame.with_columns(pl.col("place", "x") - pl.col("place", "x").mean().over("group"))
-        sums = centred.group_by("group").agg(
-            t=(pl.col("place") * pl.col("x")).sum(),
-            v=(pl.col("place") ** 2).sum() * (pl.col("x") ** 2).sum() / (pl.len() - 1),
-            n=pl.len(),
-        )
-        sums = sums.filter(pl.col("n") > 1)
-        variance = float(sums["v"].sum())
-        found[column] = round(float(sums["t"].sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0
+        ranks = ranks_of(values)[order]
+        inside = np.empty(len(ranks))
+        inside[np.argsort(number * len(ranks) + ranks)] = np.arange(len(ranks)) - begin
+        x = inside - middle
+        t, p, v = (np.add.reduceat(each, starts)[several] for each in (place * x, place**2, x**2))
+        variance = float((p * v / (sizes[several] - 1)).sum())
+        found[column] = round(float(t.sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0
     telling = sorted(column for column, z in found.items() if abs(z) > LIMIT)
     detail = (
         f"The order of {what} says {'something' if telling else 'nothing'} of {', '.join(telling or known)}."

@@ -61,17 +61,12 @@ def source_rows(owner: pl.Series, source: Source) -> pl.Series:
 
     owner : identifiers, or places among the patients in ascending order.
     """
-    first = (
-        source.events.select("patient")
-        .with_row_index("at")
-        .group_by("patient")
-        .agg(pl.col("at").min())
-        .sort("patient")
-    )
+    patients, first = source.numbered.patients, pl.Series(source.numbered.first)
     if owner.name == "place":
-        inside = owner.is_between(0, first.height - 1)
-        return first["at"].gather(pl.select(pl.when(inside).then(owner)).to_series())
-    if first.schema["patient"] != owner.dtype:
+        inside = owner.is_between(0, len(first) - 1)
+        return first.gather(pl.select(pl.when(inside).then(owner)).to_series())
+    if patients.dtype != owner.dtype:
         return pl.Series([None] * len(owner), dtype=pl.UInt32)
-    table = owner.to_frame("patient").join(first, on="patient", how="left", maintain_order="left")
+    known = pl.DataFrame({"patient": patients, "at": first})
+    table = owner.to_frame("patient").join(known, on="patient", how="left", maintain_order="left")
     return table["at"]

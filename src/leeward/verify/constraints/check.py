@@ -23,7 +23,9 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
 from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import Longs, distinct
 from leeward.verify.order import order_check
+from leeward.verify.visits.kernels import number_lists
 
 TABLES = {
     "records.parquet": {"record": pl.Int64, "codes": pl.List(pl.String)},
@@ -78,7 +80,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     elif source is not None:
         checks += against_source(published[0], codes, source)
         if share.manifest["parameters"].get("algorithm") != "mapping":
-            checks.append(no_other_codes(codes, source.events))
+            checks.append(no_other_codes(codes, source.numbered.held))
     return checks
 
 
@@ -295,30 +297,21 @@ def inside_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
 
 def against_source(published: Published, codes: pl.DataFrame, source: Source) -> list[Check]:
     """Every source code is a member or suppressed, and the published rows are the source's, generalized."""
-    events = source.events.select("patient", pl.col("code").cast(pl.String))
-    known = pl.DataFrame(
-        {"code": list(published.number), "label": list(published.number.values())},
-        schema={"code": pl.String, "label": pl.Int64},
+    numbered = source.numbered
+    places = [published.number.get(code) for code in numbered.codes]
+    unaccounted = sum(
+        place is None and people > 0 for place, people in zip(places, numbered.people.tolist(), strict=True)
     )
-    joined = events.join(known, on="code", how="left")
-    unaccounted = joined.filter(pl.col("label").is_null())["code"].n_unique()
-    shown = joined.select("patient", label=pl.when(pl.col("label") >= 0).then(pl.col("label")))
-    patients = (
-        shown.unique().sort("patient", "label").group_by("patient", maintain_order=True)
-        .agg(pl.col("label").drop_nulls())
-    )  # fmt: skip
-    expected = _signatures(patients["label"])
-    coordinates = published.holds.tocoo()
-    rows = (
-        pl.DataFrame({"record": coordinates.row, "label": coordinates.col.astype(np.int64)})
-        .group_by("record")
-        .agg(pl.col("label").sort())
-    )
-    empty = published.holds.shape[0] - rows.height
-    released = _signatures(pl.concat([rows["label"], pl.Series([[]] * empty, dtype=pl.List(pl.Int64))]))
-    difference = expected.join(released, on="row", how="full", coalesce=True).fill_null(0)
-    lost = int((difference["len"] - difference["len_right"]).clip(0).sum())
-    invented = int((difference["len_right"] - difference["len"]).clip(0).sum())
+    label = np.array([-1 if place is None else place for place in places])
+    width = max(1, len(published.labels))
+    owner, held = np.divmod(numbered.pairs, numbered.width)
+    mine = distinct((owner * width + label[held])[label[held] >= 0])
+    theirs = np.sort(published.holds.tocoo().row.astype(np.int64) * width + published.holds.tocoo().col)
+    people, records = len(numbered.patients), published.holds.shape[0]
+    row = rows_alike(mine, theirs, people, records, width)
+    kinds = int(row.max(initial=0)) + 1
+    difference = np.bincount(row[:people], minlength=kinds) - np.bincount(row[people:], minlength=kinds)
+    lost, invented = int(difference.clip(0).sum()), int((-difference).clip(0).sum())
     return [
         of_count(
             "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
@@ -329,25 +322,35 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
             "published rows are no generalization of a source row.",
         ),
         of_count("no_row_lost", lost, "Every source row is published.", "source rows are not published."),
-        order_of_unique(patients, rows, source),
+        order_of_unique(row[:people], row[people:], source),
     ]  # fmt: skip
 
 
-def order_of_unique(patients: pl.DataFrame, rows: pl.DataFrame, source: Source) -> Check:
-    """The order of the records that only one patient can have, against identifiers and the source's rows."""
-    joined = pl.col("label").cast(pl.List(pl.String)).list.join(",")
-    mine, theirs = (
-        each.filter(pl.col("label").list.len() > 0).with_columns(row=joined).filter(pl.col("row").is_unique())
-        for each in (patients, rows)
-    )
-    first = source.events.select("patient").with_row_index("at").unique("patient", keep="first")
-    known = theirs.join(mine.select("row", "patient"), on="row").join(first, on="patient").sort("record")
+def rows_alike(mine: Longs, theirs: Longs, people: int, records: int, width: int) -> Longs:
+    """A number for each person's and then each record's set of labels, 0 for the empty one; equal sets, equal numbers.
+
+    mine, theirs : keys `person * width + label` and `record * width + label`, ascending.
+    """
+    keys = np.concatenate([mine, theirs + people * width])
+    sizes = np.bincount(keys // width, minlength=people + records)
+    room = 1 << max(4, (2 * len(sizes)).bit_length())
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    row, _ = number_lists(offsets, (keys % width).astype(np.int32), np.full(room, -1, np.int64))
+    return np.where(sizes > 0, row + 1, 0)
+
+
+def order_of_unique(mine: Longs, theirs: Longs, source: Source) -> Check:
+    """The order of the records that only one patient can have, against identifiers and the source's rows.
+
+    mine, theirs : the number of each patient's and each record's set of labels.
+    """
+    kinds = int(max(mine.max(initial=0), theirs.max(initial=0))) + 1
+    alone = (np.bincount(mine, minlength=kinds) == 1) & (np.bincount(theirs, minlength=kinds) == 1)
+    alone[0] = False
+    patient = np.zeros(kinds, np.int64)
+    patient[mine] = np.arange(len(mine))
+    known = patient[theirs[alone[theirs]]]
+    first = source.numbered.first[known]
     return order_check(
-        "order_of_records", {"patient": known["patient"], "source row": known["at"]}, "records"
+        "order_of_records", {"patient": pl.Series(known), "source row": pl.Series(first)}, "records"
     )
-
-
-def _signatures(rows: pl.Series) -> pl.DataFrame:
-    """Distinct rows with their counts: columns `row` (text) and `len`."""
-    texts = rows.cast(pl.List(pl.String)).list.join(",").alias("row")
-    return texts.to_frame().group_by("row").len().with_columns(pl.col("len").cast(pl.Int64))

@@ -105,7 +105,7 @@ def against_source_in_classes(
             "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
             "source codes are neither released nor suppressed.",
         ),
-        no_other_codes(codes, events),
+        no_other_codes(codes, events["code"].unique().to_list()),
         of_count(
             "records_of_patients",
             unplaced + lost,

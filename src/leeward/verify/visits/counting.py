@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leeward.verify.checks import Check, of_count
+from leeward.verify.numbered import distinct
 from leeward.verify.visits.kernels import count_people, number_lists
 from leeward.verify.visits.reading import Longs, VisitLists
 
@@ -72,7 +73,7 @@ def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
 def shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
     smallest = int(holders.min()) if len(holders) else None
     figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
-    records = len(np.unique(population.record))
+    records = len(distinct(population.record))
     return of_count(
         name,
         int((holders < k).sum()),
@@ -84,4 +85,4 @@ def shared(name: str, holders: Longs, k: int, population: VisitLists, what: str,
 
 def pairs_of(visits: VisitLists) -> Longs:
     """Distinct (record, label) pairs as ascending keys."""
-    return np.unique(np.repeat(visits.record, visits.sizes()) * max(1, len(visits.labels)) + visits.values)
+    return distinct(np.repeat(visits.record, visits.sizes()) * max(1, len(visits.labels)) + visits.values)

@@ -87,33 +87,45 @@ def count_containers(offsets, values, starts, holders, enough):
     """
     n = offsets.shape[0] - 1
     found = np.zeros(n, np.int64)
+    longest = 1
     for v in range(n):
-        low, high = offsets[v], offsets[v + 1]
-        rarest = -1
-        for i in range(low, high):
-            c = values[i]
-            if rarest < 0 or starts[c + 1] - starts[c] < starts[rarest + 1] - starts[rarest]:
-                rarest = c
-        if rarest < 0:
-            continue
-        for at in range(starts[rarest], starts[rarest + 1]):
+        longest = max(longest, offsets[v + 1] - offsets[v])
+    at, end = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for v in range(n):
+        size = offsets[v + 1] - offsets[v]
+        for i in range(size):  # the rarest codes first: they rule most records out
+            c = values[offsets[v] + i]
+            place = i
+            while place > 0 and end[place - 1] - at[place - 1] > starts[c + 1] - starts[c]:
+                at[place], end[place] = at[place - 1], end[place - 1]
+                place -= 1
+            at[place], end[place] = starts[c], starts[c + 1]
+        some = size > 0
+        while some and at[0] < end[0]:
+            record = holders[at[0]]
             every = True
-            for i in range(low, high):
-                c = values[i]
-                if c == rarest:
-                    continue
-                a, b = starts[c], starts[c + 1]
+            for i in range(1, size):
+                # steps of 1, 2, 4 … from where the last record was found, then a search in the last step
+                a, step = at[i], 1
+                while a + step < end[i] and holders[a + step] < record:
+                    a += step
+                    step += step
+                b = min(a + step, end[i])
                 while a < b:
                     middle = (a + b) >> 1
-                    if holders[middle] < holders[at]:
+                    if holders[middle] < record:
                         a = middle + 1
                     else:
                         b = middle
-                if a == starts[c + 1] or holders[a] != holders[at]:
+                at[i] = a
+                if a == end[i]:
+                    some, every = False, False
+                    break
+                if holders[a] != record:
                     every = False
                     break
             if every:
                 found[v] += 1
-                if found[v] >= enough:
-                    break
+                some = found[v] < enough
+            at[0] += 1
     return found
