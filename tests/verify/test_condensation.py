@@ -225,3 +225,15 @@ def test_a_table_that_cannot_be_read_is_caught(cohort: Cohort, tmp_path: Path) -
     content["files"][0].update(sha256=sha256_of(file))
     manifest.write_text(json.dumps(content))
     assert "layout" in failures(checked(out, cohort))
+
+
+def test_a_dense_table_of_few_values_is_released(tmp_path: Path) -> None:
+    """Among many rows of few values a new row is often next to one of the source: chance, not a copy."""
+    draws = np.random.Generator(np.random.Philox(key=5))
+    n = 4_000
+    columns = {f"n{i}": draws.integers(0, 4 * (i + 1), n) for i in range(4)}
+    many = Cohort(patients=pl.DataFrame({**columns, "s": draws.integers(0, 2, n).astype(str)}), name="dense")
+    out = released(many, tmp_path, Condensation(k=10, strata=("s",)))
+    found = checked(out, many)
+    assert found.passed, found
+    assert found["near_twins"].figures["share"] > 0.15

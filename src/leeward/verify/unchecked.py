@@ -69,6 +69,7 @@ WITHOUT_CUSTODY = {
     "condensation": (
         "the groups, from which k follows",
         "whether groups show their source rows' levels and numbers",
+        "whether rows are nearer to patients' own than chance makes them",
         ORDER,
     ),
     "k-anonymity": ("whether groups show their source rows' typical values", ORDER),

@@ -15,7 +15,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation import relations
-from leeward.verify.condensation.own_values import nearer_than_neighbours, values_of_groups
+from leeward.verify.condensation.own_values import nearer_than_chance, values_of_groups
 from leeward.verify.manifest import Share
 
 TABLE = "table.parquet"
@@ -242,9 +242,9 @@ def against_source(
     checks += strata_counts(share, table, original)
     if share.method == "condensation":
         checks.append(copies(share, table, original, None if groups is None else groups[0]))
-        checks += nearer_than_neighbours(
-            table, original, [*strata_of(parameters), *times_of(parameters)], share.guarantee("k")
-        )
+        if groups is not None and highest(groups[0]["row"]) <= original.height:
+            leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffled(original, groups[0], 0)
+            checks += nearer_than_chance(table, original, chance, leave, share.guarantee("k"))
     return checks
 
 

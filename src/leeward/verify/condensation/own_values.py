@@ -23,11 +23,9 @@ Longs = NDArray[np.int64]
 MOST_ROWS, MOST_SOURCE = 1_000, 20_000
 """Released rows whose distances are looked at, and source rows that they are compared with, drawn in a fixed way."""
 
-LIKENESS = 4.0
-"""Released rows may be this many times as often as source rows the near twin of a source row."""
-
 FEW, OF_SMALL = 0.1, 0.5
-"""And such a share more, and this part of 1/k: small groups' own values come back beside each other."""
+"""Such a share of near twins more than by chance, and this part of 1/k: small groups' own values come back beside each
+other."""
 
 FEWEST_NUMBERS = 3
 
@@ -112,15 +110,18 @@ def not_medians(before: pl.DataFrame, after: pl.DataFrame, name: str) -> int:
     return both.filter(~one.fill_null(False)).height
 
 
-def nearer_than_neighbours(
-    table: pl.DataFrame, original: pl.DataFrame, leave: Sequence[str], k: int
+def nearer_than_chance(
+    table: pl.DataFrame, original: pl.DataFrame, chance: pl.DataFrame, leave: Sequence[str], k: int
 ) -> list[Check]:
-    """Released rows are near twins of source rows no more often than source rows are of each other.
+    """Released rows are near twins of source rows hardly more often than chance makes them.
 
     The distance of two rows is the sum over the columns of numbers of the difference of ranks (0 to 1); strata and
     times, which are published as they are, are left out, and levels, which groups keep. A near twin of a source row is
     nearer to it than `NEAR` times its distance to the nearest other source row. With fewer than `FEWEST_NUMBERS`
     columns likeness is not told from chance, and nothing is said.
+
+    chance : the source's rows with each column shuffled inside the groups. Among many rows of few values such rows are
+        near twins often enough; a source row itself is never another's.
     """
     names = [
         name
@@ -130,26 +131,28 @@ def nearer_than_neighbours(
     if len(names) < FEWEST_NUMBERS or original.height < 20:
         return []
     draws = np.random.Generator(np.random.Philox(key=original.height))
-    own, made = (
+    own, made, other = (
         each.select(names)[np.sort(draws.permutation(each.height)[:most])]
-        for each, most in ((original, MOST_SOURCE), (table, MOST_ROWS))
+        for each, most in ((original, MOST_SOURCE), (table, MOST_ROWS), (chance, MOST_ROWS))
     )
-    numbers, levels = places(own, made)
-    n, few = own.height, np.sort(draws.permutation(own.height)[:MOST_ROWS])
-    none = np.full(len(made), -1, np.int64)
-    twins = near_twins(numbers, levels, n, np.arange(n, len(numbers)), none)
-    among = near_twins(numbers, levels, n, few, few)
-    found, usual = float(twins.mean()), float(among.mean())
-    allowed = LIKENESS * usual + FEW + OF_SMALL / k + 4 * float(np.sqrt(max(usual, 1 / n) / n))
+    found, usual = (float(twins_of(own, each).mean()) for each in (made, other))
+    allowed = usual + FEW + OF_SMALL / k + 4 * float(np.sqrt(max(usual, 1 / own.height) / len(made)))
     return [
         Check(
             "near_twins",
             found <= allowed,
             f"{100 * found:.1f} % of the released rows are near twins of a source row; at most {100 * allowed:.1f} % "
             "are taken for chance.",
-            {"share": found, "allowed": allowed, "rows": len(twins)},
+            {"share": found, "allowed": allowed, "rows": made.height},
         )
     ]
+
+
+def twins_of(own: pl.DataFrame, made: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which of the rows made are near twins of one of the source's."""
+    numbers, levels = places(own, made)
+    rows = np.arange(own.height, len(numbers))
+    return near_twins(numbers, levels, own.height, rows, np.full(made.height, -1, np.int64))
 
 
 def places(own: pl.DataFrame, made: pl.DataFrame) -> tuple[Floats, Longs]:
