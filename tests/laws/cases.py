@@ -100,7 +100,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-CLASSED = ("censoring", "constraints", "disassociation", "visits")
+CLASSED = ("censoring", "constraints", "disassociation", "trajectories", "visits")
 """Methods that release demographics beside codes."""
 
 DEMOGRAPHICS = {"demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exact"}}

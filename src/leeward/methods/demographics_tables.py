@@ -27,12 +27,14 @@ def find_classes(
     occurrences: Int64s,
     lost: Lost,
     randomness: Randomness,
+    searched: int | None = None,
 ) -> Found:
     """The classes of the patients of a lens, in its order, and what the search for them measured
     (docs/methods/whole-patient.md#search).
 
     occurrences : int64[patients], the codes of each
     lost : the code occurrences that the method loses in each of some classes
+    searched : the most records that the search looks at, where its own number is too many for the method
 
     Raises
     ------
@@ -48,7 +50,7 @@ def find_classes(
     columns = columns_of(
         cohort.patients, patients, parameters.demographics, parameters.hierarchies or {}, keep, cohort.name
     )
-    setting = Setting(columns, keep, parameters.k, parameters.small, randomness, occurrences, lost)
+    setting = Setting(columns, keep, parameters.k, parameters.small, randomness, occurrences, lost, searched)
     local = parameters.recoding == "local" and setting.free
     return search_local(setting) if local else search_full(setting)
 

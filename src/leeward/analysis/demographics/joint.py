@@ -4,15 +4,17 @@ whatever the method (docs/methods/whole-patient.md#measures)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.classes import grouped
 from leeward.analysis.demographics.columns import Columns, columns_of
 from leeward.analysis.demographics.figures import ColumnLoss, JointCandidates, WholePatient
 from leeward.analysis.demographics.questions import draw, errors, independence, joint_risk, levels_asked
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import AnyArray
+from leeward.arrays import AnyArray, Bools
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
@@ -53,11 +55,24 @@ def released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSe
     """The code sets of the patients who are released: with `small: drop`, those whose values fit a class."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return sets
-    columns = exact_columns(release, cohort, sets.patients)
+    return sets.take(np.flatnonzero(_fitting_any(release, cohort, sets.patients)))
+
+
+def released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
+    """The cohort of those of `patients` who are released, see `released_records`."""
+    if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
+        return cohort
+    inside = patients.filter(pl.Series(_fitting_any(release, cohort, patients)))
+    shown = pl.col("patient").is_in(inside.implode())
+    return replace(cohort, events=cohort.require_events().filter(shown))
+
+
+def _fitting_any(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
+    """bool[patients]: whether the exact values fit a class."""
+    columns = exact_columns(release, cohort, patients)
     classes = ReleasedClasses.read(release)
-    distinct, number = np.unique(columns.vectors({}), axis=0, return_inverse=True)
-    fits = np.array([bool(classes.fitting(columns.labels(vector)).any()) for vector in distinct])
-    return sets.take(np.flatnonzero(fits[number.reshape(-1)]))
+    distinct, number = grouped(columns.vectors({}))
+    return np.array([bool(classes.fitting(columns.labels(vector)).any()) for vector in distinct])[number]
 
 
 def column_losses(classes: ReleasedClasses, columns: Columns) -> dict[str, float]:

@@ -58,7 +58,8 @@ class Found:
 
 @dataclass
 class Setting:
-    """What a search works with: `occurrences`, the number of codes of each record; `lost`, see `Lost`."""
+    """What a search works with: `occurrences`, the number of codes of each record; `lost`, see `Lost`;
+    `searched`, the most records that it looks at (None: `SEARCHED`)."""
 
     columns: Columns
     keep: Mapping[str, Level]
@@ -67,6 +68,7 @@ class Setting:
     randomness: Randomness
     occurrences: Int64s
     lost: Lost
+    searched: int | None = None
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -77,9 +79,10 @@ class Setting:
     def sample(self) -> Int64s | None:
         """The records that are searched; None for all. Drawn from a fixed stream: same data, same sample."""
         n = self.columns.records
-        if n <= SEARCHED:
+        most = self.searched or SEARCHED
+        if n <= most:
             return None
-        drawn = Randomness.of(n).stream("demographics searched").permutation(n)[:SEARCHED]
+        drawn = Randomness.of(n).stream("demographics searched").permutation(n)[:most]
         return np.sort(drawn).astype(np.int64)
 
     def form(self, levels: Mapping[str, Level], records: Int64s | None) -> Classes | None:

@@ -6,6 +6,9 @@ from collections import Counter, defaultdict
 
 import polars as pl
 
+from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.joint import exact_columns
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
@@ -15,6 +18,9 @@ PATIENTS = 500
 """Patients that are drawn."""
 
 Pair = tuple[str, str]
+Labels = tuple[str, ...]
+Shown = tuple[Labels, tuple[Pair, ...]]
+"""A published trajectory with its demographics."""
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
@@ -26,13 +32,20 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     rows = pairs.group_by("record", maintain_order=True).agg(
         pl.col("code").cast(pl.String), pl.col("age").cast(pl.String)
     )
-    published = Counter(tuple(zip(code, age, strict=True)) for code, age in rows.select("code", "age").rows())
-    by_first: dict[Pair, list[tuple[Pair, ...]]] = defaultdict(list)
+    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    records = release.table("records.parquet").select("record", *names).collect().rows()
+    labels_of: dict[int, Labels] = {record: tuple(labels) for record, *labels in records}
+    published = Counter(
+        (labels_of[record], tuple(zip(code, age, strict=True)))
+        for record, code, age in rows.select("record", "code", "age").rows()
+    )
+    by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
-        by_first[each[0]].append(each)
+        by_first[each[1][0]].append(each)
     events = cohort.require_events().select("patient", pl.col("code").cast(pl.String), "age").drop_nulls()
     people = events.unique().group_by("patient", maintain_order=True).agg("code", "age").sort("patient")
     drawn = Randomness.of(0).stream("attack").permutation(people.height)[:PATIENTS]
+    fits = _classes(release, cohort, people["patient"]) if names else None
     attacked = succeeded = 0
     for row in drawn.tolist():
         known = [
@@ -40,18 +53,40 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             for code, age in zip(people["code"][row], people["age"][row], strict=True)
         ]
         firsts = {(code, age) for over, years in known for code in over for age in years}
-        fitting = [each for first in firsts for each in by_first.get(first, ()) if _explains(each, known)]
+        fitting = [
+            each
+            for first in firsts
+            for each in by_first.get(first, ())
+            if (fits is None or each[0] in fits[row]) and _explains(each[1], known)
+        ]
         if fitting:
             attacked += 1
-            succeeded += published[max(fitting, key=lambda each: (len(each), each))] < k
+            succeeded += published[max(fitting, key=lambda each: (len(each[1]), each))] < k
+    demographics = " and the exact demographics" if names else ""
     return [
         Tried(
-            "knows all codes and ages of a patient, and takes the longest trajectory that can be the patient's",
+            f"knows all codes and ages{demographics} of a patient, and takes the longest trajectory that can be the "
+            "patient's",
             f"fewer than {k} records have this trajectory",
             attacked,
             succeeded,
         )
     ]
+
+
+def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:
+    """The labels of the classes that each patient may be in."""
+    columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
+    vectors, number = grouped(columns.vectors({}))
+    found = [
+        frozenset(
+            label
+            for label, may in zip(classes.labels, classes.fitting(columns.labels(vector)), strict=True)
+            if may
+        )
+        for vector in vectors
+    ]
+    return [found[each] for each in number.tolist()]
 
 
 def _explains(published: tuple[Pair, ...], known: list[tuple[set[str], set[str]]]) -> bool:

@@ -10,12 +10,15 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.methods import demographics_tables as tables
+from leeward.methods import demographics_words as whole
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
+    from leeward.analysis.demographics import Classes
     from leeward.methods.trajectories.improvement import Progress
     from leeward.methods.trajectories.parameters import Trajectories
 
@@ -23,6 +26,12 @@ ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
     "the release: at least {k} records look alike in every code and age, so a guess at which of them is the patient's "
     "is right at most once in {k}."
+)
+
+CLASSED_ATTACKER = (
+    "Somebody who knows the exact {names} of a patient and everything about the patient's codes and ages, all of them "
+    "in order, and that the patient is in the release: at least {k} records look alike in every code, age and released "
+    "demographic, so a guess at which of them is the patient's is right at most once in {k}."
 )
 
 NOT_PROTECTED = (
@@ -48,6 +57,11 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) li
 - {order}
 """
 
+CLASSES = """
+`data/records.parquet` has the demographics of each record. Pairs are generalized in each class by itself: at least {k}
+records share each published trajectory and its demographics.
+"""
+
 ORDERS = {
     "kept": "Pairs of a record are in order of age; pairs that share an age are in no order that says anything.",
     "free": "Pairs of a record are sorted by the first and then the last year of their age; pairs whose ages overlap "
@@ -64,14 +78,21 @@ EXAMPLES = 6
 
 
 def guarantee_of(method: Trajectories) -> Guarantee:
-    """k-anonymity of whole trajectories."""
+    """k-anonymity of whole trajectories, with demographics where these are released."""
+    names = method.demographics
     not_protected = NOT_PROTECTED + ((PAYLOAD_AS_IS,) if method.payload else ())
+    if not names:
+        attacker, known = ATTACKER.format(k=method.k), {}
+    else:
+        attacker = CLASSED_ATTACKER.format(k=method.k, names=whole.listed(names))
+        known = {"demographics": list(names)}
+        not_protected += tuple(whole.limits(()))
     return Guarantee(
-        "k-anonymity",
-        ATTACKER.format(k=method.k),
+        "k-anonymity in classes of demographics" if names else "k-anonymity",
+        attacker,
         not_protected,
         k=method.k,
-        facts=stated_facts("codes and ages", "release", method.payload),
+        facts=stated_facts("codes and ages", "release", method.payload, **known),
     )
 
 
@@ -86,8 +107,9 @@ def release_of(
     seeded: bool,
     read: Mapping[str, int],
     listed: NDArray[np.bool_] | None = None,
+    classes: Classes | None = None,
 ) -> Anonymized:
-    """The release; released record i is record order[i] of the cohort.
+    """The release; released record i is record order[i] of the cohort, or of those of its records that have a class.
 
     `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
     each code as they were read.
@@ -102,11 +124,13 @@ def release_of(
         records=len(order),
         tables=(
             ReleaseTable.of("trajectories.parquet", _trajectories(groups, spaces, order)),
-            ReleaseTable.of("records.parquet", _records(order, payload)),
+            ReleaseTable.of("records.parquet", _records(order, payload, classes)),
             ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy, listed)),
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
+            *(() if classes is None else tables.tables_of(classes)),
         ),
-        readme=README.format(
+        readme=_classes(method)
+        + README.format(
             k=method.k,
             payload=carried,
             listed="" if listed is None else UNLISTED.format(k=method.k),
@@ -115,6 +139,7 @@ def release_of(
         custody_tables=(
             ReleaseTable.of("records.parquet", _places(order)),
             ReleaseTable.of("codes.parquet", _accounts(groups, spaces, read)),
+            *(() if classes is None else tables.custody_tables_of(classes)),
         ),
         custody=facts,
         notices=tuple(notices),
@@ -148,8 +173,15 @@ def _labels(tree: Hierarchy, nodes: NDArray[np.int32]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(nodes), pa.array(tree.labels, pa.string()))
 
 
-def _records(order: NDArray[np.int64], payload: pl.DataFrame | None) -> pa.Table:
+def _classes(method: Trajectories) -> str:
+    names = method.demographics
+    return whole.readme(names, method.small) + CLASSES.format(k=method.k) + "\n" if names else ""
+
+
+def _records(order: NDArray[np.int64], payload: pl.DataFrame | None, classes: Classes | None) -> pa.Table:
     columns: dict[str, Any] = {"record": pa.array(np.arange(len(order), dtype=np.int64))}
+    if classes is not None:
+        columns |= tables.record_labels(classes, np.flatnonzero(classes.of_record >= 0)[order])
     if payload is not None:
         arrow = payload[order].to_arrow()
         columns |= {name: arrow[name] for name in payload.columns}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,19 @@ from numpy.typing import NDArray
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods import demographics_tables as whole
+from leeward.methods.trajectories import classed, hierarchies, space
 from leeward.methods.trajectories import guarantee as wording
-from leeward.methods.trajectories import hierarchies, space
 from leeward.methods.trajectories.space import Space
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
+    from leeward.analysis.demographics.search import Found
     from leeward.engine import Engine
     from leeward.methods.trajectories.parameters import Trajectories
     from leeward.methods.trajectories.records import Group, Records
+    from leeward.methods.trajectories.run import Settings
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -45,12 +49,63 @@ def protect(
     """
     from leeward.engine import make
     from leeward.methods.trajectories import losses
-    from leeward.methods.trajectories.records import Records
 
     engine = make(engine)
+    randomness = randomness or Randomness.of(None)
+    prepared = _prepare(parameters, cohort)
+    notices = _told(prepared.lens)
+    found = None
+    if parameters.demographics:
+        found = classed.find(parameters, cohort, prepared, _settings(parameters), engine, randomness)
+        notices += whole.notices_of(found.classes, parameters.small)
+        if found.classes.left_out:
+            inside = prepared.lens.patients.filter(pl.Series(found.classes.of_record >= 0))
+            cohort = classed.of_patients(cohort, inside)
+            prepared = _prepare(parameters, cohort)
+    lens, tree, records, spaces, payload = (
+        prepared.lens, prepared.tree, prepared.records, prepared.spaces, prepared.payload
+    )  # fmt: skip
+    groups, facts = _groups(parameters, records, spaces, engine, found)
+    lost = losses.of(groups, records.lengths(), spaces)
+    facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
+    facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
+    facts |= wording.facts_of(groups, records, spaces)
+    facts |= {} if found is None else whole.facts_of(found)
+    notices += wording.search_notices(facts)
+    listed = wording.common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
+    if listed is not None:
+        hidden = tree.n_leaves - int(listed[tree.leaves].sum())
+        notices.append(
+            f"No list of codes was stated: losses are shares of the {tree.n_leaves:,} codes that occur, and "
+            f"the released code hierarchy lists those that at least k = {parameters.k} patients have ({hidden:,} have "
+            "fewer). State a list with `codes`, or a hierarchy file, if it should not depend on the data."
+        )
+    order = randomness.stream("trajectories", "records").permutation(len(records))
+    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
+    return wording.release_of(
+        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read, listed,
+        None if found is None else found.classes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A cohort ready to be clustered; `found_in_data`: its hierarchy of codes is made of the codes that occur."""
+
+    lens: Lens
+    tree: Hierarchy
+    found_in_data: bool
+    spaces: Space
+    records: Records
+    payload: pl.DataFrame | None
+
+
+def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
+    from leeward.methods.trajectories.records import Records
+
     years = hierarchies.age_tree(parameters.ages)
     lens = cohort.trajectories(years.first, years.last)
-    notices = _told(parameters, cohort, lens)
+    _refuse_odd(parameters, cohort, lens)
     tree, found_in_data = _code_tree(parameters, cohort, lens)
     if found_in_data and parameters.sensitive:
         raise BadInput(
@@ -66,36 +121,20 @@ def protect(
             f"{cohort.name}: {len(records):,} patients with a trajectory are fewer than k = {parameters.k}; "
             "no group of k can be made. Give more patients or a smaller k."
         )
-    groups, facts = _groups(parameters, records, spaces, engine)
-    lost = losses.of(groups, records.lengths(), spaces)
-    facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
-    facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
-    facts |= wording.facts_of(groups, records, spaces)
-    notices += wording.search_notices(facts)
-    listed = wording.common_nodes(tree, records, parameters.k) if found_in_data else None
-    if listed is not None:
-        hidden = tree.n_leaves - int(listed[tree.leaves].sum())
-        notices.append(
-            f"No list of codes was stated: losses are shares of the {tree.n_leaves:,} codes that occur, and "
-            f"the released code hierarchy lists those that at least k = {parameters.k} patients have ({hidden:,} have "
-            "fewer). State a list with `codes`, or a hierarchy file, if it should not depend on the data."
-        )
-    randomness = randomness or Randomness.of(None)
-    order = randomness.stream("trajectories", "records").permutation(len(records))
-    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
-    return wording.release_of(
-        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read, listed
-    )
+    return Prepared(lens, tree, found_in_data, spaces, records, payload)
 
 
-def _told(parameters: Trajectories, cohort: Cohort, lens: Lens) -> list[str]:
+def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
     odd = [notice for notice in lens.odd if notice.kind != "no trajectory"]
     if odd and parameters.odd_ages == "refuse":
         raise BadInput(
             f"{cohort.name}: {'; '.join(str(notice) for notice in odd)}. Correct the ages, choose a wider age "
             "hierarchy with `ages`, or leave these rows out with `odd_ages: leave out`."
         )
-    return [f"Left out: {notice}." if notice in odd else f"{notice}." for notice in lens.odd]
+
+
+def _told(lens: Lens) -> list[str]:
+    return [f"{notice}." if notice.kind == "no trajectory" else f"Left out: {notice}." for notice in lens.odd]
 
 
 def _code_tree(parameters: Trajectories, cohort: Cohort, lens: Lens) -> tuple[Hierarchy, bool]:
@@ -134,12 +173,10 @@ def _constraints(parameters: Trajectories, cohort: Cohort, tree: Hierarchy) -> N
     return of_leaf
 
 
-def _groups(
-    parameters: Trajectories, records: Records, spaces: Space, engine: Engine
-) -> tuple[list[Group], dict[str, Any]]:
-    from leeward.methods.trajectories import cells, diversity, improvement, run
+def _settings(parameters: Trajectories) -> Settings:
+    from leeward.methods.trajectories import run
 
-    settings = run.Settings(
+    return run.Settings(
         parameters.k,
         parameters.joining,
         max(1, parameters.k // parameters.diversity)
@@ -152,15 +189,29 @@ def _groups(
         clustering=parameters.clustering,
         in_order=parameters.order == "kept",
     )
+
+
+def _groups(
+    parameters: Trajectories, records: Records, spaces: Space, engine: Engine, found: Found | None
+) -> tuple[list[Group], dict[str, Any]]:
+    from leeward.methods.trajectories import cells, diversity, improvement, run
+
+    settings = _settings(parameters)
+    members = None if found is None else classed.members_of(found.classes)
     if records.group is not None and parameters.diversity is not None:
-        diversity.require_reachable(records.group, parameters.diversity)
+        for inside in members or [np.arange(len(records))]:
+            diversity.require_reachable(records.group[inside], parameters.diversity)
     largest = parameters.partition
     if parameters.clustering == "cells" and largest:
         largest = min(largest, max(cells.PART, 4 * parameters.k))
     parts = ceil(len(records) / largest) if largest else 1
     facts: dict[str, Any] = {"partitions": 1}
     searched: list[improvement.Progress] = []
-    if parts == 1 and engine.name == "local":
+    if members is not None:
+        part = classed.parts_of(members, records, spaces, largest)
+        groups = run.in_parts(records, part, spaces, settings, engine, searched)
+        facts["partitions"] = int(part.max()) + 1
+    elif parts == 1 and engine.name == "local":
         groups = run.clustered(
             records, spaces, settings, engine.threads, run.said_by(engine), searched=searched
         )
@@ -174,7 +225,15 @@ def _groups(
             facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
     if records.group is not None:
         assert parameters.diversity is not None  # for the types: goes with the column
-        groups = diversity.made_diverse(groups, records, spaces, parameters.diversity, parameters.k)
+        merging = diversity.made_diverse
+        if members is None:
+            groups = merging(groups, records, spaces, parameters.diversity, parameters.k)
+        else:
+            groups = [
+                group
+                for inside in classed.by_class(groups, members, len(records))
+                for group in merging(inside, records, spaces, parameters.diversity, parameters.k)
+            ]
         if parameters.clustering == "cells":
             groups = cells.publish([g.members for g in groups], records, spaces, settings.in_order)
     if parameters.improve:

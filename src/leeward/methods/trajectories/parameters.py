@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 PARTITION = 65_000
 """Largest part that is clustered at once: N² work a part, so that a million records take minutes."""
@@ -144,7 +146,14 @@ class Trajectories(Parameters):
         ),
     ] = field(default=None, hash=False)
 
+    demographics: Demographics = ()
+    keep: Keep = field(default=None, hash=False)
+    small: Small = "merge"
+    recoding: Recoding = "full"
+    hierarchies: Hierarchies = field(default=None, hash=False)
+
     def rules(self) -> None:
+        whole.check(self, self.payload)
         from leeward.methods.trajectories.space import exact_weights
 
         exact_weights(self.weights)

@@ -5,13 +5,16 @@ Written from Definition 1 of Tamersoy (2011, chapter IV) and the release's contr
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
 from leeward.verify.manifest import Share
+from leeward.verify.trajectories.fitting import Classed
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
 from leeward.verify.trajectories.source import against_source
 from leeward.verify.trajectories.trees import tree_checks
@@ -22,6 +25,13 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks, released = layout(share)
     if released is None:
         return checks
+    classed = None
+    if demographics_of(share):
+        classes = read_classes(share)
+        placed, of_record = place_records(released.records, classes)
+        checks += [*class_checks(classes, share), placed]
+        classed = Classed(classes, of_record)
+        released = in_classes(released, of_record)
     checks += [
         k_anonymous(released, share.guarantee("k")),
         values_are_nodes(released),
@@ -32,8 +42,14 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         *diverse(released, share.manifest["parameters"]),
     ]
     if source is not None and all(each.passed for each in checks):
-        checks += against_source(released, share, source)
+        checks += against_source(released, share, source, classed)
     return checks + tree_checks(released, share.manifest["parameters"])
+
+
+def in_classes(released: Released, of_record: Longs) -> Released:
+    """Records are alike only where they are of one class too."""
+    _, kind = np.unique(np.stack([released.kind, of_record]), axis=1, return_inverse=True)
+    return replace(released, kind=kind.reshape(-1).astype(np.int64))
 
 
 def k_anonymous(released: Released, k: int) -> Check:

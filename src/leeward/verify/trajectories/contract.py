@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leeward.verify import class_words
 from leeward.verify.contract import CODES, Contract, Table, Words, one_of, text, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
@@ -12,6 +13,12 @@ ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
     "the release: at least {k} records look alike in every code and age, so a guess at which of them is the patient's "
     "is right at most once in {k}."
+)
+
+CLASSED_ATTACKER = (
+    "Somebody who knows the exact {names} of a patient and everything about the patient's codes and ages, all of them "
+    "in order, and that the patient is in the release: at least {k} records look alike in every code, age and released "
+    "demographic, so a guess at which of them is the patient's is right at most once in {k}."
 )
 
 NOT_PROTECTED = (
@@ -37,6 +44,11 @@ pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) li
 - {order}
 """
 
+CLASSES = """
+`data/records.parquet` has the demographics of each record. Pairs are generalized in each class by itself: at least {k}
+records share each published trajectory and its demographics.
+"""
+
 ORDERS = {
     "kept": "Pairs of a record are in order of age; pairs that share an age are in no order that says anything.",
     "free": "Pairs of a record are sorted by the first and then the last year of their age; pairs whose ages overlap "
@@ -50,19 +62,28 @@ def words(share: Share) -> list[Words]:
     """The wording of k-anonymous trajectories."""
     parameters = share.manifest["parameters"]
     k = parameters.get("k")
-    payload = [f"`{name}`" for name in parameters.get("payload") or ()]
+    payload, names = class_words.names_of(parameters, "payload"), class_words.names_of(parameters)
+    carried = ", ".join(f"`{name}`" for name in payload)
+    attacker, left_open = ATTACKER.format(k=k), NOT_PROTECTED + ((PAYLOAD_AS_IS,) if payload else ())
+    opening, known = "", {}
+    if names:
+        attacker = CLASSED_ATTACKER.format(k=k, names=class_words.in_words(names))
+        left_open += (class_words.SMALL_CLASSES,)
+        opening = class_words.readme(parameters) + CLASSES.format(k=k) + "\n"
+        known = {"demographics": names}
     return [
         Words(
-            "k-anonymity",
-            ATTACKER.format(k=k),
-            NOT_PROTECTED + ((PAYLOAD_AS_IS,) if payload else ()),
-            README.format(
+            "k-anonymity in classes of demographics" if names else "k-anonymity",
+            attacker,
+            left_open,
+            opening
+            + README.format(
                 k=k,
-                payload=f" with {', '.join(payload)} as they were" if payload else "",
+                payload=f" with {carried} as they were" if payload else "",
                 listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
                 order=ORDERS.get(parameters.get("order", "kept"), ""),
             ),
-            stated_facts("codes and ages", "release", parameters.get("payload") or ()),
+            stated_facts("codes and ages", "release", payload, **known),
         )
     ]
 
@@ -73,6 +94,8 @@ def weights(value: Any) -> bool:
     return fits and all(type(each) in (int, float) and each >= 0 for each in value)
 
 
+RECORDS = {"record": ("int64",)}
+
 CONTRACT = Contract(
     tables=(
         CODES,
@@ -81,9 +104,16 @@ CONTRACT = Contract(
             {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},
             order=("record", "position"),
         ),
-        Table(r"records\.parquet", {"record": ("int64",)}, payload=True, order=("record",)),
+        Table(
+            r"records\.parquet",
+            RECORDS,
+            payload=True,
+            made=class_words.labelled(RECORDS),
+            order=("record",),
+        ),
         Table(r"code_hierarchy\.csv", None),
         Table(r"age_hierarchy\.csv", None),
+        *class_words.TABLES,
     ),
     parameters={
         "k": whole(2),
@@ -100,6 +130,7 @@ CONTRACT = Contract(
         "diversity": whole(2),
         "widest_age": whole(1),
         "listed_codes": one_of("of at least k patients"),
+        **class_words.PARAMETERS,
     },
     required=("k", "joining", "weights", "ages", "hierarchy"),
     words=words,

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, of_count
+from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
 
 Longs = NDArray[np.int64]
@@ -62,7 +63,11 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
         return [
             Check("layout", False, "trajectories.parquet or records.parquet is missing or damaged.")
         ], None
-    if pairs.columns != ["record", "position", "code", "age"] or records.columns != ["record", *payload]:
+    if pairs.columns != ["record", "position", "code", "age"] or records.columns != [
+        "record",
+        *demographics_of(share),
+        *payload,
+    ]:
         return [Check("layout", False, "The columns are not those of released trajectories.")], None
     if pairs.null_count().sum_horizontal()[0] or records["record"].null_count():
         return [Check("layout", False, "Some records, positions, codes or ages are empty.")], None

@@ -34,12 +34,16 @@ def places_of(share: Share, n: int) -> Longs | None:
 
 
 def own_patients(
-    released: Released, frame: pl.DataFrame, place: Longs, payload: Longs, carried: Longs, in_order: bool
+    released: Released,
+    frame: pl.DataFrame,
+    place: Longs,
+    fitting: NDArray[np.bool_],
+    in_order: bool,
 ) -> Check:
-    """Each record generalizes the pairs of its patient and has the patient's payload.
+    """Each record generalizes the pairs of its patient and has the patient's payload, and labels that fit.
 
-    frame : `patient`, `code`, `age` (leaves), patients ascending, a patient's rows in order.  payload : of records,
-    carried : of patients.
+    frame : `patient`, `code`, `age` (leaves), patients ascending, a patient's rows in order.  fitting : whether
+    a record has the payload of the patient whom custody names, and a class that fits the patient.
     """
     runs = frame.select(pl.col("patient").rle()).unnest("patient")
     offsets = np.concatenate([[0], np.cumsum(runs["len"].to_numpy())]).astype(np.int64)
@@ -53,7 +57,7 @@ def own_patients(
     for record in range(len(r.offsets) - 1):
         span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
         one[0] = place[record]
-        fits = place[record] >= 0 and payload[record] == carried[place[record]]
+        fits = place[record] >= 0 and fitting[record]
         wrong += not (
             fits
             and matches(low[span], high[span], first[span], last[span], one, offsets, codes, ages, buffer)
@@ -61,7 +65,8 @@ def own_patients(
     return of_count(
         "own_patients",
         wrong,
-        "Every record generalizes the patient whom custody names, with that patient's payload.",
-        "records do not generalize the patient whom custody names, or have another payload.",
+        "Every record generalizes the patient whom custody names, with that patient's payload and labels that fit.",
+        "records do not generalize the patient whom custody names, have another payload, or labels that do not fit the "
+        "patient.",
         {"records": len(place)},
     )

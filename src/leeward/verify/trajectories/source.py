@@ -9,8 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import class_source, exact_values, released_patients
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories import kernels
+from leeward.verify.trajectories.fitting import Classed, Fitting, fitting_of
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
 from leeward.verify.trajectories.places import own_patients, places_of
 from leeward.vocabulary import built_in, load
@@ -32,31 +34,44 @@ OPEN_END, OPEN_END_OWN = 127, 150
 
 @dataclass
 class Originals:
-    """Distinct (trajectory, payload) of the source, as leaves: original o has offsets[o]:offsets[o + 1].
+    """Distinct (trajectory, payload, demographics) of the source, as leaves: original o has offsets[o]:offsets[o + 1].
 
-    copies : patients a distinct one.  payload : number of its payload values, -1: the release has none alike.
+    copies : patients a distinct one.
     """
 
     offsets: Longs
     codes: Longs
     ages: Longs
     copies: Longs
-    payload: Longs
 
 
-def against_source(released: Released, share: Share, source: Source) -> list[Check]:
-    """The patients are all there, with their payload, and each record has an owner that it generalizes."""
+def against_source(
+    released: Released, share: Share, source: Source, classed: Classed | None = None
+) -> list[Check]:
+    """The patients are all there, with their payload, and each record has an owner that it generalizes and whose
+    demographics fit its class."""
     if "age" not in source.events.columns:
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
-    read = accounts(released, share, usable)
     checks: list[Check] = []
+    values: list[tuple[str, ...]] | None = []
+    if classed is not None:
+        people = usable["patient"].unique().sort()
+        values = exact_values(classed.classes, source, people)
+        if values is not None and share.manifest["parameters"].get("small") == "drop":
+            keep = released_patients(classed.classes, values)
+            values = [value for value, shown in zip(values, keep, strict=True) if shown]
+            usable = usable.filter(pl.col("patient").is_in(people.filter(pl.Series(keep)).implode()))
+        checks.append(class_source(classed.classes, values, all_released=True))
+    read = accounts(released, share, usable)
+    if values is None:
+        return [*checks, *read]
     if (pairs := vocabulary_pairs(released, share, usable, source.vocabulary)) is not None:
         whole, _ = tree_of(pairs)
         assert whole is not None  # a vocabulary's hierarchy is a tree
         checks.append(listed_by_k(released, pairs, whole, usable, share.guarantee("k")))
-        if not checks[0].passed:
+        if not checks[-1].passed:
             return [*checks, *read]
         released = on_tree(released, whole)
     frame, unknown = leaves_of(usable, released.code_tree)
@@ -88,21 +103,17 @@ def against_source(released: Released, share: Share, source: Source) -> list[Che
     if not all(check.passed for check in checks):
         return [*checks, *read]
     in_order = share.manifest["parameters"].get("order", "kept") == "kept"
+    fitting = fitting_of(released_numbers(released, keys, payload), frame, carried, classed, values)
     place = places_of(share, n)
     if place is not None:
-        of_records = released_numbers(released, keys, payload)
-        of_patients = np.zeros(n, np.int64)
-        if carried is not None:
-            ascending = frame.select("patient").unique().sort("patient")
-            joined = ascending.join(carried, on="patient", how="left", maintain_order="left")
-            of_patients = joined["payload"].fill_null(-1).to_numpy()
-        checks.append(own_patients(released, frame, place, of_records, of_patients, in_order))
+        fits = np.array([fitting.of(r, place[r : r + 1])[0] for r in range(n)], np.bool_)
+        checks.append(own_patients(released, frame, place, fits, in_order))
         if checks[-1].passed:  # a matching: custody names it
             proven = "Every record can be given a patient of its own: custody names one, whom it generalizes."
             return [*checks, Check("owners", True, proven, {"matched": True}), *read]
-    originals = originals_of(frame, carried)
-    groups = groups_of(released, released_numbers(released, keys, payload))
-    checks.append(match_owners(released, groups, originals, n, in_order))
+    originals, fitting.carried, fitting.vector = originals_of(frame, fitting)
+    groups = groups_of(released, fitting.payload)
+    checks.append(match_owners(released, groups, originals, fitting, n, in_order))
     return [*checks, *read]
 
 
@@ -245,29 +256,22 @@ def released_numbers(released: Released, keys: pl.DataFrame | None, payload: lis
     return texts.join(keys, on=payload, how="left", maintain_order="left")["payload"].fill_null(-1).to_numpy()
 
 
-def originals_of(frame: pl.DataFrame, carried: pl.DataFrame | None) -> Originals:
-    """The distinct trajectories of the source; rows of a patient stand together."""
+def originals_of(frame: pl.DataFrame, fitting: Fitting) -> tuple[Originals, Longs, Longs]:
+    """The distinct (trajectory, payload, demographics) of the source, rows of a patient stand together; and of each its
+    payload number and its demographics' number."""
     codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
-    runs = frame.select(pl.col("patient").rle()).unnest("patient")
-    lengths = runs["len"].to_numpy().astype(np.int64)
+    lengths = frame.select(pl.col("patient").rle()).unnest("patient")["len"].to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    payload = np.zeros(len(lengths), np.int64)
-    if carried is not None:
-        patients = runs.select(patient="value").join(carried, on="patient", how="left", maintain_order="left")
-        payload = patients["payload"].fill_null(-1).to_numpy().astype(np.int64)
     shape = numbered(codes << 32 | ages, offsets)
     _, first, copies = np.unique(
-        shape * (payload.max() + 2) + payload + 1, return_index=True, return_counts=True
+        np.stack([shape, fitting.carried, fitting.vector]), axis=1, return_index=True, return_counts=True
     )
     ends = np.cumsum(lengths[first])
     at = np.arange(int(ends[-1])) + np.repeat(offsets[first] - (ends - lengths[first]), lengths[first])
-    return Originals(
-        np.concatenate([[0], ends]).astype(np.int64),
-        codes[at],
-        ages[at],
-        copies.astype(np.int64),
-        payload[first],
+    originals = Originals(
+        np.concatenate([[0], ends]).astype(np.int64), codes[at], ages[at], copies.astype(np.int64)
     )
+    return originals, fitting.carried[first], fitting.vector[first]
 
 
 def groups_of(released: Released, payload: Longs) -> list[tuple[int, int, int]]:
@@ -285,6 +289,7 @@ class Finder:
 
     released: Released
     originals: Originals
+    fitting: Fitting
     in_order: bool = True
     known: dict[int, Longs] = field(default_factory=dict)
 
@@ -326,8 +331,8 @@ class Finder:
             best = min(best, (int(inside), i))
         return best
 
-    def owners(self, record: int, payload: int) -> Longs:
-        """The originals with this payload that the record can stand for, ascending."""
+    def owners(self, record: int) -> Longs:
+        """The originals that the record can stand for, ascending."""
         c_low, c_high, a_low, a_high = self.rectangles(record)
         inside, place = self.rarest(record)
         candidates = self.everyone
@@ -341,18 +346,19 @@ class Finder:
         matches = kernels.owners if self.in_order else kernels.owners_in_any_order
         found = matches(c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer)
         owners = np.sort(self.buffer[:found])
-        return owners[o.payload[owners] == payload]
+        return owners[self.fitting.of(record, owners)]
 
 
 def match_owners(
     released: Released,
     groups: list[tuple[int, int, int]],
     originals: Originals,
+    fitting: Fitting,
     n: int,
     in_order: bool = True,
 ) -> Check:
     """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
-    finder = Finder(released, originals, in_order)
+    finder = Finder(released, originals, fitting, in_order)
     edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
     if edges is None:
         return _sampled(finder, groups)
@@ -375,8 +381,7 @@ def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> tuple[list[
     found: list[Longs] = []
     total = 0
     for g in order:
-        record, payload, _ = groups[g]
-        found.append(finder.owners(record, payload))
+        found.append(finder.owners(groups[g][0]))
         total += len(found[-1])
         if total > MOST_EDGES:
             return None
@@ -388,7 +393,7 @@ def _sampled(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
     """Beyond what can be matched: some groups, each by itself, have enough patients that they can stand for."""
     chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
     copies = finder.originals.copies
-    short = sum(int(copies[finder.owners(r, p)].sum()) < size for r, p, size in chosen)
+    short = sum(int(copies[finder.owners(r)].sum()) < size for r, _, size in chosen)
     return of_count(
         "owners",
         short,

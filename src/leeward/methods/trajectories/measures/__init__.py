@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.analysis.demographics.joint import released_cohort
 from leeward.analysis.figures import check_options
 from leeward.arrays import Bools
 from leeward.cohort.cohort import Cohort
@@ -63,7 +64,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 
     Raises BadInput for an unknown measure, another source, or a release without its custody folder.
     """
-    both = both_of(release, cohort)
+    both = both_of(release, released(release, cohort))
     figures: dict[str, Any] = {}
     for name, options in ((name, options) for each in wanted for name, options in each.items()):
         if name == "loss":
@@ -77,6 +78,14 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
         else:
             raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, usable, avgre.")
     return figures
+
+
+def released(release: Release, cohort: Cohort) -> Cohort:
+    """The cohort of the patients who are released."""
+    if not release.parameters.get("demographics"):
+        return cohort
+    first, last, _ = _leaf_of_year(_levelled(_tree(release, "age_hierarchy.csv"), years=True))
+    return released_cohort(release, cohort, cohort.trajectories(first, last).patients)
 
 
 def both_of(release: Release, cohort: Cohort) -> Both:
