@@ -9,12 +9,13 @@ import polars as pl
 from tests.attacks.test_trajectories import above, explains, parents
 from tests.attacks.test_whole_patient import THOROUGH
 from tests.attacks.whole_patient import Release
-from tests.methods.trajectories.test_whole_patient import cohort_of, rows_of
+from tests.methods.trajectories.test_whole_patient import CODES, cohort_of, rows_of
 
 from leeward.cohort.cohort import Cohort
 from leeward.methods.trajectories import Trajectories
 from leeward.randomness import Randomness
 from leeward.release import write
+from leeward.vocabulary import load
 
 COHORTS = 100 if THOROUGH else 15
 K = 3
@@ -23,7 +24,9 @@ K = 3
 def smallest(share: Path, cohort: Cohort) -> int:
     """Of everybody: the fewest records equal to one that may be the patient's (0: no record may be)."""
     data = share / "data"
-    codes, ages = parents(data / "code_hierarchy.csv"), parents(data / "age_hierarchy.csv")
+    # The published hierarchy lists what k patients have; the vocabulary that it is a part of is public.
+    codes = {node: parent or "" for node, parent in load("icd9").hierarchy(CODES).to_pairs()}
+    ages = parents(data / "age_hierarchy.csv")
     sexes = Release({}, {}, {}, {"sex": parents(data / "hierarchies/sex.csv")})
     pairs = pl.read_parquet(data / "trajectories.parquet").sort("record", "position")
     told = {
