@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
     from leeward.analysis.demographics.search import Found, Lost
     from leeward.engine import Engine
-    from leeward.methods.trajectories.method import Prepared
     from leeward.methods.trajectories.parameters import Trajectories
 
 SEARCHED = 4_000
@@ -31,7 +30,9 @@ SEARCHED = 4_000
 def find(
     parameters: Trajectories,
     cohort: Cohort,
-    prepared: Prepared,
+    patients: pl.Series,
+    records: Records,
+    space: Space,
     settings: run.Settings,
     engine: Engine,
     randomness: Randomness,
@@ -39,9 +40,8 @@ def find(
     """The classes of the patients with a trajectory; levels that are not kept are searched by clustering, without a
     local search."""
     plain = replace(settings, improve=False)
-    lost = _lost(prepared.records, prepared.spaces, plain, engine.threads)
-    patients, pairs = prepared.lens.patients, prepared.records.lengths()
-    return whole.find_classes(parameters, cohort, patients, pairs, lost, randomness, SEARCHED)
+    lost = _lost(records, space, plain, engine.threads)
+    return whole.find_classes(parameters, cohort, patients, records.lengths(), lost, randomness, SEARCHED)
 
 
 def _lost(records: Records, space: Space, settings: run.Settings, threads: int) -> Lost:

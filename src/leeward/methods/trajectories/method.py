@@ -56,7 +56,10 @@ def protect(
     notices = _told(prepared.lens)
     found = None
     if parameters.demographics:
-        found = classed.find(parameters, cohort, prepared, _settings(parameters), engine, randomness)
+        found = classed.find(
+            parameters, cohort, prepared.lens.patients, prepared.records, prepared.spaces, _settings(parameters),
+            engine, randomness,
+        )  # fmt: skip
         notices += whole.notices_of(found.classes, parameters.small)
         if found.classes.left_out:
             inside = prepared.lens.patients.filter(pl.Series(found.classes.of_record >= 0))
