@@ -24,6 +24,7 @@ FLAGS = {
     "disassociate": ("EVENTS", *COLUMNS, "--k", 3, "--m", 2, "--demographics", "sex", "--keep", "sex:exact",
                      "--measure", "mre"),
     "k-anonymize": ("TABLE", "--k", 5, "--drop", "days"),
+    "link": ("EVENTS", *COLUMNS, "--k", 3, "--views", "patients+events"),
     "trajectories": ("EVENTS", *COLUMNS, "--k", 3, "--format", "csv"),
     "visits": ("EVENTS", *COLUMNS, "--k", 3, "--measure", "retention"),
 }  # fmt: skip
