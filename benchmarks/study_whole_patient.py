@@ -3,8 +3,9 @@
     python benchmarks/study_whole_patient.py --data DIR
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` (UCI, Diabetes 130-US hospitals), `synthea-oh/` (patients.csv,
-conditions.csv.gz) and `eunomia-gibleed/` (PERSON.csv, CONDITION_OCCURRENCE.csv.gz). Writes the tables of
-docs/studies/whole-patient.md. Disassociation, m = 2, no policy.
+conditions.csv.gz), `eunomia-gibleed/` (PERSON.csv, CONDITION_OCCURRENCE.csv.gz) and `pyphewas-synthetic/` (group.csv,
+icds.csv.gz). Writes the tables of docs/studies/whole-patient.md. Disassociation, m = 2, no policy, but in the part
+`methods`, which runs all methods that take demographics.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+import study_whole_patient_methods as side
 from common import commit, machine, table
 from leeward.analysis.demographics import Columns, columns_of
 from leeward.analysis.demographics.questions import Questions, draw, errors, independence
@@ -34,23 +36,33 @@ from leeward.randomness import Randomness
 from leeward.release import Release, write
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from tests.oracles.generalized_clusters import apriori, clusters, expected  # after the path is known
+from tests.attacks.test_whole_patient import known_of  # after the path is known
+from tests.attacks.whole_patient import attack
+from tests.oracles.generalized_clusters import apriori, clusters, expected
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "whole-patient.md"
 KS = (2, 5, 10, 25)
+PARTS = (
+    "costs", "costs-made", "methods", "answers", "correlation", "generalization", "attack", "recodings",
+)  # fmt: skip
 QUESTIONS = 3_000
 CLUSTERED = 4_000
 """Patients of the baseline's sample: its plain version takes hours for all."""
+SAMPLED = 10_000
+"""Patients of the sample that is censored, the population being all."""
+ATTACKED = 2_000
+"""Patients whom the attacker knows."""
 
 
-def uci(data: Path) -> Cohort:
-    """UCI: age in decades, sex, race."""
+def uci(data: Path, **more: str) -> Cohort:
+    """UCI: age in decades, sex, race; `more`: further columns to read."""
     found = read(
         data / "uci-diabetes130/diabetic_data.csv.gz",
         columns={
             "patient": "patient_nbr",
             "code": ["diag_1", "diag_2", "diag_3"],
             "patients": ["age", "gender", "race"],
+            **more,
         },
         missing=["?"],
     )
@@ -281,11 +293,32 @@ def recodings(cohort: Cohort, folder: Path, ks: Sequence[int]) -> list[list[str]
     return rows
 
 
+def methods(data: Path, folder: Path) -> str:
+    """All methods that take demographics, beside their releases without."""
+    everyone = uci(data, visit="encounter_id")
+    aged = side.with_ages(data)
+    small = side.tasks(side.part_of(everyone, 2_000), 1_000, side.part_of(aged, 500))
+    side.side_by_side(small, folder / "small")  # loads the kernels: no method pays for that below
+    return side.side_by_side(side.tasks(everyone, SAMPLED, aged), folder / "all")
+
+
+def attack_on(cohort: Cohort, folder: Path) -> str:
+    """The attacker of age and sex exactly and up to m codes, on sampled patients: candidates counted in the files."""
+    release, _ = release_of(cohort, folder, demographics=("age", "sex"), keep={"age": 10, "sex": "exact"})
+    known = known_of(cohort)
+    drawn = np.random.default_rng(7).choice(len(known), ATTACKED, replace=False)
+    found = attack(release.share, [known[i] for i in drawn])
+    row = [f"{ATTACKED:,}", f"{found.sets:,}", found.below_k, found.smallest]
+    return table(
+        ["patients", "pieces of knowledge", "with fewer than k candidates", "fewest candidates"], [row]
+    )
+
+
 def main() -> None:
     """Run the parts and put the tables into the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--parts", default="costs,costs-made,answers,correlation,generalization,recodings")
+    parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--ks", default=",".join(map(str, KS)), help="k of the part `recodings`")
     asked = parser.parse_args()
     measured = commit()  # before the page is written
@@ -308,6 +341,10 @@ def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
         return table(
             ["data", "times as often as apart", "questions", "in classes", "apart, true counts"], rows
         )
+    if part == "methods":
+        return methods(data, folder)
+    if part == "attack":
+        return attack_on(uci(data), folder)
     if part == "generalization":
         return against_generalization(uci(data), folder)
     if part == "answers":

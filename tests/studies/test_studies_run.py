@@ -6,9 +6,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from tests.studies.pages import faults_of
+
+from leeward.cohort import read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -147,3 +151,26 @@ def test_notes() -> None:
     notes = [note.annotated for note in made(NotePlan(10, 20, "held-out", 1))]
     page = study.synthetic("Held-out synthetic notes", study.members(), notes)
     assert faults_of(page) == []
+
+
+def test_methods_with_demographics_side_by_side(tmp_path: Path) -> None:
+    import study_whole_patient_methods as study
+
+    sexes, codes = ("F", "M"), ("250.00", "250.01", "401.9", "428.0")
+    rows = [
+        {"patient": p, "visit": f"{p}-{c % 2}", "code": codes[(p + c) % 4], "at": 40 + p % 30 + c}
+        for p in range(120)
+        for c in range(1 + p % 3)
+    ]
+    events = pl.DataFrame(rows)
+    people = pl.DataFrame({"patient": range(120), "age": [45 + p % 30 for p in range(120)],
+                           "sex": [sexes[p % 2] for p in range(120)]})  # fmt: skip
+    columns: dict[str, Any] = {"patient": "patient", "visit": "visit", "code": "code"}
+    made_up, aged = (
+        replace(read(events, columns=each, vocabulary="icd9"), patients=people)
+        for each in (columns, {"patient": "patient", "code": "code", "age": "at"})
+    )
+    one_of_each = {task.lost: task for task in study.tasks(made_up, 60, aged)}
+    page = study.side_by_side([*one_of_each.values()], tmp_path)
+    assert faults_of(page) == []
+    assert page.count("\n|") == 6
