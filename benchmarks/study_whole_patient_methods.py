@@ -32,7 +32,7 @@ Measures = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """A method with its parameters, what it releases, and what counts as lost (a share of what there was)."""
+    """A method with its parameters, what it releases, and what counts as lost (a share, or a sum of two)."""
 
     name: str
     make: Callable[..., Any]
@@ -65,7 +65,7 @@ def censored(found: Measures) -> float:
 
 
 def generalized(found: Measures) -> float:
-    """Trajectories: the mean loss of a pair of code and age."""
+    """Trajectories: ILM + ALM."""
     return float(found["method"]["total"])
 
 
