@@ -43,7 +43,7 @@ from tests.oracles.generalized_clusters import apriori, clusters, expected
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "whole-patient.md"
 KS = (2, 5, 10, 25)
 PARTS = (
-    "costs", "costs-made", "methods", "answers", "correlation", "generalization", "attack", "recodings",
+    "costs", "costs-made", "methods", "answers", "correlation", "generalization", "recodings",
 )  # fmt: skip
 QUESTIONS = 3_000
 CLUSTERED = 4_000
