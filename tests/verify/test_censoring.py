@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.forging import by_method, restate, write_parquet
 from tests.methods.censoring.frames import CAPS, POPULATION, SAMPLE, cohort
 from tests.oracles import censoring as oracle
 
+from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.censoring import Censoring
 from leeward.randomness import Randomness
@@ -120,6 +123,25 @@ def test_swapped_payload_values_are_caught(release: Path, source: Source) -> Non
 def test_an_extra_column_is_caught(release: Path, source: Source) -> None:
     rewrite(release, lambda frame: frame.with_columns(patient=pl.Series([1, 2, 3])))
     assert failures(release, source) == {"layout"}
+
+
+def test_codes_stored_as_another_type_are_caught(release: Path, source: Source) -> None:
+    path = release / "share" / "data" / "records.parquet"
+    table = pq.read_table(path)
+    packed = table["codes"].cast(pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    pq.write_table(table.set_column(1, "codes", packed), path)
+    restate(release)
+    assert failures(release, source) == {"layout"}
+
+
+def test_a_payload_that_is_called_place(tmp_path: Path, source: Source) -> None:
+    assert source.patients is not None
+    patients = source.patients.rename({"dna": "place"})
+    sample = Cohort(events=source.events, patients=patients, name="sample")
+    method = Censoring(k=K, scope="global", caps=CAPS, payload=("place",))
+    anonymized = method.protect(sample, randomness=Randomness.of(1), population=cohort(POPULATION))
+    out = write(anonymized, tmp_path / "out")
+    assert verify(out, Source(source.events, patients, source.population_events)).passed
 
 
 def test_unsorted_codes_are_caught(release: Path, source: Source) -> None:

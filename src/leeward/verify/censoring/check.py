@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -26,11 +27,12 @@ from leeward.verify.censoring.classed import (
     shown_apart,
 )
 from leeward.verify.censoring.groups import by_groups
-from leeward.verify.censoring.holders import Postings, mentions_of, shown_by
+from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.censoring.owners import own_patients, owners_of
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import Numbered, distinct
 
 Longs = NDArray[np.int64]
 Record = tuple[tuple[str, int], ...]
@@ -55,24 +57,22 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks, table = layout(share)
     if table is None:
         return checks
-    parameters, shown, k = share.manifest["parameters"], shown_by(table), share.guarantee("k")
-    own = own_patients(share, table, source)
+    parameters, shown, k = share.manifest["parameters"], Shown.of(table), share.guarantee("k")
+    own = own_patients(share, table, shown, source)
     proven = bool(own) and all(each.passed for each in own)
     if demographics_of(share):
         checks += in_classes(table, shown, share, source, proven)
     else:
-        postings = Postings.of(source.population_events)
+        postings = Postings.of(source.population)
         checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
-        checks += [*payload(table, share, source), *accounts(shown, share, source.events)]
+        checks += [*payload(table, share, source), *accounts(shown, share, source.numbered)]
     if parameters.get("scope") == "groups":
         people, sample = People.of(source.population_events), People.of(source.events)
         checks += by_groups(records_of(table), sample.records(), people.records(), k, parameters)
     return [*checks, *caps(shown, parameters), *own]
 
 
-def in_classes(
-    table: pa.Table, shown: pl.DataFrame, share: Share, source: Source, proven: bool
-) -> list[Check]:
+def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, proven: bool) -> list[Check]:
     """What depends on demographics: the classes, the people who fit them, and what each class shows."""
     assert source.population_events is not None  # asked for before
     checks, placed = place_in_classes(table, share, source)
@@ -85,8 +85,8 @@ def in_classes(
     checks += [*against_source(table, source, proven), *payload(table, share, source)]
     if owners is None:
         return checks
-    events = events_apart(source.events, placed, table, owners)
-    return checks + accounts(shown_apart(shown, placed), share, events, classed=True)
+    numbered = Numbered(events_apart(source.events, placed, table, owners))
+    return checks + accounts(shown_apart(shown, placed), share, numbered, classed=True)
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -97,12 +97,11 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
         return [Check("layout", False, "records.parquet is missing or cannot be read.")], None
     payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
     expected = ["record", "codes", *demographics_of(share), *payload]
-    if table.column_names != expected or not _is_list(table.schema.field("codes").type):
+    if table.column_names != expected or not _lists_texts(table.schema.field("codes").type):
         detail = "records.parquet has other columns than `record`, `codes` and the payload that the manifest names."
         return [Check("layout", False, detail)], None
     numbers = np.sort(table["record"].to_numpy())
-    lists = table["codes"].to_pylist()
-    unsorted = sum(codes is None or None in codes or codes != sorted(codes) for codes in lists)
+    unsorted = unsorted_lists(table["codes"])
     whole = np.array_equal(numbers, np.arange(int(share.manifest["records"])))
     checks = [
         Check("layout", True, "records.parquet has the columns of the contract."),
@@ -123,8 +122,19 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
     return checks, table if unsorted == 0 else None
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+def unsorted_lists(lists: pa.ChunkedArray) -> int:
+    """How many lists are null, hold a null, or do not ascend."""
+    flat, owner = pc.list_flatten(lists).combine_chunks(), pc.list_parent_indices(lists).to_numpy()
+    falls = pc.fill_null(pc.less(flat[1:], flat[:-1]), False).to_numpy(zero_copy_only=False)
+    wrong = owner[1:][falls & (owner[1:] == owner[:-1])]
+    wrong = np.append(wrong, owner[flat.is_null().to_numpy(zero_copy_only=False)])
+    return lists.null_count + len(np.unique(wrong))
+
+
+def _lists_texts(kind: pa.DataType) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
 
 
 def records_of(table: pa.Table) -> list[Record]:
@@ -191,7 +201,7 @@ class People:
         return self._at_least[code, count]
 
 
-def k_map(shown: pl.DataFrame, records: int, postings: Postings, k: int) -> Check:
+def k_map(shown: Shown, records: int, postings: Postings, k: int) -> Check:
     """At least k people of the population hold each released record."""
     counts = postings.holders(shown, records, k)
     violations = int((counts < k).sum())
@@ -207,17 +217,15 @@ def k_map(shown: pl.DataFrame, records: int, postings: Postings, k: int) -> Chec
     )
 
 
-def caps(shown: pl.DataFrame, parameters: dict[str, Any]) -> list[Check]:
+def caps(shown: Shown, parameters: dict[str, Any]) -> list[Check]:
     """No code is more often in a record than the caps that the manifest states."""
     given, rest = parameters.get("caps"), parameters.get("cap")
     if given is None and rest is None:
         return []
     limits = {str(code): int(cap) for code, cap in (given or {}).items()}
     other = int(rest) if rest is not None else 0
-    codes = shown["code"].unique()
-    most = pl.Series([limits.get(code, other) for code in codes.to_list()], dtype=pl.Int64)
-    limit = pl.col("code").replace_strict(codes, most)
-    above = shown.filter(pl.col("shows") > limit)["place"].n_unique()
+    most = np.array([limits.get(code, other) for code in shown.codes], np.int64)
+    above = len(distinct(shown.place[shown.shows > most[shown.code]]))
     return [
         of_count("caps", above, "No record exceeds a cap.", "records hold a code more often than its cap."),
     ]
@@ -228,7 +236,7 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
 
     proven : custody names an original for each record, and it was found to be one (see `owners`).
     """
-    n, records = source.events["patient"].n_unique(), table.num_rows
+    n, records = len(source.numbered.patients), table.num_rows
     checks = [
         Check("every_patient_once", n == records, f"{records:,} records for {n:,} patients of the sample.")
     ]
@@ -264,19 +272,22 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
     return checks
 
 
-def accounts(
-    shown: pl.DataFrame, share: Share, events: pl.DataFrame, *, classed: bool = False
-) -> list[Check]:
+def accounts(shown: Shown, share: Share, numbered: Numbered, *, classed: bool = False) -> list[Check]:
     """Nothing was lost on the way in or out: each code has as many mentions in the source as the method says that it
     read, and in the release as it says that it meant to show; a global cap is the same for every record."""
-    held = mentions_of(events).with_columns(pl.col("code").cast(pl.String))
+    keys, has = numbered.mentions
+    patient, held = np.divmod(keys, numbered.width)
+    code = shown.among(numbered.codes)
     checks = []
     if share.manifest["parameters"].get("scope") in ("global", "raise"):
-        most = shown.group_by("code").agg(pl.col("shows").max().alias("most"))
-        limited = held.join(most, on="code").select("patient", "code", shows=pl.min_horizontal("has", "most"))
-        mine, theirs = (
-            Counter(dict(alike(each, key).rows())) for each, key in ((shown, "place"), (limited, "patient"))
-        )
+        most = np.zeros(numbered.width, np.int64)
+        np.maximum.at(most, code[code >= 0], shown.shows[code >= 0])
+        limited = np.minimum(has, most[held])
+        left = limited > 0
+        # a code that the source lacks is another entry: a place beyond those of the source
+        unknown = np.where(code >= 0, code, numbered.width + shown.code)
+        mine = alike(shown.place, unknown, shown.shows)
+        theirs = alike(patient[left], held[left], limited[left])
         checks.append(
             of_count(
                 "censored_alike",
@@ -297,12 +308,15 @@ def accounts(
             ]
         said = said.with_columns(of_class("code"))
     said = said.select("code", "mentions", "shown")
-    for name, column, counted, of in (
-        ("mentions_read", "mentions", held.select("code", n="has"), "source"),
-        ("mentions_shown", "shown", shown.select("code", n="shows"), "release"),
+    for name, column, codes, number, counted, of in (
+        ("mentions_read", "mentions", numbered.codes, held, has, "source"),
+        ("mentions_shown", "shown", shown.codes, shown.code, shown.shows, "release"),
     ):
-        found = counted.group_by("code").agg(pl.col("n").sum())
-        both = said.select("code", said=column).join(found, on="code", how="full", coalesce=True)
+        sums = np.bincount(number, counted, minlength=len(codes)).astype(np.int64)
+        found = pl.DataFrame({"code": codes, "n": sums}, schema={"code": pl.String, "n": pl.Int64})
+        both = said.select("code", said=column).join(
+            found.filter(pl.col("n") > 0), on="code", how="full", coalesce=True
+        )
         wrong = both.filter(
             pl.col("said").fill_null(-1 if column == "mentions" else 0) != pl.col("n").fill_null(0)
         )
@@ -317,12 +331,14 @@ def accounts(
     return checks
 
 
-def alike(counts: pl.DataFrame, owner: str) -> pl.DataFrame:
+def alike(owner: Longs, code: Longs, shows: Longs) -> Counter[tuple[int, int, int]]:
     """Records (by two hashes of their codes and mentions) and how many are alike; empty ones are left out."""
     entry = pl.struct("code", "shows")
-    words = counts.select(owner, a=entry.hash(seed=1), b=entry.hash(seed=2))
-    each = words.group_by(owner).agg(pl.col("a", "b").sum(), n=pl.len())
-    return each.group_by("a", "b", "n").len().select(pl.concat_str("a", "b", "n", separator=" "), "len")
+    words = pl.DataFrame({"owner": owner, "code": code, "shows": shows}).select(
+        "owner", a=entry.hash(seed=1), b=entry.hash(seed=2)
+    )
+    each = words.group_by("owner").agg(pl.col("a", "b").sum(), n=pl.len())
+    return Counter({(a, b, n): count for a, b, n, count in each.group_by("a", "b", "n").len("count").rows()})
 
 
 def _matched(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.verify.censoring.holders import Postings
+from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import (
     Classes,
@@ -24,8 +24,11 @@ from leeward.verify.classes import (
     together,
 )
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import Numbered, distinct
 
 Longs = NDArray[np.int64]
+BETWEEN = "\x1f"
+"""Between a class and a code of it."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +75,13 @@ def place_in_classes(table: pa.Table, share: Share, source: Source) -> tuple[lis
     return checks, found if all(each.passed for each in checks) else None
 
 
-def k_map_of_classes(shown: pl.DataFrame, placed: Placed, events: pl.DataFrame, k: int) -> Check:
+def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int) -> Check:
     """At least k people of the population fit each record's labels and hold all of it."""
     parts = []
     for number in range(len(placed.classes.labels)):
         rows = np.flatnonzero(placed.of_row == number)
-        postings = Postings.of(events.filter(pl.col("patient").is_in(placed.fitting(number).implode())))
-        new = pl.DataFrame({"place": rows.astype(np.uint32), "new": np.arange(len(rows), dtype=np.uint32)})
-        mine = shown.with_columns(pl.col("place").cast(pl.UInt32)).join(new, on="place")
-        counts = postings.holders(mine.with_columns(place="new").drop("new"), len(rows), k)
+        fitting = events.filter(pl.col("patient").is_in(placed.fitting(number).implode()))
+        counts = Postings.of(Numbered(fitting)).holders(shown.taken(rows), len(rows), k)
         few = int((counts < k).sum())
         parts.append(
             [
@@ -126,11 +127,13 @@ def demographics_of_patients(
     ]
 
 
-def shown_apart(shown: pl.DataFrame, placed: Placed) -> pl.DataFrame:
-    """`place`, `code`, `shows`, the codes of each class apart."""
-    classes = pl.DataFrame({"place": np.arange(len(placed.of_row), dtype=np.uint32), "class": placed.of_row})
-    both = shown.with_columns(pl.col("place").cast(pl.UInt32)).join(classes, on="place")
-    return both.with_columns(of_class("code")).drop("class")
+def shown_apart(shown: Shown, placed: Placed) -> Shown:
+    """The mentions, the codes of each class apart."""
+    width = max(1, len(shown.codes))
+    keys = placed.of_row[shown.place] * width + shown.code
+    used = distinct(keys)
+    codes = [f"{key // width}{BETWEEN}{shown.codes[key % width]}" for key in used.tolist()]
+    return replace(shown, codes=codes, code=np.searchsorted(used, keys))
 
 
 def events_apart(events: pl.DataFrame, placed: Placed, table: pa.Table, owners: pl.DataFrame) -> pl.DataFrame:
@@ -142,4 +145,4 @@ def events_apart(events: pl.DataFrame, placed: Placed, table: pa.Table, owners: 
 
 def of_class(column: str) -> pl.Expr:
     """A code with its class before it."""
-    return pl.concat_str(pl.col("class"), pl.col(column).cast(pl.String), separator="\x1f").alias(column)
+    return pl.concat_str(pl.col("class"), pl.col(column).cast(pl.String), separator=BETWEEN).alias(column)

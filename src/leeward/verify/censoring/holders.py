@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from leeward.compiled import njit
+from leeward.verify.numbered import Numbered, heads_of
 
 Longs = NDArray[np.int64]
 
 
-def mentions_of(events: pl.DataFrame) -> pl.DataFrame:
-    """`patient`, `code` (text), `has`: mentions; with a visit column a code counts once a visit."""
-    kept = [name for name in ("patient", "code", "visit") if name in events.columns]
-    rows = events.select(kept)
-    if "visit" in kept:
-        known = rows.filter(pl.col("visit").is_not_null()).unique()
-        rows = pl.concat([known, rows.filter(pl.col("visit").is_null())])
-    return rows.group_by("patient", "code").agg(pl.len().cast(pl.Int64).alias("has"))
+@dataclass(frozen=True)
+class Shown:
+    """The mentions of released records: `place` of the record in the file (ascending), the place of the code among
+    `codes`, and how often it is mentioned."""
 
+    codes: list[str]
+    place: Longs
+    code: Longs
+    shows: Longs
 
-def shown_by(table: pa.Table) -> pl.DataFrame:
-    """`place` (of the record in the file), `code`, `shows`: the mentions of released records."""
-    lists = pl.DataFrame(pl.from_arrow(table.select(["codes"]))).with_row_index("place")
-    flat = lists.explode("codes", empty_as_null=False).rename({"codes": "code"})
-    return flat.group_by("place", "code").agg(pl.len().cast(pl.Int64).alias("shows"))
+    @staticmethod
+    def of(table: pa.Table) -> Shown:
+        """The records of a file."""
+        lists = table["codes"]
+        flat = pc.list_flatten(lists).combine_chunks()
+        packed = flat.dictionary_encode() if len(flat) else pa.array([], pa.string()).dictionary_encode()
+        codes = [str(code) for code in packed.dictionary.to_pylist()]
+        place = np.repeat(np.arange(len(lists)), pc.list_value_length(lists).to_numpy())
+        keys = np.sort(place * max(1, len(codes)) + packed.indices.to_numpy())
+        starts = np.flatnonzero(heads_of(keys))
+        place, code = np.divmod(keys[starts], max(1, len(codes)))
+        return Shown(codes, place, code, np.diff(np.append(starts, len(keys))))
+
+    def taken(self, rows: Longs) -> Shown:
+        """The mentions of the records at some places, ascending, which are numbered anew."""
+        new = np.searchsorted(rows, self.place)
+        kept = np.flatnonzero(new < len(rows))
+        kept = kept[rows[new[kept]] == self.place[kept]]
+        return Shown(self.codes, new[kept], self.code[kept], self.shows[kept])
+
+    def among(self, codes: Sequence[str]) -> Longs:
+        """The place of each mention's code among other codes, -1 where they lack it."""
+        places = {code: place for place, code in enumerate(codes)}
+        return np.array([places.get(code, -1) for code in self.codes], np.int64)[self.code]
 
 
 @dataclass(frozen=True)
@@ -36,44 +58,29 @@ class Postings:
     """Per code the people who hold it, ascending, with their mentions: code c has people[starts[c]:starts[c + 1]]."""
 
     n: int
-    codes: dict[str, int]
+    codes: list[str]
     starts: Longs
     people: Longs
     has: Longs
 
     @staticmethod
-    def of(events: pl.DataFrame) -> Postings:
+    def of(events: Numbered) -> Postings:
         """The postings of a population's events."""
-        counted = mentions_of(events)
-        people = events.select("patient").unique().with_row_index("person")
-        names = counted["code"].unique()
-        numbers = pl.Series(range(len(names)), dtype=pl.Int64)
-        rows = counted.join(people, on="patient").select(
-            pl.col("code").replace_strict(names, numbers).cast(pl.Int64).alias("number"),
-            pl.col("person").cast(pl.Int64),
-            "has",
-        )
-        key = rows["number"].to_numpy() * people.height + rows["person"].to_numpy()
-        order = np.argsort(key, kind="stable")
-        number = rows["number"].to_numpy()[order]
-        starts = np.searchsorted(number, np.arange(len(names) + 1)).astype(np.int64)
-        codes = {str(name): place for place, name in enumerate(names.cast(pl.String).to_list())}
-        return Postings(
-            people.height, codes, starts, rows["person"].to_numpy()[order], rows["has"].to_numpy()[order]
-        )
+        keys, has = events.mentions
+        person, code = np.divmod(keys, events.width)
+        shape = (len(events.patients), events.width)
+        by_code = csr_array(
+            (has, code, np.searchsorted(person, np.arange(shape[0] + 1))), shape=shape
+        ).tocsc()
+        starts, people = (each.astype(np.int64) for each in (by_code.indptr, by_code.indices))
+        return Postings(shape[0], events.codes, starts, people, by_code.data)
 
-    def holders(self, shown: pl.DataFrame, records: int, enough: int) -> Longs:
+    def holders(self, shown: Shown, records: int, enough: int) -> Longs:
         """For each record how many people hold all of it; counted up to `enough`."""
-        if not shown.height:  # all records are empty, and everybody contains them
-            return np.full(records, self.n, np.int64)
-        distinct = shown["code"].unique()
-        places = pl.Series([self.codes.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
-        rows = shown.with_columns(number=pl.col("code").replace_strict(distinct, places)).sort("place")
-        offsets = np.searchsorted(rows["place"].to_numpy(), np.arange(records + 1)).astype(np.int64)
+        offsets = np.searchsorted(shown.place, np.arange(records + 1)).astype(np.int64)
         counts: Longs = count_holders(
-            offsets, rows["number"].to_numpy(), rows["shows"].to_numpy(), self.starts, self.people, self.has,
-            self.n, enough,
-        )  # fmt: skip
+            offsets, shown.among(self.codes), shown.shows, self.starts, self.people, self.has, self.n, enough
+        )
         return counts
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.verify.censoring.holders import Longs, Shown
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import distinct
 
 
-def own_patients(share: Share, table: pa.Table, source: Source) -> list[Check]:
+def own_patients(share: Share, table: pa.Table, shown: Shown, source: Source) -> list[Check]:
     """Every record is a part of its patient's record, with that patient's payload; none without custody.
 
     `custody/data/records.parquet` names the place of each record's patient among the sample's, ascending.
@@ -25,8 +28,11 @@ def own_patients(share: Share, table: pa.Table, source: Source) -> list[Check]:
     if not whole or owners["patient"].null_count():
         return [Check("own_patients", False, "custody/data/records.parquet does not name each patient once.")]
     names = [name for name in table.column_names if name not in ("record", "codes", *demographics_of(share))]
-    released = pl.DataFrame(pl.from_arrow(table)).join(owners.select("record", "patient"), on="record")
-    wrong = set(more_than_own(released, source)) | set(other_payload(released, source, names))
+    released = pl.DataFrame(pl.from_arrow(table.drop(["codes"])))
+    place = released.select("record").join(owners, on="record", how="left", maintain_order="left")["place"]
+    more = released["record"].gather(more_than_own(place.fill_null(-1).to_numpy(), shown, source))
+    released = released.join(owners.select("record", "patient"), on="record")
+    wrong = set(more) | set(other_payload(released, source, names))
     return [
         of_count(
             "own_patients",
@@ -42,29 +48,22 @@ def owners_of(share: Share, source: Source) -> pl.DataFrame:
     said = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").select(
         "record", "place"
     )
-    patients = source.events.select("patient").unique().sort("patient").with_row_index("place")
+    patients = source.numbered.patients.to_frame("patient").with_row_index("place")
     patients = patients.with_columns(pl.col("place").cast(pl.Int64))
     return said.with_columns(pl.col("place").cast(pl.Int64)).join(patients, on="place", how="left")
 
 
-def more_than_own(released: pl.DataFrame, source: Source) -> list[int]:
-    """Records with a mention that their patient lacks."""
-    events = source.events.select(
-        "patient", pl.col("code").cast(pl.String), *(["visit"] if "visit" in source.events.columns else [])
-    )
-    if "visit" in events.columns:
-        known = events.filter(pl.col("visit").is_not_null()).unique()
-        events = pl.concat([known, events.filter(pl.col("visit").is_null())])
-    held = events.group_by("patient", "code").agg(pl.len().alias("has"))
-    shown = (
-        released.select("record", "patient", "codes")
-        .explode("codes", empty_as_null=False)
-        .group_by("record", "patient", code="codes")
-        .agg(pl.len().alias("shows"))
-        .join(held, on=["patient", "code"], how="left")
-    )
-    records: list[int] = shown.filter(pl.col("shows") > pl.col("has").fill_null(0))["record"].to_list()
-    return records
+def more_than_own(owner: Longs, shown: Shown, source: Source) -> Longs:
+    """Places of records with a mention that their patient lacks.
+
+    owner : of the record at each place of the file, the place of its patient among the source's, -1 for none.
+    """
+    keys, has = source.numbered.mentions
+    code = shown.among(source.numbered.codes)
+    asked = owner[shown.place] * source.numbered.width + code
+    at = np.minimum(np.searchsorted(keys, asked), max(len(keys) - 1, 0))
+    held = np.where((code >= 0) & (keys[at] == asked), has[at], 0) if len(keys) else np.zeros(len(asked))
+    return distinct(shown.place[shown.shows > held])
 
 
 def other_payload(released: pl.DataFrame, source: Source, names: Sequence[str]) -> list[int]:

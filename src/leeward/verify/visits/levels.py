@@ -7,6 +7,7 @@ import numpy as np
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import distinct
 from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.counting import code_check, joint, pairs_of, visit_check
 from leeward.verify.visits.known_codes import known_codes_check, known_codes_shown
@@ -71,7 +72,7 @@ def custody_sets(
 def union_checks(sets: VisitLists, population: VisitLists) -> list[Check]:
     """Merged releases have one set a record, made of the sets that the custodian keeps."""
     strange = len(np.setdiff1d(pairs_of(population), pairs_of(sets), assume_unique=True))
-    several = len(population) - len(np.unique(population.record))
+    several = len(population) - len(distinct(population.record))
     return [
         of_count(
             "one_set_a_record",

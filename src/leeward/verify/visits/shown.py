@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source
+from leeward.verify.numbered import distinct, heads_of
 from leeward.verify.visits.counting import joint, number_sets, pairs_of, shared
 from leeward.verify.visits.kernels import count_containers
 from leeward.verify.visits.reading import Longs, VisitLists
@@ -21,7 +22,9 @@ def contained_check(name: str, sets: VisitLists, population: VisitLists, k: int)
     sets, population = joint(sets, population)
     parts = parts_shown(sets, population)
     (numbers,) = number_sets(parts)
-    chosen = parts.take(np.unique(numbers, return_index=True)[1])
+    first = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    chosen = parts.take(first)
     starts, holders = holders_of(population)
     counts = count_containers(chosen.offsets, chosen.values, starts, holders, k)
     return shared(name, counts, k, population, "parts of source visits that records show", "contain")
@@ -31,7 +34,10 @@ def parts_shown(sets: VisitLists, population: VisitLists) -> VisitLists:
     """The codes of each set that its record shows; sets of which nothing is shown are left out."""
     width = max(1, len(population.labels))
     record = np.repeat(sets.record, sets.sizes())
-    kept = np.isin(record * width + sets.values, pairs_of(population))
+    pairs, asked = pairs_of(population), record * width + sets.values
+    kept = np.zeros(len(asked), np.bool_)
+    if len(pairs):
+        kept = pairs[np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)] == asked
     sizes = np.bincount(np.repeat(np.arange(len(sets)), sets.sizes())[kept], minlength=len(sets))
     full = np.flatnonzero(sizes)
     offsets = np.concatenate([[0], np.cumsum(sizes[full])]).astype(np.int64)
@@ -50,31 +56,25 @@ def holders_of(population: VisitLists) -> tuple[Longs, Longs]:
 def sets_of_source(source: Source, folder: Path, codes: pl.DataFrame) -> VisitLists:
     """The image of every source visit, by the custodian's files of who is who and what became of each code."""
     people = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    codes = codes.select(pl.col("code").cast(pl.String), "label")
-    events = source.events
-    column = next((name for name in ("visit", "date") if name in events.columns), None)
-    alone = pl.int_range(pl.len()).cast(pl.String)
-    of_visit = pl.lit("") if column is None else pl.col(column).cast(pl.String)
-    seen = (
-        events.select(
-            "patient",
-            pl.col("code").cast(pl.String),
-            own=pl.lit("") if column is None else pl.when(pl.col(column).is_null()).then(alone),
-            visit=of_visit,
-        )
-        .join(codes.drop_nulls("label"), on="code", how="inner")
-        .join(people, on="patient", how="inner")
-        .select("record", "visit", "own", "label")
-        .unique()
-        .sort("record", "visit", "own", "label")
+    image = dict(codes.drop_nulls("label").select("code", "label").rows())
+    numbered = source.numbered
+    labels = tuple(sorted({image[code] for code in numbered.codes if code in image}))
+    place = {label: number for number, label in enumerate(labels)}
+    column = next((name for name in ("visit", "date") if name in source.events.columns), None)
+    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes])[numbered.code]
+    owners = numbered.patients.to_frame("patient").join(
+        people, on="patient", how="left", maintain_order="left"
     )
-    labels = tuple(sorted(seen["label"].unique()))
-    visit = seen.select(pl.struct("record", "visit", "own").rle_id()).to_series().to_numpy()
-    first = np.flatnonzero(np.diff(visit, prepend=-1))
+    of_patient = owners["record"].cast(pl.Int64).fill_null(-1).to_numpy()
+    kept = (label >= 0) & (of_patient[numbered.patient] >= 0)
+    visit, width = numbered.visit(column), max(1, len(labels))
+    entries = distinct((visit * width + label)[kept])
+    of_entry = entries // width
+    first = np.flatnonzero(heads_of(of_entry))
     return VisitLists(
-        seen["record"].to_numpy()[first],
-        np.arange(len(first), dtype=np.int64),
-        np.append(first, len(visit)).astype(np.int64),
-        seen["label"].cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int32),
+        of_patient[of_entry[first] // numbered.spread(column)],
+        np.arange(len(first)),
+        np.append(first, len(entries)),
+        (entries % width).astype(np.int32),
         labels,
     )

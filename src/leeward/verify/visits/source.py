@@ -10,10 +10,11 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.numbered import Numbered, distinct, heads_of
 from leeward.verify.visits.classed import Placed, bare, only_released, read_named
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
-from leeward.verify.visits.reading import VisitLists
+from leeward.verify.visits.reading import Longs, VisitLists
 from leeward.verify.visits.shown import contained_check, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
@@ -30,7 +31,7 @@ def source_checks(
     checks = []
     if placed is not None:
         source = only_released(share, placed, source)
-    people = source.events["patient"].n_unique()
+    people = len(source.numbered.patients)
     records = int(share.manifest["records"])
     checks.append(
         Check(
@@ -172,19 +173,18 @@ def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.D
     """`label`, `n`: the source visits with a code of that label (patients, where visits are merged before)."""
     parameters, events = share.manifest["parameters"], source.events
     image = dict(codes.select("code", pl.coalesce("label", "above")).drop_nulls().rows())
-    labels = sorted(set(image.values()))
+    numbered = source.numbered
+    labels = sorted({image[code] for code in numbered.codes if code in image})
     place = {label: number for number, label in enumerate(labels)}
-    distinct = events["code"].unique()
-    number = pl.Series([place.get(image.get(str(code), ""), -1) for code in distinct], dtype=pl.Int32)
+    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes])[numbered.code]
     early = parameters.get("merge_visits") and parameters.get("level") not in ("codes", "containment")
     column = next((name for name in ("visit", "date") if name in events.columns and not early), None)
-    keys = [pl.col("patient"), pl.col("code").replace_strict(distinct, number).alias("place")]
-    if column is not None:
-        keys.append(pl.col(column))
-        if events[column].null_count():  # a null visit is a visit of one row
-            keys.append(pl.when(pl.col(column).is_null()).then(pl.int_range(pl.len())).alias("alone"))
-    counted = events.select(keys).unique().group_by("place").len("n").filter(pl.col("place") >= 0)
-    return counted.select(pl.Series(labels, dtype=pl.String).gather(counted["place"]).alias("label"), "n")
+    visit = numbered.visit(column)
+    width = max(1, len(labels))
+    read = distinct((visit * width + label)[label >= 0]) % width
+    counts = np.bincount(read, minlength=len(labels))
+    frame = pl.DataFrame({"label": pl.Series(labels, dtype=pl.String), "n": counts})
+    return frame.filter(pl.col("n") > 0)
 
 
 def image_checks(
@@ -194,15 +194,12 @@ def image_checks(
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
     merged = bool(share.manifest["parameters"].get("merge_visits"))
-    found = (
-        (_of_patients(source, patients, placed), 0)
-        if merged
-        else _of_visits(source, patients, placed, folder)
-    )
+    owners = _owners(source, patients, visits.record)
+    found = (source.numbered.visit(None), owners, 0) if merged else _of_visits(source, owners, placed, folder)
     if found is None:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
         return [Check("witness", False, detail)]
-    events, mixed = found
+    of_events, of_visits, mixed = found
     return [
         of_count(
             "one_source_visit_each",
@@ -212,68 +209,57 @@ def image_checks(
         ),
         of_count(
             "parts_of_source_visits",
-            _strange(visits, events, codes),
+            _strange(visits, of_events, of_visits, source.numbered, codes),
             "Every released code is the image of a code of the source visit that it comes from.",
             "released codes are the image of nothing in the source visit that they come from.",
         ),
     ]
 
 
-def _strange(visits: VisitLists, events: pl.DataFrame, codes: pl.DataFrame) -> int:
-    """Released (visit, label) pairs without a code of that source visit (`place`, `code`) behind them."""
+def _strange(
+    visits: VisitLists, of_events: Longs, of_visits: Longs, source: Numbered, codes: pl.DataFrame
+) -> int:
+    """Released (visit, label) pairs without a code of the source visit behind them: events and released visits of one
+    source visit have one key."""
     number = {label: place for place, label in enumerate(visits.labels)}
     rows = {code: place for place, code in enumerate(codes["code"])}
-    # The categories of an Enum are few: what becomes of each, then of each event by its number.
-    kept = (
-        events["code"] if isinstance(events["code"].dtype, pl.Enum) else events["code"].cast(pl.Categorical)
-    )
-    of_event = kept.to_physical().to_numpy()
+    event, place = _behind(of_events, of_visits)
     explained = np.zeros(len(visits.values), np.bool_)
     for column in ("label", "above"):
         if codes[column].null_count() == codes.height:
             continue
         image = codes[column].to_list()
-        table = np.full(int(of_event.max(initial=0)) + 1, -1, np.int32)
-        for category, physical in zip(*_categories(kept), strict=True):
-            row = rows.get(category)
-            if row is not None:
-                table[physical] = number.get(image[row], -1)
-        explain(events["place"].to_numpy(), table[of_event], visits.offsets, visits.values, explained)
+        table = [number.get(image[rows[code]], -1) if code in rows else -1 for code in source.codes]
+        images = np.array(table, np.int32)[source.code[event]]
+        explain(place, images, visits.offsets, visits.values, explained)
     return int(np.count_nonzero(~explained))
 
 
-def _categories(codes: pl.Series) -> tuple[list[str], list[int]]:
-    """The codes that occur and their numbers."""
-    distinct = codes.unique()
-    return distinct.cast(pl.String).to_list(), distinct.to_physical().to_list()
+def _behind(of_events: Longs, of_visits: Longs) -> tuple[Longs, Longs]:
+    """(event, released visit) of one key. Neighbours with equal keys are looked up once."""
+    order = np.argsort(of_visits, kind="stable")
+    keys = of_visits[order]
+    first = heads_of(of_events)
+    low, high = (np.searchsorted(keys, of_events[first], side=side) for side in ("left", "right"))
+    run = np.cumsum(first) - 1
+    found = (high - low)[run]
+    event = np.repeat(np.arange(len(of_events)), found)
+    inside = np.arange(len(event)) - np.repeat(np.cumsum(found) - found, found)
+    return event, order[low[run[event]] + inside]
 
 
-def _of_patients(source: Source, patients: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    """`place` and `code` of the events of every released record (one visit each)."""
-    owners = patients.join(placed.with_row_index("place"), on="record", how="inner").select(
-        "patient", "place"
-    )
-    return _with_place(source.events, owners, ["patient"])
-
-
-def _with_place(events: pl.DataFrame, owners: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """`place` (-1: none) and `code` of every event, by the keys. Neighbours with equal keys are looked up once."""
-    new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
-    first = events.select(new.fill_null(True)).to_series().to_numpy().copy()
-    first[:1] = True
-    heads = events.select(keys).filter(pl.Series(first))
-    places = heads.join(owners, on=keys, how="left", maintain_order="left", nulls_equal=True)["place"]
-    of_run = places.cast(pl.Int64).fill_null(-1).to_numpy()
-    if len(of_run) != heads.height:  # a visit that two released visits claim: `one_source_visit_each` tells
-        joined = events.select(*keys, "code").join(owners, on=keys, how="inner", nulls_equal=True)
-        return joined.select(pl.col("place").cast(pl.Int64), "code")
-    return pl.DataFrame({"place": of_run[np.cumsum(first) - 1], "code": events["code"]})
+def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
+    """The number of each record's patient, -1 where custody names none of the source's."""
+    known = source.numbered.patients.to_frame("patient").with_row_index("number")
+    named = patients.join(known, on="patient", how="left")
+    of_record = pl.DataFrame({"record": records}).join(named, on="record", how="left", maintain_order="left")
+    return of_record["number"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _of_visits(
-    source: Source, patients: pl.DataFrame, placed: pl.DataFrame, folder: Path
-) -> tuple[pl.DataFrame, int] | None:
-    """`place` and `code` of the events of the source visit that each released one is said to come from.
+    source: Source, owners: Longs, placed: pl.DataFrame, folder: Path
+) -> tuple[Longs, Longs, int] | None:
+    """The key of each event's source visit, and of the source visit that each released one is said to come from.
 
     And how many say another patient's visit, or one that another released visit comes from too. None where the witness
     does not name one row for each.
@@ -285,29 +271,19 @@ def _of_visits(
         said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
     if said.height != placed.height or said["row"].null_count():
         return None
-    events = source.events if "row" in source.events.columns else source.events.with_row_index("row", 1)
-    events = events if events["row"].is_sorted() else events.sort("row", maintain_order=True)
-    at = np.searchsorted(events["row"].to_numpy(), said["row"].to_numpy())
-    if at.max(initial=0) >= events.height or (events["row"].gather(at) != said["row"]).any():
+    events, wanted = source.events, said["row"].to_numpy()
+    row = events["row"].to_numpy() if "row" in events.columns else np.arange(1, events.height + 1)
+    ascending = None if bool((row[1:] >= row[:-1]).all()) else np.argsort(row, kind="stable")
+    at = np.searchsorted(row, wanted, sorter=ascending)
+    if at.max(initial=0) >= events.height:
+        return None
+    at = at if ascending is None else ascending[at]
+    if (row[at] != wanted).any():
         return None
     column = next(name for name in ("visit", "date") if name in events.columns)
-    visit = ["patient", column]
-    if events[column].null_count():  # a null visit is a visit of one row: its row names it
-        alone = pl.when(pl.col(column).is_null()).then(pl.col("row")).alias("alone")
-        events, visit = events.with_columns(alone), [*visit, "alone"]
-    owners = events.select(visit)[at].with_row_index("place")
-    identifiers = patients.sort("record")
-    whole = np.array_equal(
-        identifiers["record"].to_numpy(), np.arange(int(placed["record"].to_numpy().max(initial=-1)) + 1)
-    )
-    theirs = (
-        identifiers["patient"].gather(said["record"])
-        if whole
-        else said.select("record").join(patients, on="record", how="left", maintain_order="left")["patient"]
-    )
-    foreign = int((owners["patient"] != theirs).sum())
-    doubled = owners.height - owners.select(visit).n_unique()
-    return _with_place(events, owners, visit), foreign + doubled
+    visit = source.numbered.visit(column)
+    foreign = int(np.count_nonzero(source.numbered.patient[at] != owners))
+    return visit, visit[at], foreign + len(at) - len(distinct(visit[at]))
 
 
 def payload_checks(share: Share, source: Source) -> list[Check]:
