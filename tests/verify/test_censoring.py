@@ -115,6 +115,12 @@ def test_a_record_number_twice_is_caught(release: Path, source: Source) -> None:
     assert failures(release, source) == {"records_numbered", "own_patients"}
 
 
+def test_one_patient_in_two_records_is_caught(release: Path, source: Source) -> None:
+    """Both rows are parts of the record of the patient whom custody names for that number."""
+    rewrite(release, lambda frame: pl.concat([frame.head(1), frame.head(1), frame.tail(1)]))
+    assert {"records_numbered", "own_patients"} <= failures(release, source)
+
+
 def test_swapped_payload_values_are_caught(release: Path, source: Source) -> None:
     rewrite(release, lambda frame: frame.with_columns(dna=pl.lit("CT")))
     assert failures(release, source) == {"payload", "own_patients"}

@@ -32,11 +32,12 @@ def own_patients(share: Share, table: pa.Table, shown: Shown, source: Source) ->
     place = released.select("record").join(owners, on="record", how="left", maintain_order="left")["place"]
     more = released["record"].gather(more_than_own(place.fill_null(-1).to_numpy(), shown, source))
     released = released.join(owners.select("record", "patient"), on="record")
+    once = released.height == table.num_rows == released["record"].n_unique()
     wrong = set(more) | set(other_payload(released, source, names))
     return [
         of_count(
             "own_patients",
-            len(wrong) + (released.height != table.num_rows),
+            len(wrong) + (not once),
             "Every record is a part of the record of the patient whom custody names, with that patient's payload.",
             "records hold what the patient whom custody names has not, or another payload.",
         )
