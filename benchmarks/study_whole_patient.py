@@ -5,7 +5,7 @@
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` (UCI, Diabetes 130-US hospitals), `synthea-oh/` (patients.csv,
 conditions.csv.gz), `eunomia-gibleed/` (PERSON.csv, CONDITION_OCCURRENCE.csv.gz) and `pyphewas-synthetic/` (group.csv,
 icds.csv.gz). Writes the tables of docs/studies/whole-patient.md. Disassociation, m = 2, no policy, but in the part
-`methods`, which runs all methods that take demographics.
+`methods`, which runs the other methods too.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ def recodings(cohort: Cohort, folder: Path, ks: Sequence[int]) -> list[list[str]
 
 
 def methods(data: Path, folder: Path) -> str:
-    """All methods that take demographics, beside their releases without."""
+    """Methods with demographics, beside their releases without."""
     everyone = uci(data, visit="encounter_id")
     aged = side.with_ages(data)
     small = side.tasks(side.part_of(everyone, 2_000), 1_000, side.part_of(aged, 500))

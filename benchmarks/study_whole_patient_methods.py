@@ -1,6 +1,6 @@
-"""Every method that takes demographics, beside its own release without: tables for docs/studies/whole-patient.md.
+"""Methods that take demographics (all but linked), each beside its release without: docs/studies/whole-patient.md.
 
-`study_whole_patient.py --parts methods,attack` runs them. Each release is made by `protect`, so it is written only when
+`study_whole_patient.py --parts methods` runs them. Each release is made by `protect`, so it is written only when
 the verifier has found no fault in its files.
 """
 
@@ -70,7 +70,7 @@ def generalized(found: Measures) -> float:
 
 
 def tasks(uci: Cohort, sampled: int, aged: Cohort) -> list[Task]:
-    """All methods: on UCI, on so many of its patients with UCI as their population, and on codes with ages."""
+    """The methods: on UCI, on so many of its patients with UCI as their population, and on codes with ages."""
     sample = part_of(uci, sampled)
     policy = {"m": 2, "policy": "hierarchy:1"}
     return [
