@@ -27,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -209,6 +210,7 @@ def rush(
                 client(server.url, data_set, number, questions, kills > 0, write)
                 os._exit(0)
             except BaseException as error:  # a client that ends otherwise is a fault
+                traceback.print_exc()
                 os.write(
                     write, (json.dumps([{}, {f"fault {type(error).__name__}": 1}, questions]) + "\n").encode()
                 )

@@ -167,6 +167,22 @@ def test_the_one_table_in_a_zip(tmp_path: Path) -> None:
         events_of(path, table="events.csv")
 
 
+@pytest.mark.parametrize(
+    "kind", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_damaged_zip_is_said_to_be_one(tmp_path: Path, kind: int) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr("events.csv", "patient,code\n" + "".join(f"p{i},{i % 97}\n" for i in range(3000)))
+    whole = bytearray(path.read_bytes())
+    for place in range(60, len(whole) - 200, max(1, len(whole) // 20)):
+        broken = bytearray(whole)
+        broken[place : place + 8] = bytes(each ^ 0x5A for each in broken[place : place + 8])
+        path.write_bytes(broken)
+        with pytest.raises(BadInput, match=r"a\.zip: this is not a readable"):
+            events_of(path)
+
+
 def test_nothing_of_a_zip_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()

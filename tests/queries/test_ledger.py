@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -358,6 +360,50 @@ def test_a_lock_is_waited_for_longer_than_one_statement(
             time.sleep(2.5)
             assert not paid.done()
         assert paid.result() == micro(0.5)
+
+
+@pytest.mark.parametrize("error", [TimeoutError, struct.error, KeyError])
+def test_a_connection_whose_answer_was_not_read_to_its_end_is_not_used_again(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """The rest of that answer would be read as the answer to the next statement."""
+    from pg8000.legacy import Cursor
+
+    asked = "SELECT pg_backend_pid()"
+    ledger = books.make_ledger(fresh_database(postgres))
+    real = Cursor.execute
+
+    def interrupted(cursor: Any, text: str, *more: Any, **options: Any) -> Any:
+        real(cursor, text, *more, **options)
+        if text == "SELECT 1 -- interrupted":
+            raise error
+        return cursor
+
+    monkeypatch.setattr(Cursor, "execute", interrupted)
+    seen = []
+    with pytest.raises(LedgerUnreachable), opening.writing(ledger) as connection:
+        seen.append(connection.exec_driver_sql(asked).scalar())
+        connection.exec_driver_sql("SELECT 1 -- interrupted")
+    for _ in range(12):  # more than the pool has
+        with opening.reading(ledger) as connection:
+            assert connection.exec_driver_sql(asked).scalar() not in seen
+    assert len(seen) == 1
+
+
+def test_half_an_answer_to_a_new_connection_is_a_sentence(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pg8000.core import CoreConnection
+
+    ledger = books.make_ledger(fresh_database(postgres))
+    books.opening.release(ledger)
+
+    def half(*arguments: Any, **options: Any) -> None:
+        raise KeyError(b"?")
+
+    monkeypatch.setattr(CoreConnection, "__init__", half)
+    with pytest.raises(LedgerUnreachable, match="cannot read"), opening.reading(ledger):
+        pass
 
 
 def test_an_empty_database_is_no_ledger(postgres: str) -> None:

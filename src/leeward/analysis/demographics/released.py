@@ -72,8 +72,9 @@ class ReleasedClasses:
         """bool[classes]: those that a patient with these exact values may be in."""
         found = np.ones(len(self.labels), np.bool_)
         for i, value in enumerate(values):
-            known = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
-            found &= np.array([known[each[i]] is None or known[each[i]] > 0 for each in self.labels])  # type: ignore[operator]
+            shares = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
+            fits = {label for label, share in shares.items() if share is None or share > 0}
+            found &= np.array([each[i] in fits for each in self.labels], np.bool_)
         return found
 
     def concerned(self, where: Mapping[str, str]) -> Concerned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import tempfile
 import zipfile
@@ -37,8 +38,14 @@ def _member(file: Path, table: str | None, folder: Path) -> Path:
             target = folder / PurePosixPath(entry.filename).name
             with archive.open(entry) as packed, target.open("wb") as whole:
                 shutil.copyfileobj(packed, whole)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        raise damaged(file) from None
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError):
+        raise damaged(
+            file
+        ) from None  # the last: a compression or an encryption that this Python does not know
+    except OSError as error:
+        if error.errno is not None:  # a full or failing disk
+            raise
+        raise damaged(file) from None  # damaged bzip2 has no error of its own
     return target
 
 

@@ -234,7 +234,7 @@ def classes_of_patients(release: Release, sets: CodeSets) -> list[AnyArray] | No
         known.cast({"patient": people["patient"].dtype}), on="patient", how="left", maintain_order="left"
     )
     of_record = rows["class"].to_numpy()
-    return [np.flatnonzero(of_record == number) for number in range(int(known["class"].max()) + 1)]  # type: ignore[arg-type]
+    return [np.flatnonzero(of_record == number) for number in range(int(known["class"].to_numpy().max()) + 1)]
 
 
 def demographics(release: Release, released: Released, cohort: Cohort, sets: CodeSets) -> WholePatient:

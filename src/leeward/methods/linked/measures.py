@@ -52,7 +52,7 @@ def kept(release: Release, cohort: Cohort) -> Kept:
     return Kept(
         pairs=len(sets.values),
         released=shown.height,
-        error=float(errors.to_series().mean()),  # type: ignore[arg-type]  # there is a code
+        error=float(errors.to_series().to_numpy().mean()),
         codes=len(sets.codes),
         codes_lost=both.filter(pl.col("released") == 0).height,
     )

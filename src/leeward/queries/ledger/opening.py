@@ -43,6 +43,7 @@ FULL: Final = frozenset({"53300", "57P03"})
 """SQLSTATE: too many connections; cannot connect now (the server is starting or stopping)."""
 LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE: lock not available, deadlock, serialization failure: tried again."""
+UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
 CANCELED: Final = "57014"
 """SQLSTATE: a statement took too long. Several locks in turn, each had in time, can take that long together."""
 
@@ -202,6 +203,8 @@ def _connect(ledger: Ledger) -> sa.Connection:
                 raise _unreachable(
                     ledger, f"the server took no further connection for {BUSY_SECONDS} seconds"
                 ) from None
+        except LookupError:  # what pg8000 raises where a server that is killed answers half
+            raise _unreachable(ledger, UNKNOWN_ANSWER) from None
         time.sleep(wait * (0.5 + secrets.randbelow(1000) / 1000))
         wait = min(2 * wait, 1.0)
 
@@ -344,6 +347,17 @@ def _server_engine(url: sa.URL) -> sa.Engine:
         hide_parameters=True,
         connect_args=timeout,
     )
+
+    @sa.event.listens_for(engine, "handle_error", retval=True)
+    def never_again(context: sa.engine.ExceptionContext) -> BaseException | None:
+        """What is no error of the driver's own (the socket's, in the middle of an answer) leaves a connection of which
+        nobody knows what comes next: SQLAlchemy would roll back on it and read the rest as another answer."""
+        if context.sqlalchemy_exception is not None:
+            return None
+        context.is_disconnect = True
+        unread = isinstance(context.original_exception, LookupError)
+        return ConnectionError(UNKNOWN_ANSWER) if unread else None
+
     if url.get_backend_name() == "postgresql":
 
         @sa.event.listens_for(engine, "connect")

@@ -17,12 +17,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward.errors import BadInput
+from leeward.verify.apart import demographics_of_patients, of_class, only_released
 from leeward.verify.censoring.classed import (
-    demographics_of_patients,
     events_apart,
     k_map_of_classes,
-    of_class,
-    only_released,
+    owners_in_order,
     place_in_classes,
     shown_apart,
 )
@@ -80,8 +79,9 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
         return checks
     checks.append(k_map_of_classes(shown, placed, source.population_events, share.guarantee("k")))
     owners = owners_of(share, source) if proven else None
-    source = only_released(share, placed, source)
-    checks += demographics_of_patients(table, placed, source, owners)
+    source = only_released(share, placed.classes, source)
+    own = None if owners is None else owners_in_order(table, owners)
+    checks += demographics_of_patients(placed.classes, placed.of_row, source, own)
     checks += [*against_source(table, source, proven), *payload(table, share, source)]
     if owners is None:
         return checks

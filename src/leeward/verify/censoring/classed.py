@@ -10,25 +10,21 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.verify.apart import code_of_class, of_class
 from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import (
     Classes,
     class_checks,
-    class_source,
     exact_values,
-    own_demographics,
     place_records,
     read_classes,
-    released_patients,
     together,
 )
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Numbered, distinct
 
 Longs = NDArray[np.int64]
-BETWEEN = "\x1f"
-"""Between a class and a code of it."""
 
 
 @dataclass(frozen=True)
@@ -97,42 +93,12 @@ def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int)
     return together(parts)[0]
 
 
-def only_released(share: Share, placed: Placed, source: Source) -> Source:
-    """The source without the patients whom `small: drop` leaves out: those who fit no class."""
-    patients = source.events["patient"].unique().sort()
-    values = exact_values(placed.classes, source, patients)
-    if values is None or share.manifest["parameters"].get("small") != "drop":
-        return source
-    kept = patients.filter(pl.Series(released_patients(placed.classes, values)))
-    return replace(source, events=source.events.filter(pl.col("patient").is_in(kept.implode())))
-
-
-def demographics_of_patients(
-    table: pa.Table, placed: Placed, source: Source, owners: pl.DataFrame | None
-) -> list[Check]:
-    """Whether exact values fit the classes with their sizes, and each record's labels those of its patient.
-
-    owners : `record`, `patient`, as custody names them; None without custody.
-    """
-    patients = source.events["patient"].unique().sort()
-    values = exact_values(placed.classes, source, patients)
-    checks = [class_source(placed.classes, values, all_released=True)]
-    if owners is None:
-        return checks
-    rows = pl.DataFrame({"record": table["record"].to_numpy()})
-    own = rows.join(owners, on="record", how="left", maintain_order="left")["patient"]
-    return [
-        *checks,
-        own_demographics(placed.classes, placed.of_row, exact_values(placed.classes, source, own)),
-    ]
-
-
 def shown_apart(shown: Shown, placed: Placed) -> Shown:
     """The mentions, the codes of each class apart."""
     width = max(1, len(shown.codes))
     keys = placed.of_row[shown.place] * width + shown.code
     used = distinct(keys)
-    codes = [f"{key // width}{BETWEEN}{shown.codes[key % width]}" for key in used.tolist()]
+    codes = [code_of_class(key // width, shown.codes[key % width]) for key in used.tolist()]
     return replace(shown, codes=codes, code=np.searchsorted(used, keys))
 
 
@@ -143,6 +109,7 @@ def events_apart(events: pl.DataFrame, placed: Placed, table: pa.Table, owners: 
     return events.join(of_patient, on="patient").with_columns(of_class("code")).drop("class")
 
 
-def of_class(column: str) -> pl.Expr:
-    """A code with its class before it."""
-    return pl.concat_str(pl.col("class"), pl.col(column).cast(pl.String), separator=BETWEEN).alias(column)
+def owners_in_order(table: pa.Table, owners: pl.DataFrame) -> pl.Series:
+    """The patient of each row, as custody names them (`record`, `patient`)."""
+    rows = pl.DataFrame({"record": table["record"].to_numpy()})
+    return rows.join(owners, on="record", how="left", maintain_order="left")["patient"]

@@ -96,11 +96,11 @@ def views_of_k(
     smallest: int | None = None
     for view in known:
         joined = join_of(view, class_of, visits, events)
-        counts = joined.unique().group_by(pl.exclude("record")).len()["len"]
+        counts = joined.unique().group_by(pl.exclude("record")).len()["len"].to_numpy()
         rows += len(counts)
         few += int((counts < k).sum())
         if len(counts):
-            smallest = min(int(counts.min()), len(class_of) if smallest is None else smallest)  # type: ignore[arg-type]
+            smallest = min(int(counts.min()), len(class_of) if smallest is None else smallest)
     return [
         of_count(
             "views_of_k",

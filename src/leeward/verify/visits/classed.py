@@ -9,22 +9,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.verify.apart import BETWEEN, code_of_class, of_class
 from leeward.verify.checks import Check, Source
 from leeward.verify.classes import (
     Classes,
     class_checks,
-    class_source,
-    exact_values,
-    own_demographics,
     place_records,
     read_classes,
-    released_patients,
 )
 from leeward.verify.manifest import Share
 from leeward.verify.visits.reading import Longs, VisitLists
-
-BETWEEN = "\x1f"
-"""Between a class and a code of it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Placed:
         width = max(1, len(visits.labels))
         keys = np.repeat(self.of_record[visits.record], visits.sizes()) * width + visits.values
         used, values = np.unique(keys, return_inverse=True)
-        labels = tuple(f"{key // width:06d}{BETWEEN}{visits.labels[key % width]}" for key in used.tolist())
+        labels = tuple(code_of_class(key // width, visits.labels[key % width]) for key in used.tolist())
         return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
 
     def source_apart(self, source: Source, patients: pl.DataFrame) -> Source:
@@ -51,25 +45,6 @@ class Placed:
             source, events=events.with_columns(of_class("code").cast(pl.Categorical)).drop("class")
         )
 
-    def source_checks(self, source: Source, patients: pl.DataFrame | None) -> list[Check]:
-        """Whether exact values fit the classes with their sizes, and each record's labels those of its patient."""
-        people = source.events["patient"].unique().sort()
-        values = exact_values(self.classes, source, people)
-        checks = [class_source(self.classes, values, all_released=True)]
-        if patients is None:
-            return checks
-        owners = patients.sort("record")["patient"]
-        return [
-            *checks,
-            own_demographics(self.classes, self.of_record, exact_values(self.classes, source, owners)),
-        ]
-
-
-def of_class(column: str) -> pl.Expr:
-    """A column of codes or labels, each with its class before it."""
-    number = pl.col("class").cast(pl.String).str.zfill(6)
-    return pl.concat_str(number, pl.lit(BETWEEN), pl.col(column).cast(pl.String)).alias(column)
-
 
 def place(share: Share) -> tuple[list[Check], Placed | None]:
     """The checks of the classes, and every record in its class; None where they are not as they must be."""
@@ -78,16 +53,6 @@ def place(share: Share) -> tuple[list[Check], Placed | None]:
     placed, of_record = place_records(records, classes)
     checks = [*class_checks(classes, share), placed]
     return checks, Placed(classes, of_record) if all(each.passed for each in checks) else None
-
-
-def only_released(share: Share, placed: Placed, source: Source) -> Source:
-    """The source without the patients whom `small: drop` leaves out: those who fit no class."""
-    people = source.events["patient"].unique().sort()
-    values = exact_values(placed.classes, source, people)
-    if values is None or share.manifest["parameters"].get("small") != "drop":
-        return source
-    released = people.filter(pl.Series(released_patients(placed.classes, values)))
-    return replace(source, events=source.events.filter(pl.col("patient").is_in(released.implode())))
 
 
 def read_named(file: Path, placed: Placed | None) -> pl.DataFrame | None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.verify.apart import demographics_of_patients, only_released
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Numbered, distinct, heads_of
-from leeward.verify.visits.classed import Placed, bare, only_released, read_named
+from leeward.verify.visits.classed import Placed, bare, read_named
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
 from leeward.verify.visits.reading import Longs, VisitLists
@@ -30,7 +31,7 @@ def source_checks(
     owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient") if witnessed else None
     checks = []
     if placed is not None:
-        source = only_released(share, placed, source)
+        source = only_released(share, placed.classes, source)
     people = len(source.numbered.patients)
     records = int(share.manifest["records"])
     checks.append(
@@ -46,7 +47,8 @@ def source_checks(
             detail = "custody/data/patients.parquet does not name the source's patients once each."
             return [*checks, Check("witness", False, detail)]
     if placed is not None:
-        checks += placed.source_checks(source, owners)
+        own = None if owners is None else owners.sort("record")["patient"]
+        checks += demographics_of_patients(placed.classes, placed.of_record, source, own)
     if owners is not None:
         checks += witness_checks(share, visits, source, placed, owners)
     return checks + payload_checks(share, source) + payload_of_patients(share, source, folder)
