@@ -40,6 +40,7 @@ def _checkers() -> dict[str, str]:
 
 SHARED = frozenset(
     {
+        "apart",
         "checks",
         "class_labels",
         "class_words",
