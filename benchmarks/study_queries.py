@@ -243,7 +243,7 @@ def safe(
         title=title,
         queries=len(queries),
         size=size,
-        qid=qid,
+        quasi_identifiers=qid,
         rows="notes" if rows is not None else "visits",
         first=of_grid(first.measured),
         within=within(first),

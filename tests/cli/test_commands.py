@@ -209,7 +209,7 @@ def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
     assert flags == parameters | shared
 
 
-PAIRS = {("--cap", "--caps"), ("--code", "--codes"), ("--weight", "--weights"), ("--domain", "--domains")}
+PAIRS = {("--cap", "--caps"), ("--code", "--codes"), ("--weight", "--weights")}
 """Flags that differ by an s and mean different things of different kinds."""
 
 

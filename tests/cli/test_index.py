@@ -88,8 +88,9 @@ def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:
     pl.DataFrame(rows).write_csv(path)
     out = tmp_path / "index"
     done = leeward(
-        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
-        "--domain", "sex=F,M", "--domain", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", out,
+        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9",
+        "--quasi-identifiers", "sex",
+        "--domains", "sex=F,M", "--domains", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", out,
     )  # fmt: skip
     assert done.status == 0, done.err
     assert counted(out, "401.9", sex="F", when="2020-02") == 5
@@ -97,8 +98,9 @@ def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:
     assert histogram.status == 0, histogram.err
     assert set(histogram.json()["answer"]) == {"f", "m"}
     spark = leeward(
-        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
-        "--domain", "sex=F,M", "--domain", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", tmp_path / "again",
+        "index", path, "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9",
+        "--quasi-identifiers", "sex",
+        "--domains", "sex=F,M", "--domains", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", tmp_path / "again",
         "--json",
     )  # fmt: skip
     assert spark.json()["data_set"] == Index.open(out).meta.id, "the same data are the same data set"
@@ -116,7 +118,7 @@ def test_spark_reads_parquet_by_itself(leeward: Run, tmp_path: Path, monkeypatch
     path = tmp_path / "events.parquet"
     pl.DataFrame(rows).write_parquet(path)
     flags = (
-        "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--qid", "sex",
+        "--patient", "pid", "--code", "icd", "--date", "day", "--vocabulary", "icd9", "--quasi-identifiers", "sex",
         "--epsilon-total", "2",
     )  # fmt: skip
     assert leeward("index", path, *flags, "-o", tmp_path / "local").status == 0
@@ -159,10 +161,10 @@ def test_a_child_spends_its_parents_budget(leeward: Run, notes: Path, symptoms: 
         (("--epsilon-total", "0"), "must be a number above 0"),
         (("--epsilon-total", "nan"), "must be a number above 0"),
         (("--epsilon-total", "1", "--terms", "nothing"), "no such vocabulary"),
-        (("--epsilon-total", "1", "--qid", "weight"), "no column 'weight'"),
-        (("--epsilon-total", "1", "--domain", "sex"), "--domain is written"),
-        (("--epsilon-total", "1", "--domain", "weight=1..2"), "no quasi-identifier"),
-        (("--epsilon-total", "1", "--domain", "age=x..y"), "first and last value"),
+        (("--epsilon-total", "1", "--quasi-identifiers", "weight"), "no column 'weight'"),
+        (("--epsilon-total", "1", "--domains", "sex"), "no such file"),
+        (("--epsilon-total", "1", "--domains", "weight=1..2"), "no quasi-identifier"),
+        (("--epsilon-total", "1", "--domains", "age=x..y"), "first and last value"),
         (("--epsilon-total", "1", "--row", "visit"), "for cohorts"),
         (("--epsilon-total", "1", "--accounting", "zcdp"), "`delta`"),
         (("--epsilon-total", "1", "--parent", "0123"), "parent"),
@@ -200,7 +202,7 @@ def many(leeward: Run, symptoms: Path, tmp_path: Path) -> Path:
     pl.DataFrame(rows).write_parquet(path)
     out = tmp_path / "many"
     done = leeward(
-        "index", path, "--terms", symptoms, "--domain", "sex=F,M", "--epsilon-total", "5", "-o", out
+        "index", path, "--terms", symptoms, "--domains", "sex=F,M", "--epsilon-total", "5", "-o", out
     )
     assert done.status == 0, done.err
     return out
@@ -213,7 +215,7 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
         "2",
         "--contributions",
         "3",
-        "--qid",
+        "--quasi-identifiers",
         "sex",
         "--threshold",
         "60",
@@ -245,7 +247,7 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
     ("flags", "status", "message"),
     [
         (("--epsilon", "0"), 2, "above 0"),
-        (("--epsilon", "1", "--qid", "zip"), 2, "no quasi-identifier"),
+        (("--epsilon", "1", "--quasi-identifiers", "zip"), 2, "no quasi-identifier"),
         (("--epsilon", "50"), 3, "budget"),
         (("--epsilon", "1", "--ledger", "sqlite:////nowhere/ledger.db"), 2, "ledger"),
     ],
@@ -256,6 +258,27 @@ def test_a_catalogue_that_is_refused(
     done = leeward("itemsets", many, *flags, "-o", tmp_path / "out")
     assert (done.status, message in done.err) == (status, True), done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_threshold_out_of_reach_is_said_before_it_is_paid(
+    leeward: Run, symptoms: Path, tmp_path: Path
+) -> None:
+    """Newcomer finding 10: the threshold is public, so the budget need not be spent on an empty catalogue."""
+    table = tmp_path / "few.parquet"
+    pl.DataFrame([{"patient": f"p{p}", "terms": ["fever"]} for p in range(40)]).write_parquet(table)
+    index = tmp_path / "few"
+    flags = ("--terms", symptoms, "--about-patients", "40", "--epsilon-total", "5", "-o", index)
+    assert leeward("index", table, *flags).status == 0
+    refused = leeward("itemsets", index, "--epsilon", "1")
+    assert refused.status == 2 and "about 40 patients" in refused.err and "nothing was charged" in refused.err
+    dry = leeward("itemsets", index, "--epsilon", "1", "--dry-run", "--json").json()
+    assert dry["remaining"] == 5 and dry["cost"] == 1
+    assert f"a noisy count of {dry['first_threshold']:,} patients on" in refused.err
+    paid = leeward("itemsets", index, "--epsilon", "1", "--yes", "--json").json()
+    assert paid["remaining"] == 4 and paid["levels"][0]["threshold"] == dry["first_threshold"]
+    assert leeward("itemsets", index, "--epsilon", "1").status == 0, "paid before: nothing to refuse"
+    within = leeward("itemsets", index, "--epsilon", "2", "--max-size", "1", "--contributions", "1", "--json")
+    assert within.status == 0 and within.json()["remaining"] == 2, within.err
 
 
 def test_a_catalogue_needs_a_public_vocabulary(leeward: Run, events: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from leeward.runs.itemsets import itemsets
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
     out = tmp_path / "index"
-    done = index(five_notes(), out, epsilon_total=5, terms="lexicon", domain=["gender=f,m"])
+    done = index(five_notes(), out, epsilon_total=5, terms="lexicon", domains={"gender": ["f", "m"]})
     assert (done["rows"], done["patients"], done["epsilon_total"], done["vocabulary_public"]) == (
         5,
         5,

@@ -244,7 +244,7 @@ def test_what_is_not_public_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no public list of terms"):
         items_of(own, ())
     public = index_table(table, tmp_path / "public", terms=VOCABULARY).index
-    with pytest.raises(BadInput, match="--domain place="):
+    with pytest.raises(BadInput, match="--domains place="):
         items_of(public, ("place",))
     with pytest.raises(BadInput, match="no quasi-identifier"):
         items_of(public, ("zip",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal
@@ -124,6 +124,37 @@ def numbers_of(text: str, each: Declaration) -> dict[str, int]:
     if len({code for code, _ in pairs}) < len(pairs):
         raise BadInput(f"{where}: a code occurs twice; keep one number for each.")
     return {code: int(number) for code, number in pairs}
+
+
+def domains_of(texts: Sequence[str]) -> dict[str, Any]:
+    """`sex=F,M`, `age=0..99` and YAML files as permissible values by column, as in a spec's `source.domains`.
+
+    Raises
+    ------
+    BadInput
+        Neither a file nor NAME=…; no name or value; a column twice; a file that is no mapping.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        values = [part.strip() for part in (value.split("..", 1) if ".." in value else value.split(","))]
+        if not equals or is_file(Path(text)):
+            given = content_of(text, "domains", dict)
+        elif name and all(values):
+            numbers = [_exact(each) for each in values]
+            given = {name: {"low": numbers[0], "high": numbers[1]} if ".." in value else numbers}
+        else:
+            raise BadInput("--domains: a name or value is empty; write NAME=FIRST..LAST or NAME=VALUE,VALUE.")
+        for twice in found.keys() & given.keys():
+            raise BadInput(f"--domains: {twice!r} is given twice.")
+        found |= given
+    return found
+
+
+def _exact(text: str) -> Any:
+    """The number that a text is; a text that would be written in another way (007) stays a text."""
+    number = _number(text)
+    return number if str(number) == text else text
 
 
 def content_of(path: str, key: str, kind: type) -> Any:

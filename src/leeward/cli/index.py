@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, json_option, print_json, print_lines, with_source
+from leeward.cli.options import commas, domains_option, json_option, print_json, print_lines, with_source
 
 
 @click.command()
@@ -19,10 +19,9 @@ from leeward.cli.options import commas, json_option, print_json, print_lines, wi
 @click.option("--terms", metavar="icd9|icd10|lexicon|FILE",
               help="The public vocabulary; a file is a hierarchy (CSV node,parent) or a list of terms (.txt) "
               "[default: --vocabulary, or the one recognised].")  # fmt: skip
-@click.option("--qid", metavar="COL[,COL…]", callback=commas,
+@click.option("--quasi-identifiers", metavar="COL[,COL…]", callback=commas,
               help="Columns that may be asked for [default: all of a table of notes; none of a cohort].")  # fmt: skip
-@click.option("--domain", multiple=True, metavar="NAME=FIRST..LAST|NAME=VALUE,VALUE",
-              help="Permissible values of a quasi-identifier, public. Repeatable.")  # fmt: skip
+@domains_option
 @click.option("--row", type=click.Choice(["visit", "patient"]),
               help="What a row of a cohort is, in which all terms of a query must be [default: a visit where "
               "visits or dates are known, else the patient].")  # fmt: skip
@@ -63,7 +62,8 @@ def index(source: Any, epsilon_total: str, out: str, as_json: bool, **flags: Any
       leeward index notes/table.parquet --terms lexicon --epsilon-total 5 -o INDEX
       leeward index events.csv --patient pid --code icd --date day --epsilon-total 5 -o INDEX
       leeward index diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?' \\
-          --vocabulary icd9 --qid race,gender --domain gender=male,female --epsilon-total 5 -o INDEX
+          --vocabulary icd9 --quasi-identifiers race,gender --domains gender=male,female \\
+          --epsilon-total 5 -o INDEX
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """

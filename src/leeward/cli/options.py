@@ -197,14 +197,24 @@ run_options: Callable[[F], F] = _stack(
 """How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`, `--json`."""
 
 
+def _domains(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
+    from leeward.cli.flags import domains_of
+
+    return domains_of(value)
+
+
+domains_option: Callable[[F], F] = click.option(
+    "--domains",
+    multiple=True,
+    metavar="NAME=FIRST..LAST|NAME=VALUE,VALUE|FILE.yaml",
+    callback=_domains,
+    help="Permissible values of a column, public; a file has them as in a spec's `source.domains`. Repeatable.",
+)
+
 table_options: Callable[[F], F] = _stack(
     click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released."),
     click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out."),
-    click.option(
-        "--domains",
-        metavar="FILE.yaml",
-        help="Permissible values by column, as in a spec's `source.domains`.",
-    ),
+    domains_option,
     click.option(
         "--missing", "absent", metavar="TEXT", multiple=True, help="A text that means 'missing'. Repeatable."
     ),
@@ -240,13 +250,12 @@ def with_table(function: F) -> F:
         path: str,
         patient: str | None,
         drop: tuple[str, ...],
-        domains: str | None,
+        domains: dict[str, Any],
         absent: tuple[str, ...],
         table: str | None,
         date_format: str | None,
         **kwargs: Any,
     ) -> Any:
-        from leeward.cli.flags import content_of
         from leeward.release.spec import SourceSpec
 
         source = SourceSpec(
@@ -255,7 +264,7 @@ def with_table(function: F) -> F:
             columns={} if patient is None else {"patient": patient},
             missing=absent,
             drop=drop,
-            domains=None if domains is None else content_of(domains, "domains", dict),
+            domains=domains or None,
             table=table,
             date_format=date_format,
         )

@@ -38,10 +38,10 @@ class Indexing:
     ----------
     terms
         The public vocabulary: `icd9`, `icd10`, `lexicon`, or a file (`runs.vocabularies.vocabulary_of`).
-    qid
+    quasi_identifiers
         Columns that may be asked for; empty: all of a table of notes, none of a cohort.
-    domain
-        Quasi-identifier -> permissible values, or texts `NAME=FIRST..LAST` and `NAME=VALUE,VALUE`.
+    domains
+        Quasi-identifier -> its permissible values, or `{"low": …, "high": …}`.
     row
         What a row of a cohort is: `visit` or `patient`.
     max_rows_per_patient
@@ -55,8 +55,8 @@ class Indexing:
     """
 
     terms: str | None = None
-    qid: Sequence[str] = ()
-    domain: Sequence[str] | Mapping[str, tuple[str, ...]] = ()
+    quasi_identifiers: Sequence[str] = ()
+    domains: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     row: str | None = None
     max_rows_per_patient: int | None = None
     about_patients: int | None = None
@@ -195,7 +195,9 @@ def build(
         named = _named(wanted, source)
         if straight is not None and named is not None:
             return _through_spark(source, straight, folder, wanted, named, say)
-        return _of_cohort(read_source(with_attributes(source, wanted.qid)), folder, wanted, named, say)
+        return _of_cohort(
+            read_source(with_attributes(source, wanted.quasi_identifiers)), folder, wanted, named, say
+        )
     assert not isinstance(source, pl.DataFrame)
     return _of_cohort(source, folder, wanted, wanted.terms, say)
 
@@ -208,9 +210,8 @@ def _named(wanted: Indexing, source: object) -> str | None:
 def _common(wanted: Indexing) -> dict[str, Any]:
     from leeward.runs.vocabularies import domains_of
 
-    domain = wanted.domain
     return {
-        "domains": dict(domain) if isinstance(domain, Mapping) else domains_of(domain),
+        "domains": domains_of(wanted.domains),
         "max_rows_per_patient": wanted.max_rows_per_patient,
         "parent": parent_of(wanted.parent),
         "about_patients": wanted.about_patients,
@@ -226,7 +227,7 @@ def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | 
         raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
     terms = vocabulary_of(named) if named else vocabulary_of_table(table)
     say("Indexing")
-    left_out = [] if not wanted.qid else unwanted(table.columns, wanted.qid)
+    left_out = [] if not wanted.quasi_identifiers else unwanted(table.columns, wanted.quasi_identifiers)
     common = _common(wanted)
     common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
     return index_table(table, folder, terms=terms, leave_out=left_out, **common)
@@ -242,7 +243,7 @@ def _through_spark(
 
     say("Indexing through Spark")
     return index_events(
-        str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=wanted.qid,
+        str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=wanted.quasi_identifiers,
         columns=columns, row=wanted.row, **_common(wanted),
     )  # fmt: skip
 
@@ -322,7 +323,9 @@ def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
     for name in wanted:
         if name not in columns:
-            raise BadInput(f"--qid: the table has no column {name!r}; it has {', '.join(columns)}.")
+            raise BadInput(
+                f"--quasi-identifiers: the table has no column {name!r}; it has {', '.join(columns)}."
+            )
     return [column for column in columns if column not in wanted and column not in NOTE_COLUMNS]
 
 

@@ -10,8 +10,14 @@ import pyarrow as pa
 
 from leeward.errors import BadInput, VerificationFailed
 from leeward.queries.answer.api import login_name
-from leeward.queries.answer.catalogue import Catalogue, Items, items_of, release_catalogue
-from leeward.queries.answer.charged_query import IndexSession, charge, open_session
+from leeward.queries.answer.catalogue import (
+    Catalogue,
+    Items,
+    first_threshold,
+    items_of,
+    release_catalogue,
+)
+from leeward.queries.answer.charged_query import MOST_NOISE, IndexSession, charge, open_session
 from leeward.queries.ledger import found as stored
 from leeward.queries.ledger import left, named
 from leeward.queries.ledger.chain import digest, text_of
@@ -33,10 +39,12 @@ def itemsets(
     max_size: int = 2,
     contributions: int = 10,
     threshold: int | None = None,
-    qid: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     user: str | None = None,
     ledger: str | None = None,
     formats: Sequence[str] = (),
+    dry_run: bool = False,
+    yes: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """The catalogue of itemsets of an index, as one private release paid from the budget.
@@ -49,12 +57,17 @@ def itemsets(
         The release folder to write; None: only the catalogue is given back.
     epsilon
         Price of the whole catalogue; the same catalogue asked for again costs nothing.
-    max_size, contributions, threshold, qid
+    max_size, contributions, threshold, quasi_identifiers
         As in `Catalogue`.
     user, ledger
         Who asks, and the URL of the database with the budget.
+    dry_run
+        Charge nothing: `cost`, `remaining`, and `first_threshold`, the noisy count from which a single term is listed.
+    yes
+        Pay also where that threshold is above half of the patients whom the index states, so that next to nothing can
+        be listed.
     tell
-        Is given the price in words before it is charged.
+        Is given the price and that threshold in words before anything is charged.
 
     Raises
     ------
@@ -69,14 +82,22 @@ def itemsets(
         max_size=max_size,
         contributions=contributions,
         threshold=threshold,
-        qids=tuple(qid),
+        qids=tuple(quasi_identifiers),
     )
     session = open_session(index, ledger)
     items = items_of(session.index, asked.qids)
     require_patients(session)
     question = asked.question(session.index)
+    least = first_threshold(items.terms, asked)
+    cost, before = _price(session, asked, question, user)
     if tell is not None:
-        tell(_price(session, asked, question, user))
+        price = f"costs {cost:g}" if cost else "was paid before and costs nothing"
+        tell(f"this {price}; single terms are listed from a noisy count of {least:,} patients on; "
+             f"{user} has {before:g} left.")  # fmt: skip
+    if dry_run:
+        return {"cost": cost, "remaining": before, "first_threshold": least}
+    if cost and not yes:
+        check_threshold(session, least)
     found = charge(session, question, asked.epsilon, user, lambda: release_catalogue(session.index, asked))
     remaining = shown(left(session.ledger, session.index.meta.id, user).user)
     if out is not None:
@@ -84,12 +105,26 @@ def itemsets(
     return figures(found, None if out is None else str(out), shown(asked.epsilon), remaining)
 
 
-def _price(session: IndexSession, asked: Catalogue, question: dict[str, Any], user: str) -> str:
-    before = left(session.ledger, session.index.meta.id, user).user
-    price = f"costs {shown(asked.epsilon):g}"
-    if stored(session.ledger, session.index.meta.id, digest(text_of(question))) is not None:
-        price = "was paid before and costs nothing"
-    return f"this {price}; {user} has {shown(before):g} left."
+def _price(
+    session: IndexSession, asked: Catalogue, question: dict[str, Any], user: str
+) -> tuple[float, float]:
+    """What the catalogue would take from the budget now, and what the user has left."""
+    data_set = session.index.meta.id
+    paid = stored(session.ledger, data_set, digest(text_of(question))) is not None
+    return 0.0 if paid else shown(asked.epsilon), shown(left(session.ledger, data_set, user).user)
+
+
+def check_threshold(session: IndexSession, least: int) -> None:
+    """BadInput where single terms are listed from a count on that few or none can reach, by public figures only: half
+    of the patients that the custodian states, or `MOST_NOISE` where none are stated."""
+    stated = session.index.meta.about_patients
+    if least > (MOST_NOISE if stated is None else stated / 2):
+        of = "" if stated is None else f", and the index has about {stated:,} patients"
+        raise BadInput(
+            f"a term would be listed from a noisy count of {least:,} patients on{of}: next to nothing could be; "
+            "nothing was charged. Use a larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to "
+            "pay for it all the same."
+        )
 
 
 def require_patients(session: IndexSession) -> None:

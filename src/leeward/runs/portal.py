@@ -67,8 +67,8 @@ def make_demo(
     say("Indexing made-up notes ...")
     index(
         complaints(patients), folder / "indexes" / "clinic", epsilon_total=DEMO_BUDGET, threshold=10, terms="lexicon",
-        max_rows_per_patient=3, about_patients=patients, domain=["when=2025-01..2025-12", "age=0..99", "sex=f,m"],
-        new_budget="made-up patients",
+        max_rows_per_patient=3, about_patients=patients, new_budget="made-up patients",
+        domains={"when": {"low": "2025-01", "high": "2025-12"}, "age": {"low": 0, "high": 99}, "sex": ["f", "m"]},
     )  # fmt: skip
     itemsets(folder / "indexes" / "clinic", folder / "releases" / "catalogue", epsilon=1)
     say("Making a release of a made-up cohort ...")

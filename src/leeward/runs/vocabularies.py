@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 
@@ -102,22 +102,26 @@ def lexicon_terms() -> Terms:
     return Terms(tuple(labels), aliases=aliases, labels=labels, name="Leeward's health terms")
 
 
-def domains_of(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """`sex=F,M` and `when=2008-01..2010-12` as permissible values by quasi-identifier."""
+def domains_of(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Permissible values by quasi-identifier, as an index keeps them: texts, or the first and the last one.
+
+    Raises
+    ------
+    BadInput
+        Neither a list of values nor `{"low": …, "high": …}`; a name twice, but for case.
+    """
     from leeward.queries.language.query import folded
 
     found: dict[str, tuple[str, ...]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise BadInput("--domain is written NAME=FIRST..LAST or NAME=VALUE,VALUE, as in sex=F,M.")
+    for name, values in given.items():
         if folded(name) in found:
-            raise BadInput(f"--domain {folded(name)!r} is given twice.")
-        if ".." in value:
-            low, _, high = value.partition("..")
-            found[folded(name)] = (low.strip(), high.strip())
+            raise BadInput(f"`domains`: {folded(name)!r} is given twice.")
+        if isinstance(values, Mapping) and set(values) == {"low", "high"}:
+            found[folded(name)] = (str(values["low"]).strip(), str(values["high"]).strip())
+        elif isinstance(values, list | tuple) and values:
+            found[folded(name)] = tuple(dict.fromkeys(folded(str(each)) for each in values))
         else:
-            found[folded(name)] = tuple(dict.fromkeys(folded(part) for part in value.split(",")))
+            raise BadInput(f"`domains.{name}` is a list of values, or {{low: …, high: …}}.")
     return found
 
 

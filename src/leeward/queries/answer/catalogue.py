@@ -132,7 +132,7 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
         domain = index.domain(name)
         if domain is None:
             raise BadInput(
-                f"The values of {name!r} are not public. Declare them when building the index: --domain {name}=…"
+                f"The values of {name!r} are not public. Declare them when building the index: --domains {name}=…"
             )
         values += [(name, value) for value in domain]
     labels = [index.terms.shown(name) for name in terms]
@@ -186,6 +186,12 @@ def release_catalogue(
         "counts": [-n for _, n, _ in listed],
         "levels": levels,
     }
+
+
+def first_threshold(terms: int, parameters: Catalogue) -> int:
+    """The noisy count from which a single term is listed: public, and known before anything is paid."""
+    noise = Noise("geometric", parameters.levels()[0], parameters.contributions)
+    return parameters.threshold or least_count(noise, terms, parameters.spurious)
 
 
 def least_count(noise: Noise, candidates: int, spurious: float) -> int:

@@ -1,0 +1,30 @@
+"""Flags that several commands share: texts of the command line as values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leeward.cli.flags import domains_of
+from leeward.errors import BadInput
+
+
+def test_domains_are_ranges_lists_and_files_alike(tmp_path: Path) -> None:
+    file = tmp_path / "domains.yaml"
+    file.write_text("domains:\n  stage: {levels: [I, II], ordered: true}\n", encoding="utf-8")
+    assert domains_of(["age=0..99", "when = 2020-01 .. 2020-12", "zip=007,12", "year=2.5", str(file)]) == {
+        "age": {"low": 0, "high": 99},
+        "when": {"low": "2020-01", "high": "2020-12"},
+        "zip": ["007", 12],
+        "year": [2.5],
+        "stage": {"levels": ["I", "II"], "ordered": True},
+    }
+
+
+@pytest.mark.parametrize(
+    "texts", [["sex="], ["=1"], ["sex=F,"], ["age=1.."], ["nosuch.yaml"], ["a=1", "a=2"]]
+)
+def test_domains_that_cannot_be_read(texts: list[str]) -> None:
+    with pytest.raises(BadInput, match=r"--domains|no such file"):
+        domains_of(texts)
