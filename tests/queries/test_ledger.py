@@ -29,6 +29,7 @@ from leeward.queries.ledger import (
     DataSet,
     Ledger,
     LedgerUnreachable,
+    engines,
     families,
     opening,
     spending,
@@ -351,7 +352,7 @@ def test_a_folder_without_a_ledger_answers_nothing(tmp_path: Path) -> None:
 def test_a_lock_is_waited_for_longer_than_one_statement(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "STATEMENT_SECONDS", 1, raising=False)
+    monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
     made = books.make_ledger(fresh_database(postgres))
     books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     with ThreadPoolExecutor(1) as pool:

@@ -6,10 +6,13 @@ import os
 import shutil
 import socket
 import sqlite3
+import ssl
 import stat
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,7 +23,7 @@ from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.api import budget
 from leeward.queries.answer.charged_query import answer_all, check_noise, open_session, plan_query
-from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, opening
+from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, engines, opening
 from leeward.queries.ledger.urls import parse_url, place_of
 
 
@@ -145,12 +148,12 @@ def silent() -> Iterator[int]:
 
 
 def test_a_silent_server_is_an_error(silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "SILENT_SECONDS", 1)
+    monkeypatch.setattr(engines, "SILENT_SECONDS", 1)
     begun = time.monotonic()
     with pytest.raises(LedgerUnreachable, match="cannot reach the ledger"):
         books.open_ledger(f"postgresql://ann@127.0.0.1:{silent}/ledger")
     assert time.monotonic() - begun < 10
-    assert opening.SILENT_SECONDS < 30
+    assert engines.SILENT_SECONDS < 30
 
 
 def test_a_full_server_is_asked_again(tmp_path: Path) -> None:
@@ -208,6 +211,57 @@ def test_a_server_that_only_closes_is_an_error(
     with pytest.raises(LedgerUnreachable, match="took no further connection for 1 seconds"):
         books.open_ledger(f"postgresql://ann@127.0.0.1:{port}/ledger")
     assert len(times) > 3 and 0.5 < times[-1] - times[0] < 5
+
+
+def test_a_full_server_is_waited_for_as_long_as_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All connections are in use for longer than a server is asked that only closes. No certificates are read for a
+    connection by a socket, which has none."""
+    monkeypatch.setattr(ssl, "create_default_context", None)
+    with running_postgres(connections=6) as url:
+        ledger = books.make_ledger(url)
+        books.release(ledger)
+        monkeypatch.setattr(opening, "BUSY_SECONDS", 1)
+        monkeypatch.setattr(opening, "SAID_SECONDS", 2)
+        with ExitStack() as held, ThreadPoolExecutor(1) as pool:
+            for _ in range(6):
+                held.enter_context(opening.reading(ledger))
+            waiting = pool.submit(open_elsewhere, url)
+            time.sleep(2.5)
+            assert not waiting.done()
+            held.close()
+            waiting.result()
+        monkeypatch.setattr(opening, "CONNECTION_SECONDS", 1)
+        with ExitStack() as held:
+            for _ in range(6):
+                held.enter_context(opening.reading(ledger))
+            with pytest.raises(LedgerUnreachable, match=r"took no further connection for [12] seconds"):
+                open_elsewhere(url)
+    assert "waiting for a free connection" in caplog.text
+
+
+def open_elsewhere(url: str) -> None:
+    """Open a ledger with an engine of its own, as another process has."""
+    books.close(books.open_ledger(f"{url}&application_name=elsewhere"))
+
+
+def test_encryption_is_asked_for_first() -> None:
+    """A server that has none is then asked without it, as libpq does."""
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+
+        def answer_twice() -> None:
+            for answer in (b"N", b"E\x00\x00\x00\x0fC28000\x00\x00\x00\x00\x00"):
+                with server.accept()[0] as connection:
+                    asked.append(connection.recv(1000)[4:8])
+                    connection.sendall(answer)
+
+        answering = pool.submit(answer_twice)
+        with pytest.raises(LedgerUnreachable):
+            books.open_ledger(f"postgresql://ann@127.0.0.1:{server.getsockname()[1]}/ledger")
+        answering.result()
+    assert asked == [(80877103).to_bytes(4, "big"), (196608).to_bytes(4, "big")]
 
 
 SECRET = "s3cr3t"

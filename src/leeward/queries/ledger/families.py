@@ -11,15 +11,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.engines import BUSY_SECONDS, state_of
 from leeward.queries.ledger.opening import (
-    BUSY_SECONDS,
     CANCELED,
     LOCKED,
     Ledger,
     LedgerUnreachable,
     close_engine,
     reading,
-    state_of,
     writing,
 )
 from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import sqlite3
 import struct
 import time
 from collections.abc import Iterator
@@ -22,28 +21,25 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.queries.ledger.engines import BUSY_SECONDS, UNKNOWN_ANSWER, WRITE, make_engine, state_of
 from leeward.queries.ledger.urls import parse_url, place_of
 
 EMBEDDED: Final = "ledger.db"
 REVISION: Final = "0002"
 """The migration that this version of Leeward works with."""
 
-BUSY_SECONDS: Final = 60
-"""How long a ledger is waited for that others use."""
-SILENT_SECONDS: Final = 20
-"""How long a server may be silent."""
-LOCK_SECONDS: Final = 10
-"""How long one statement waits for another's lock, before it is tried again."""
-STATEMENT_SECONDS: Final = 15
-"""How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
-WRITE: Final = "BEGIN IMMEDIATE"
-LOGGER: Final = "leeward-ledger"
+CONNECTION_SECONDS: Final = 300
+"""How long a connection is waited for while a server says that all of its connections are in use."""
+SAID_SECONDS: Final = 30
+"""How often it is said that a connection is waited for."""
+LOGGER: Final = logging.getLogger("leeward.ledger")
 
-FULL: Final = frozenset({"53300", "57P03"})
+TOO_MANY: Final = "53300"
+"""SQLSTATE: too many connections."""
+FULL: Final = frozenset({TOO_MANY, "57P03"})
 """SQLSTATE: too many connections; cannot connect now (the server is starting or stopping)."""
 LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE: lock not available, deadlock, serialization failure: tried again."""
-UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
 CANCELED: Final = "57014"
 """SQLSTATE: a statement took too long. Several locks in turn, each had in time, can take that long together."""
 
@@ -102,11 +98,15 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
 
     `snapshot`: all its statements see one moment, whoever writes meanwhile.
     """
+    kind = ledger.engine.dialect.name
     options: dict[str, Any] = {"leeward_begin": "BEGIN"} if snapshot else {}
-    if ledger.engine.dialect.name != "sqlite":  # which begins nothing by itself, see `ours_to_begin`
+    if kind not in ("sqlite", "postgresql"):  # SQLite begins nothing by itself, see `ours_to_begin`
         options = {"isolation_level": "REPEATABLE READ" if snapshot else "AUTOCOMMIT"}
-    with _reached(ledger), _connect(ledger) as connection:
-        yield connection.execution_options(**options) if options else connection
+    with _reached(ledger), _connect(ledger) as plain:
+        connection = plain.execution_options(**options) if options else plain
+        if kind == "postgresql" and snapshot:  # SQLAlchemy would set it for the session, and reset it after
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield connection
 
 
 @contextmanager
@@ -172,14 +172,6 @@ def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
     )
 
 
-def state_of(error: BaseException) -> str | None:
-    """The SQLSTATE of a database's error, where it has one."""
-    original = getattr(error, "orig", None) or error
-    details = original.args[0] if getattr(original, "args", ()) else None
-    code = details.get("C") if isinstance(details, dict) else getattr(original, "sqlstate", None)
-    return None if code is None else str(code)
-
-
 def _failures() -> tuple[type[Exception], ...]:
     """What a database that fails raises: through SQLAlchemy, or past it from the driver or the socket."""
     found: tuple[type[Exception], ...] = (sa.exc.SQLAlchemyError, OSError, EOFError, struct.error)
@@ -191,18 +183,29 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _connect(ledger: Ledger) -> sa.Connection:
-    """A connection; a server that takes no more of them is asked again, at random moments, for `BUSY_SECONDS`."""
-    until, wait = time.monotonic() + BUSY_SECONDS, 0.02
+    """A connection; a server that takes no more of them is asked again, at random moments.
+
+    While it says that all of its connections are in use it is waited for `CONNECTION_SECONDS`, and that is said; where
+    it only closes, `BUSY_SECONDS`. Nobody queues at a server, so waits are short enough for every client to have had
+    its turn, and long enough for a hundred that ask to leave it time to answer.
+    """
+    begun = time.monotonic()
+    until, said, wait = begun + BUSY_SECONDS, begun, 0.05
     while True:
         try:
             return ledger.engine.connect()
         except _failures() as error:
             if not _turned_away(error):
                 raise
-            if time.monotonic() > until:
-                raise _unreachable(
-                    ledger, f"the server took no further connection for {BUSY_SECONDS} seconds"
-                ) from None
+            now = time.monotonic()
+            if state_of(error) == TOO_MANY:
+                until = min(begun + CONNECTION_SECONDS, now + BUSY_SECONDS)
+            if now > until:
+                waited = f"the server took no further connection for {now - begun:.0f} seconds"
+                raise _unreachable(ledger, waited) from None
+            if now - said > (SAID_SECONDS if said > begun else SAID_SECONDS / 6):
+                LOGGER.warning(f"{ledger.place}: waiting for a free connection ({now - begun:.0f} s)")
+                said = now
         except LookupError:  # what pg8000 raises where a server that is killed answers half
             raise _unreachable(ledger, UNKNOWN_ANSWER) from None
         time.sleep(wait * (0.5 + secrets.randbelow(1000) / 1000))
@@ -275,111 +278,19 @@ def _ledger(url: sa.URL, place: str, beside: Path | None) -> Ledger:
             key = f"{os.getpid()} {file.resolve()} {status.st_dev} {status.st_ino}"
     with _lock:
         if key not in _engines:
-            _engines[key] = _engine(url)
+            _engines[key] = make_engine(url)
         return Ledger(_engines[key], place, key, beside)
 
 
-def _engine(url: sa.URL) -> sa.Engine:
-    # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
-    logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{LOGGER}").setLevel(logging.CRITICAL + 1)
-    if url.get_backend_name() != "sqlite":
-        return _server_engine(url)
-    engine = sa.create_engine(
-        url,
-        pool_size=10,
-        max_overflow=20,
-        pool_timeout=BUSY_SECONDS,
-        pool_logging_name=LOGGER,
-        hide_parameters=True,
-        connect_args={"timeout": BUSY_SECONDS},
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def ours_to_begin(connection: Any, record: Any) -> None:
-        """SQLite's driver would begin where it likes; we say BEGIN IMMEDIATE, so that writers queue."""
-        connection.isolation_level = None
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA foreign_keys=ON")
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        options = connection.get_execution_options()
-        if "leeward_durability" in options:
-            connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
-        if options.get("leeward_begin") == WRITE:
-            _begin_in_turn(connection)
-        elif "leeward_begin" in options:
-            connection.exec_driver_sql(options["leeward_begin"])
-
-    return engine
-
-
-def _begin_in_turn(connection: sa.Connection) -> None:
-    """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
-    several processes that is most of what a writer waits for."""
-    connection.exec_driver_sql("PRAGMA busy_timeout=0")
-    until = time.monotonic() + BUSY_SECONDS
-    try:
-        while True:
-            try:
-                connection.exec_driver_sql(WRITE)
-                return
-            except sa.exc.OperationalError as error:
-                code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-                if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-            time.sleep(0.0005 + secrets.randbelow(1000) / 1e6)
-    finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
-
-
-def _server_engine(url: sa.URL) -> sa.Engine:
-    """A server takes a hundred connections by default, and the writers of a family wait for each other anyway."""
-    pg8000 = url.get_driver_name() == "pg8000"
-    timeout = {"timeout": SILENT_SECONDS} if pg8000 and "timeout" not in url.query else {}
-    engine = sa.create_engine(
-        url,
-        pool_size=5,
-        max_overflow=5,
-        pool_timeout=BUSY_SECONDS,
-        pool_pre_ping=True,
-        pool_logging_name=LOGGER,
-        hide_parameters=True,
-        connect_args=timeout,
-    )
-
-    @sa.event.listens_for(engine, "handle_error", retval=True)
-    def never_again(context: sa.engine.ExceptionContext) -> BaseException | None:
-        """What is no error of the driver's own (the socket's, in the middle of an answer) leaves a connection of which
-        nobody knows what comes next: SQLAlchemy would roll back on it and read the rest as another answer."""
-        if context.sqlalchemy_exception is not None:
-            return None
-        context.is_disconnect = True
-        unread = isinstance(context.original_exception, LookupError)
-        return ConnectionError(UNKNOWN_ANSWER) if unread else None
-
-    if url.get_backend_name() == "postgresql":
-
-        @sa.event.listens_for(engine, "connect")
-        def never_for_ever(connection: Any, record: Any) -> None:
-            """No statement and no lock is waited for longer than the socket is."""
-            cursor = connection.cursor()
-            for setting, seconds in (
-                ("lock_timeout", LOCK_SECONDS),
-                ("statement_timeout", STATEMENT_SECONDS),
-                ("idle_in_transaction_session_timeout", SILENT_SECONDS),
-            ):
-                cursor.execute(f"SET {setting} = '{seconds}s'")
-            cursor.close()
-            connection.commit()
-
-    return engine
-
-
 def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
+    asked = "SELECT version_num FROM alembic_version"
+    try:
+        found = connection.exec_driver_sql(asked).scalar()
+    except sa.exc.DBAPIError:
+        connection.rollback()
+        if sa.inspect(connection).has_table("alembic_version"):
+            raise
         return None
-    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     return None if found is None else str(found)
 
 

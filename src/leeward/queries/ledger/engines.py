@@ -1,0 +1,182 @@
+"""Engines of databases: SQLite (WAL, writers in turn), or a server, PostgreSQL above all.
+
+A connection to a server costs little: no certificates are read that nobody checks, one statement sets all time limits,
+and a connection that was used a moment ago is not asked whether it is alive.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+import ssl
+import time
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+BUSY_SECONDS: Final = 60
+"""How long a lock is waited for that others hold."""
+SILENT_SECONDS: Final = 20
+"""How long a server may be silent."""
+LOCK_SECONDS: Final = 10
+"""How long one statement waits for another's lock, before it is tried again."""
+STATEMENT_SECONDS: Final = 15
+"""How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
+UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
+FRESH_SECONDS: Final = 2.0
+"""For how long after its use a connection is taken to be alive."""
+WRITE: Final = "BEGIN IMMEDIATE"
+POOL_LOGGER: Final = "leeward-ledger"
+
+
+def state_of(error: BaseException) -> str | None:
+    """The SQLSTATE of a database's error, where it has one."""
+    original = getattr(error, "orig", None) or error
+    details = original.args[0] if getattr(original, "args", ()) else None
+    code = details.get("C") if isinstance(details, dict) else getattr(original, "sqlstate", None)
+    return None if code is None else str(code)
+
+
+def make_engine(url: sa.URL) -> sa.Engine:
+    """An engine with limits to all waiting."""
+    # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
+    logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_LOGGER}").setLevel(logging.CRITICAL + 1)
+    if url.get_backend_name() != "sqlite":
+        return _server_engine(url)
+    engine = sa.create_engine(
+        url,
+        pool_size=10,
+        max_overflow=20,
+        pool_timeout=BUSY_SECONDS,
+        pool_logging_name=POOL_LOGGER,
+        hide_parameters=True,
+        connect_args={"timeout": BUSY_SECONDS},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def ours_to_begin(connection: Any, record: Any) -> None:
+        """SQLite's driver would begin where it likes; we say BEGIN IMMEDIATE, so that writers queue."""
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        options = connection.get_execution_options()
+        if "leeward_durability" in options:
+            connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
+        if options.get("leeward_begin") == WRITE:
+            _begin_in_turn(connection)
+        elif "leeward_begin" in options:
+            connection.exec_driver_sql(options["leeward_begin"])
+
+    return engine
+
+
+def _begin_in_turn(connection: sa.Connection) -> None:
+    """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
+    several processes that is most of what a writer waits for."""
+    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    until = time.monotonic() + BUSY_SECONDS
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql(WRITE)
+                return
+            except sa.exc.OperationalError as error:
+                code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.0005 + secrets.randbelow(1000) / 1e6)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
+
+
+def _server_engine(url: sa.URL) -> sa.Engine:
+    """A server takes a hundred connections by default, and the writers of a family wait for each other anyway."""
+    pg8000 = url.get_driver_name() == "pg8000"
+    timeout = {"timeout": SILENT_SECONDS} if pg8000 and "timeout" not in url.query else {}
+    engine = sa.create_engine(
+        url,
+        pool_size=5,
+        max_overflow=5,
+        pool_timeout=BUSY_SECONDS,
+        pool_logging_name=POOL_LOGGER,
+        hide_parameters=True,
+        connect_args=timeout,
+    )
+    if pg8000:
+        _encrypt_where_possible(engine, by_socket="unix_sock" in url.query)
+
+    @sa.event.listens_for(engine, "checkin")
+    def used_now(connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    @sa.event.listens_for(engine, "checkout")
+    def alive(connection: Any, record: Any, proxy: Any) -> None:
+        """Idle connections are asked; where one is dead the pool makes all anew. A silent server is no dead one."""
+        if time.monotonic() - record.info.get("used", time.monotonic()) < FRESH_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except Exception as error:
+            if _is_silence(error):
+                raise
+            raise sa.exc.InvalidatePoolError from error
+
+    @sa.event.listens_for(engine, "handle_error", retval=True)
+    def never_again(context: sa.engine.ExceptionContext) -> BaseException | None:
+        """What is no error of the driver's own (the socket's, in the middle of an answer) leaves a connection of which
+        nobody knows what comes next: SQLAlchemy would roll back on it and read the rest as another answer."""
+        if context.sqlalchemy_exception is not None:
+            return None
+        context.is_disconnect = True
+        unread = isinstance(context.original_exception, LookupError)
+        return ConnectionError(UNKNOWN_ANSWER) if unread else None
+
+    if url.get_backend_name() == "postgresql":
+
+        @sa.event.listens_for(engine, "connect")
+        def never_for_ever(connection: Any, record: Any) -> None:
+            """No statement and no lock is waited for longer than the socket is."""
+            limits = (
+                ("lock_timeout", LOCK_SECONDS),
+                ("statement_timeout", STATEMENT_SECONDS),
+                ("idle_in_transaction_session_timeout", SILENT_SECONDS),
+            )
+            cursor = connection.cursor()
+            cursor.execute(
+                "SELECT "
+                + ", ".join(f"set_config('{setting}', '{seconds}s', false)" for setting, seconds in limits)
+            )
+            cursor.close()
+            connection.commit()
+
+    return engine
+
+
+def _encrypt_where_possible(engine: sa.Engine, by_socket: bool) -> None:
+    """TLS where the server has it, as libpq's `prefer`. The driver's own way reads all certificates of the system for
+    every connection, 20 ms each, and then checks none."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE
+
+    @sa.event.listens_for(engine, "do_connect")
+    def connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
+        if not by_socket:
+            try:
+                return dialect.connect(*arguments, **{"ssl_context": tls, **parameters})
+            except dialect.dbapi.InterfaceError as error:
+                if str(error) != "Server refuses SSL":
+                    raise
+        return dialect.connect(*arguments, **{"ssl_context": False, **parameters})
+
+
+def _is_silence(error: BaseException) -> bool:
+    """Whether a socket's time was over."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, TimeoutError):
+        found = found.__cause__
+    return found is not None
