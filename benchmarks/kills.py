@@ -1,6 +1,6 @@
 """Runs killed at random moments (SIGKILL): what they leave, and what the ledger says.
 
-    python benchmarks/kills.py [--kills 300] [--seed 1] [--json FILE]
+    python benchmarks/kills.py [--kills 300] [--seed 1] [--only index,query] [--races 10] [--json FILE]
 
 Kills are dealt to `protect` (several methods), `visits`, `index`, `query` and `notes annotate`, each at a moment drawn
 uniformly over the length of a whole run of that command. After every kill: whatever is there under the asked name is
@@ -261,7 +261,7 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -
         tally.add("query", "WRONG SUM OF CHARGES")
 
 
-def race(tally: Tally, folder: Path, rounds: int = 10) -> None:
+def race(tally: Tally, folder: Path, rounds: int) -> None:
     """Two `index` runs at once on one name: one index, one refusal, nothing aside."""
     import leeward as lw
 
@@ -283,6 +283,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(SHARES))
+    parser.add_argument("--races", type=int, default=10)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     names = given.only.split(",")
@@ -299,7 +300,7 @@ def main() -> None:
             else:
                 kill_writers(tally, name, kills, folder, draws)
             print(name, dict(tally.by_command[name]), flush=True)
-        race(tally, folder)
+        race(tally, folder, given.races)
     wrong = {
         what: n
         for each in tally.by_command.values()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import logging
 import os
 import random
 import shutil
@@ -282,6 +283,9 @@ def main() -> None:
     arguments.add_argument("--runs", type=int, default=1)
     arguments.add_argument("--how", choices=["kill", "immediate"], default="kill")
     given = arguments.parse_args()
+    logging.getLogger("leeward.ledger").setLevel(
+        logging.ERROR
+    )  # a hundred clients that wait say so a hundred times
     os.environ["LEEWARD_STATE"] = tempfile.mkdtemp(prefix="leeward-state-")
     server, runs = Server(connections=50), []
     try:

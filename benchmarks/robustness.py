@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import random
@@ -286,6 +287,22 @@ def reset(place: Place) -> str:
     )
 
 
+@trial("9", "100 clients, 50 connections")
+def many_clients(place: Place) -> str:
+    script = Path(__file__).with_name("ledger_soak.py")
+    ran = subprocess.run(
+        [sys.executable, str(script), "--kills", "0"],
+        env=place.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = dict(
+        re.findall(r'"(questions without an answer|overspent|paid twice|charged)": (\d+)', ran.stdout)
+    )
+    return f"exit {ran.returncode}; {found}; {(ran.stdout.strip().splitlines() or [''])[-1]}"
+
+
 @trial("10", "a password in the options of the URL, in messages")
 def password(place: Place) -> str:
     place.index()
@@ -516,6 +533,23 @@ def terminal(place: Place) -> str:
     (place.folder / "c.csv").write_text("\x1b]0;owned\x07,code\n1,250.00\n")
     ran = place.run("profile", "c.csv", "--patient", "nobody")
     return f"exit {ran.status}; {'raw' if chr(27) in ran.said else 'escaped'}"
+
+
+@trial("19", "an entry of 1999 at the end of the log, with its right hash")
+def old_entry(place: Place) -> str:
+    place.index()
+    paid = question(place, "I", 0.1)
+    with sqlite3.connect(place.folder / "I" / "ledger.db") as books:
+        family, number, head, body = books.execute(
+            "SELECT family, number, hash, body FROM log ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        refused = {"event": "refused", "data_set": family, "user": "ann", "questions": 1, "epsilon": 1}
+        number, time, body = number + 1, "1999-01-01T00:00:00+00:00", json.dumps(refused)
+        link = hashlib.sha256("\n".join((head, str(number), time, body)).encode()).hexdigest()
+        books.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?)", (family, number, time, body, link))
+        books.execute("UPDATE families SET entries = ?, head = ?", (number, link))
+    audit, asked = place.run("audit", "I"), question(place, "I", 0.1, term="401.9")
+    return f"paid: exit {paid.status}; audit: {audit}; asked: {asked}"
 
 
 @trial("20", "modes of a ledger by URL, custody and index under umask 022 and 000")
