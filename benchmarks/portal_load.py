@@ -48,7 +48,6 @@ from leeward.queries.ledger import DataSet, chain
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 from leeward.queries.privacy.accounting import Budget, micro
-from leeward.runs import portal
 
 SLOT = 0.05
 WARM = 10.0
@@ -83,19 +82,16 @@ class Place:
     def start(self) -> float:
         """Start the server; seconds until it is ready."""
         began = time.monotonic()
-        database = self.database or "-"
-        self.server = subprocess.Popen(
-            [
-                sys.executable,
-                __file__,
-                "serve",
-                str(self.folder),
-                str(self.port),
-                database,
-                str(self.workers),
-            ],
-            start_new_session=True,
+        # Not this file: each worker would load it, with all that the clients need.
+        given = {
+            "database": self.database, "public_url": self.url, "questions_a_minute": 10**9, "slot": SLOT,
+        }  # fmt: skip
+        code = (
+            "from pathlib import Path; from leeward.runs import portal; "
+            f"portal.serve(Path({str(self.folder)!r}), '127.0.0.1', {self.port}, lambda text: None, "
+            f"{self.workers}, **{given!r})"
         )
+        self.server = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
         while time.monotonic() - began < 60:
             try:
                 if httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200:
@@ -182,6 +178,44 @@ def set_up(
     return found
 
 
+class Session:
+    """A keep-alive connection that asks in turn; httpx takes as long on a question as the server, and would be what is
+    measured on a machine that they share."""
+
+    def __init__(self, place: Place, token: str) -> None:
+        self.port = place.port
+        self.ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.fixed = (
+            f"host: 127.0.0.1:{place.port}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json"
+        )
+
+    async def post(self, path: str, body: dict[str, Any], key: str | None) -> tuple[int, bytes]:
+        """Status and body of the reply; OSError or EOFError where there is none."""
+        if self.ends is None:
+            self.ends = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self.ends
+        sent = json.dumps(body).encode()
+        more = "" if key is None else f"\r\nidempotency-key: {key}"
+        head = f"POST /api/v1{path} HTTP/1.1\r\n{self.fixed}\r\ncontent-length: {len(sent)}{more}\r\n\r\n"
+        try:
+            async with asyncio.timeout(30):
+                writer.write(head.encode() + sent)
+                lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+                length = next(line.split(":")[1] for line in lines if line.startswith("content-length:"))
+                found = await reader.readexactly(int(length))
+        except BaseException:  # cancelled too: the next reply would be this question's
+            self.close()
+            raise
+        if "connection: close" in lines:
+            self.close()
+        return int(lines[0].split()[1]), found
+
+    def close(self) -> None:
+        if self.ends is not None:
+            self.ends[1].close()
+            self.ends = None
+
+
 @dataclass
 class Seen:
     """What clients were told: question -> value and how often it was new; times by kind; statuses."""
@@ -206,41 +240,42 @@ async def ask_for(
     """One session: stored questions, prices and new ones, as `mix` says, every `pause` seconds; what fails is asked
     again. Times are from the moment that a question was due, so that a server that falls behind shows it."""
     dice = random.Random(1000 * part + number)
-    headers = {"authorization": f"Bearer {place.tokens[number]}"}
+    session = Session(place, place.tokens[number])
     count = 0
     due = time.perf_counter() + pause * dice.random()
-    async with httpx.AsyncClient(base_url=f"{place.url}/api/v1", headers=headers, timeout=30) as client:
-        while time.monotonic() < until:
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            drawn = dice.random()
-            kind = "stored" if drawn < mix[0] else "price" if drawn < mix[1] else "new"
-            count += 1
-            if kind == "stored":
-                body = place.question("common", "0.5", age=f"0..{dice.randrange(20)}")
-            else:
-                exact = f"{0.001 + (part * 100 + count) / 1e6:.6f}" if kind == "new" else NEW
-                body = place.question("common", exact, age=f"{number}")
-            path = "/questions:price" if kind == "price" else "/questions"
-            more = {} if kind == "price" else {"idempotency-key": f"{part}-{number}-{count}"}
-            began = due if pause else time.perf_counter()
-            due += pause
-            try:
-                reply = await client.post(path, json=body, headers=more)
-            except httpx.HTTPError as error:
-                name = type(error).__name__
-                seen.statuses[name] = seen.statuses.get(name, 0) + 1
-                await asyncio.sleep(0.05)
-                continue
-            told = "refused" if reply.status_code == 402 else kind
-            if part or began > seen.since:
-                seen.times.setdefault(told, []).append(time.perf_counter() - began)
-            seen.statuses[str(reply.status_code)] = seen.statuses.get(str(reply.status_code), 0) + 1
-            if kind != "price" and reply.status_code in (200, 201):
-                found = reply.json()
-                key = json.dumps([body["terms"], body["epsilon"], body["conditions"]])
-                seen.shown.setdefault(key, set()).add(json.dumps(found["answer"]))
-                if reply.status_code == 201:
-                    seen.new[key] = seen.new.get(key, 0) + 1
+    while time.monotonic() < until:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        drawn = dice.random()
+        kind = "stored" if drawn < mix[0] else "price" if drawn < mix[1] else "new"
+        count += 1
+        if kind == "stored":
+            body = place.question("common", "0.5", age=f"0..{dice.randrange(20)}")
+        else:
+            exact = f"{0.001 + (part * 100 + count) / 1e6:.6f}" if kind == "new" else NEW
+            body = place.question("common", exact, age=f"{number}")
+        path = "/questions:price" if kind == "price" else "/questions"
+        began = due if pause else time.perf_counter()
+        due += pause
+        try:
+            status, reply = await session.post(
+                path, body, None if kind == "price" else f"{part}-{number}-{count}"
+            )
+        except (OSError, EOFError) as error:
+            name = type(error).__name__
+            seen.statuses[name] = seen.statuses.get(name, 0) + 1
+            await asyncio.sleep(0.05)
+            continue
+        told = "refused" if status == 402 else kind
+        if part or began > seen.since:
+            seen.times.setdefault(told, []).append(time.perf_counter() - began)
+        seen.statuses[str(status)] = seen.statuses.get(str(status), 0) + 1
+        if kind != "price" and status in (200, 201):
+            found = json.loads(reply)
+            key = json.dumps([body["terms"], body["epsilon"], body["conditions"]])
+            seen.shown.setdefault(key, set()).add(json.dumps(found["answer"]))
+            if status == 201:
+                seen.new[key] = seen.new.get(key, 0) + 1
+    session.close()
 
 
 def recount(place: Place, seen: Seen) -> dict[str, int]:
@@ -411,18 +446,7 @@ class Postgres:
             time.sleep(0.5)
 
 
-def serve(folder: str, port: int, database: str, workers: int) -> None:
-    given = {"database": None if database == "-" else database, "public_url": f"http://127.0.0.1:{port}"}
-    portal.serve(
-        Path(folder), "127.0.0.1", port, lambda text: None, workers,
-        questions_a_minute=10**9, slot=SLOT, **given,
-    )  # fmt: skip
-
-
 def main() -> None:
-    if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
-        return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["load", "kill", "timing"])
     parser.add_argument("--postgres", action="store_true")

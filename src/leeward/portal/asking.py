@@ -28,7 +28,6 @@ from leeward.queries.answer.charged_query import (
     plan_query,
     price_of,
 )
-from leeward.queries.answer.dry_run import dry_run_answers
 from leeward.queries.language.query import parse, quoted
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, shown
@@ -228,6 +227,8 @@ class Asking:
 
     def rehearse(self, viewer: Viewer, project: str, index: str, request: Request) -> tuple[Priced, Answer]:
         """The answer of made-up patients; nothing is charged."""
+        from leeward.queries.answer.dry_run import dry_run_answers  # loads what makes an index
+
         priced = self.price(viewer, project, index, [request])[0]
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
