@@ -34,17 +34,20 @@ DELIMITED = [
     (
         "missing column, similar name",
         "patients,code\n1,401.1\n",
-        "f.csv: no column 'patient'. Did you mean 'patients'? Its columns: patients, code.",
+        (
+            "f.csv: no column 'patient'. Did you mean 'patients'? Name yours with --patient COL. "
+            "Its columns: patients, code."
+        ),
     ),
     (
         "missing column, no similar",
         "patient,x\n1,401.1\n",
-        "f.csv: no column 'code'. Its columns: patient, x.",
+        "f.csv: no column 'code'. Name yours with --code COL. Its columns: patient, x.",
     ),
     (
         "no header: the first record is not shown",
         "98765,401.1\n2,250.00\n",
-        "f.csv: no column 'patient'. Check that its first row holds the column names.",
+        "f.csv: no column 'patient'. Name yours with --patient COL. Check that its first row holds the column names.",
     ),
     (
         "two columns of one name",
@@ -145,7 +148,10 @@ def test_parquet_with_a_damaged_part(tmp_path: Path) -> None:
 def test_parquet_columns(tmp_path: Path) -> None:
     file = tmp_path / "f.parquet"
     pl.DataFrame({"person": [1], "code": ["401.1"]}).write_parquet(file)
-    assert message_of(file) == "f.parquet: no column 'patient'. Its columns: person, code."
+    assert (
+        message_of(file)
+        == "f.parquet: no column 'patient'. Name yours with --patient COL. Its columns: person, code."
+    )
     assert message_of(file, columns={"patient": "persn", "code": "code"}) == (
         "f.parquet: no column 'persn'. Did you mean 'person'? Its columns: person, code."
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import k_anonymity as oracle
 
+from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
+from leeward.errors import BadInput
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.methods.k_anonymity.mondrian import mondrian
 from leeward.randomness import Randomness
@@ -38,3 +43,31 @@ def test_groups_equal_the_oracle(seed: int, rows: int, columns: int, k: int) -> 
     found = groups(values, k)
     assert found == oracle.mondrian([tuple(row) for row in values.tolist()], k)
     assert min(map(len, found)) >= k
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (range(7000, 7240), "a different whole number in every row of 'mrn'"),
+        ([f"Ann {n}" for n in range(240)], "240 of 240 rows have a text of their own in 'mrn'"),
+        ([f"Ann {n}" if n < 130 else "Eve" for n in range(240)], "130 of 240 rows have a text of their own"),
+    ],
+)
+def test_a_column_that_names_its_rows_is_not_published_as_it_is(column: Any, said: str) -> None:
+    cohort = Cohort(patients=pl.DataFrame({"age": [30 + n % 40 for n in range(240)], "mrn": list(column)}))
+    with pytest.raises(BadInput, match=f"{said}.*--drop, or name it with --patient"):
+        KAnonymity(k=5, quasi_identifiers=("age",)).protect(cohort, randomness=Randomness.of(1))
+
+
+def test_what_is_rare_but_no_name_is_published() -> None:
+    frame = pl.DataFrame(
+        {
+            "age": [30 + n % 40 for n in range(240)],
+            "days": [n // 2 for n in range(240)],
+            "x": [0.5 * n for n in range(240)],
+        }
+    )
+    made = KAnonymity(k=5, quasi_identifiers=("age",)).protect(
+        Cohort(patients=frame), randomness=Randomness.of(1)
+    )
+    assert made.records == 240

@@ -7,7 +7,7 @@ value NaN. `Column.decoded` is the way back: values of the column's own type, pe
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +23,10 @@ Kind = Literal["number", "whole", "date", "levels", "ordered"]
 PATIENT = "patient"
 MOST_DECIMALS = 6
 ROWS_SHOWN = 20
+NUMBERED = 200
+"""From this many rows on, whole numbers that all differ are taken for record numbers."""
+LONE_TEXTS = 20, 0.5
+"""From this many rows on, a column in which a larger share of the rows has a text of its own is taken for names."""
 TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
 DOMAIN_KEYS = ("low", "high", "levels", "ordered")
 
@@ -182,7 +186,7 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
     if not numeric and dtype not in TEXTS and dtype != pl.Null:
         raise BadInput(
             f"{where}: column '{series.name}' holds {dtype}; a table is released with numbers, dates, texts and "
-            "true/false only. Convert the column, or leave it out with `drop`."
+            "true/false only. Convert the column, or leave it out with --drop."
         )
     missing = series.null_count()
     if "levels" in rules or not numeric:
@@ -206,6 +210,40 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
     kind: Kind = "date" if dtype in (pl.Date, pl.Datetime) else "whole" if dtype.is_integer() else "number"
     decimals = decimals_of(known) if kind == "number" else 0
     return Column(series.name, kind, dtype, (), low, high, bool(rules), decimals, missing)
+
+
+def refuse_numberings(table: Table, used: Collection[str]) -> None:
+    """BadInput where whole numbers that are not `used` differ in every row, as record numbers do."""
+    found = [
+        column.name
+        for column in table.columns
+        if column.kind == "whole"
+        and not column.declared
+        and column.name not in used
+        and len(table) - column.missing >= NUMBERED
+        and table.frame[column.name].n_unique() - (column.missing > 0) == len(table) - column.missing
+    ]
+    if found:
+        listed = ", ".join(f"'{name}'" for name in found)
+        raise BadInput(
+            f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
+            "it out with --drop, or name it with --patient; if it is a measurement, declare its domain (--domains)."
+        )
+
+
+def refuse_names(table: Table, used: Collection[str]) -> None:
+    """BadInput where most rows of a column of texts that is not `used` have a text of their own, as names do."""
+    rows, share = LONE_TEXTS
+    for column in table.columns:
+        if not column.is_categorical or column.declared or column.name in used or len(table) < rows:
+            continue
+        counts = table.frame[column.name].drop_nulls().value_counts()["count"]
+        lone = int((counts == 1).sum())
+        if lone > share * len(table):
+            raise BadInput(
+                f"{table.name}: {lone:,} of {len(table):,} rows have a text of their own in '{column.name}': that "
+                "looks like an identifier or free text. Leave it out with --drop, or name it with --patient."
+            )
 
 
 def as_levels(table: Table, name: str) -> Column:

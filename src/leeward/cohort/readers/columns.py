@@ -113,7 +113,8 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
             listed = f" Its columns: {', '.join(available)}." if found else ""
             hint = did_you_mean(column, available)
             check = "" if hint or found else " Check that its first row holds the column names."
-            raise BadInput(f"{name}: no column '{column}'.{hint}{listed}{check}")
+            own = f" Name yours with --{column} COL." if column in ("patient", "code") else ""
+            raise BadInput(f"{name}: no column '{column}'.{hint}{own}{listed}{check}")
         if available.count(column) > 1:
             raise BadInput(
                 f"{name}: {available.count(column)} columns are named '{column}'; rename all but one."

@@ -13,15 +13,11 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.plan import Model, checked, event_rows, median_time, outcome_of
-from leeward.cohort.lenses.table import Column, Floats, Table, as_levels
+from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, refuse_numberings
 from leeward.errors import BadInput, GuaranteeUnreachable
 
 if TYPE_CHECKING:
     from leeward.methods.condensation.synthesis import Longs
-
-
-NUMBERED = 200
-"""From this many rows on, whole numbers that all differ are taken for record numbers."""
 
 
 COPIED_SHARE = 0.05
@@ -150,7 +146,8 @@ def prepare(
             f"{table.name}: no stratum of {', '.join(roles.strata)} has k = {k:,} rows. Choose a smaller k or other "
             "strata."
         )
-    _refuse_numberings(table, roles, models)
+    of_plan = [name for model in models for name in model.columns()]
+    refuse_numberings(table, {*roles.strata, *roles.times, *roles.responses, *of_plan})
     if exact_times:
         _refuse_copies_of_times(table, roles, k)
     columns = [
@@ -251,26 +248,6 @@ def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
         raise BadInput(f"{table.name}: '{next(iter(both))}' is a time and a stratum; keep one.")
 
 
-def _refuse_numberings(table: Table, roles: Roles, models: Sequence[Model]) -> None:
-    """BadInput where whole numbers without a role differ in every row, as record numbers do."""
-    used = {*roles.strata, *roles.times, *roles.responses, *(name for m in models for name in m.columns())}
-    found = [
-        column.name
-        for column in table.columns
-        if column.kind == "whole"
-        and not column.declared
-        and column.name not in used
-        and len(table) - column.missing >= NUMBERED
-        and table.frame[column.name].n_unique() - (column.missing > 0) == len(table) - column.missing
-    ]
-    if found:
-        listed = ", ".join(f"'{name}'" for name in found)
-        raise BadInput(
-            f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
-            "it out with `drop`, or name it as `patient`; if it is a measurement, declare its domain."
-        )
-
-
 def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
     """BadInput where a column equals an exact time in many rows: whoever knows the column knows the time."""
     rows = len(table)
@@ -290,7 +267,7 @@ def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
             if equal > COPIED_CHANCE * by_chance:
                 raise BadInput(
                     f"{table.name}: column '{column.name}' equals the time '{time}' in {equal:,} rows: whoever knows "
-                    f"it knows the exact time. Name '{column.name}' as a `time` too, or leave it out with `drop`."
+                    f"it knows the exact time. Name '{column.name}' as a `time` too, or leave it out with --drop."
                 )
 
 
@@ -343,7 +320,7 @@ def _without_rare(
     if not (counts >= k).any():
         raise BadInput(
             f"{table.name}: no level of column '{column.name}' is in k = {k:,} rows ({int(rare.sum()):,} levels); it "
-            "looks like an identifier or free text. Leave it out with `drop`, or group its levels."
+            "looks like an identifier or free text. Leave it out with --drop, or group its levels."
         )
     gone = np.zeros(len(values), bool)
     gone[known] = rare[values[known].astype(np.int64)]

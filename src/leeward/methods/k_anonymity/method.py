@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from leeward.analysis.plan import checked, models_of
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, encoded
+from leeward.cohort.lenses.table import (
+    Column,
+    Floats,
+    Table,
+    as_levels,
+    encoded,
+    refuse_names,
+    refuse_numberings,
+)
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity.mondrian import mondrian
 from leeward.methods.k_anonymity.parameters import KAnonymity
@@ -35,7 +43,7 @@ def protect(
     Raises
     ------
     BadInput
-        An unknown quasi-identifier.
+        An unknown quasi-identifier; a column that would be published as it is and identifies its rows.
     GuaranteeUnreachable
         Fewer than k rows.
     """
@@ -52,6 +60,9 @@ def protect(
     models = models_of(parameters.plan)
     checked(models, table)
     columns = [table.column(name, "`quasi_identifiers`") for name in names]
+    planned = {*names, *(name for model in models for name in model.columns())}
+    refuse_numberings(table, planned)
+    refuse_names(table, planned)
     events = {model.event for model in models}
     columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
     values = [_known(table, column) for column in columns]
