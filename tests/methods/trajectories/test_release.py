@@ -72,6 +72,15 @@ def test_every_release_is_verified_against_its_source(tmp_path, hierarchy, param
     assert "At a glance" in result.report.read_text()
 
 
+def test_codes_without_a_hierarchy_of_which_some_are_rare_are_measured(tmp_path):
+    source = dataclasses.replace(with_rare_codes(), vocabulary="flat")
+    result = released(tmp_path, source, k=4)
+    assert listed(result.path) == {"*", "250.00", "401.9"}
+    assert not [notice for notice in result.measures["notices"] if "not measured" in str(notice)]
+    assert result.measures["loss"]["total"] == pytest.approx(result.measures["method"]["total"])
+    assert 0 < result.measures["usable"]["usable"] <= result.measures["usable"]["at_most"] < 1
+
+
 def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
     heard = []
     method = Trajectories(k=4, hierarchy=hierarchy, improve=True, improve_rounds=2)

@@ -81,7 +81,8 @@ def protect(
         notices.append(
             f"No list of codes was stated: losses are shares of the {tree.n_leaves:,} codes that occur, and "
             f"the released code hierarchy lists those that at least k = {parameters.k} patients have ({hidden:,} have "
-            "fewer). State a list with `codes`, or a hierarchy file, if it should not depend on the data."
+            "fewer). State a list with --hierarchy-codes, or a hierarchy file with --vocabulary, if it should not depend "
+            "on the data."
         )
     order = randomness.stream("trajectories", "records").permutation(len(records))
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
@@ -113,7 +114,7 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
     if found_in_data and parameters.sensitive:
         raise BadInput(
             f"{cohort.name}: `sensitive` bounds the share of sensitive codes below a value, so the codes of the "
-            "hierarchy must be stated: give `codes`, or a hierarchy file."
+            "hierarchy must be stated: give --hierarchy-codes, or a hierarchy file with --vocabulary."
         )
     spaces = _space(parameters, cohort, lens, tree, years)
     payload = cohort.payload(parameters.payload, lens.patients)
@@ -132,7 +133,7 @@ def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
     if odd and parameters.odd_ages == "refuse":
         raise BadInput(
             f"{cohort.name}: {'; '.join(str(notice) for notice in odd)}. Correct the ages, choose a wider age "
-            "hierarchy with `ages`, or leave these rows out with `odd_ages: leave out`."
+            "hierarchy with --age-hierarchy, or leave these rows out with --odd-ages 'leave out'."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leeward.methods.trajectories.levels import CHAPTER
 from leeward.release import Release
 from leeward.report.sections import percent
 from leeward.report.summary import Cost, Costs, counts_off, kept, share
@@ -21,7 +22,9 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     figures: list[Cost] = []
     usable, loss, counts = (measures.get(name) for name in ("usable", "loss", "avgre"))
     if usable:
-        words = "of the (code, age) pairs are usable: 3-character code or finer, age within 8 years"
+        named = {each["level"] for each in loss["levels"]["code"]} if loss else {CHAPTER}
+        fine = "3-character code or finer" if CHAPTER in named else "finer than the hierarchy's widest groups"
+        words = f"of the (code, age) pairs are usable: {fine}, age within 8 years"
         figures.append(kept(usable["usable"], words, warn=0.5, bad=USELESS))
     if loss:
         words = "of the pairs are not published, or say no more than that there was some code"

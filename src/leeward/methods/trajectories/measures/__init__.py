@@ -24,7 +24,7 @@ from leeward.errors import BadInput
 from leeward.methods.trajectories import levels
 from leeward.methods.trajectories.measures.figures import Answers, LevelShare, Loss, Usable
 from leeward.release import Release
-from leeward.vocabulary import built_in
+from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -93,7 +93,7 @@ def both_of(release: Release, cohort: Cohort) -> Both:
     ages = _levelled(_tree(release, "age_hierarchy.csv"), years=True)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
-    codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens), years=False)
+    codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens, cohort.vocabulary), years=False)
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
@@ -250,12 +250,16 @@ def _tree(release: Release, name: str) -> Hierarchy:
     return Hierarchy.from_csv(release.share / "data" / name)
 
 
-def _whole(tree: Hierarchy, lens: Trajectories) -> Hierarchy:
-    """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have."""
-    vocabulary = built_in(tree.labels[0])
-    if vocabulary is None or set(lens.labels) <= set(tree.leaf_labels()):
+def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
+    """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have.
+
+    It is of a vocabulary that comes with Leeward, or of the one that the cohort was read with (`named`).
+    """
+    if set(lens.labels) <= set(tree.leaf_labels()):
         return tree
-    return vocabulary.hierarchy(lens.labels)
+    vocabulary = built_in(tree.labels[0]) or (load(named) if named else None)
+    made = None if vocabulary is None else vocabulary.hierarchy(lens.labels)
+    return tree if made is None or made.labels[0] != tree.labels[0] else made
 
 
 def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
