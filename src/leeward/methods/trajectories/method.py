@@ -81,8 +81,8 @@ def protect(
         notices.append(
             f"No list of codes was stated: losses are shares of the {tree.n_leaves:,} codes that occur, and "
             f"the released code hierarchy lists those that at least k = {parameters.k} patients have ({hidden:,} have "
-            "fewer). State a list with --hierarchy-codes, or a hierarchy file with --vocabulary, if it should not depend "
-            "on the data."
+            "fewer). State a list with --hierarchy-codes, or a hierarchy file with --vocabulary, if it should not "
+            "depend on the data."
         )
     order = randomness.stream("trajectories", "records").permutation(len(records))
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
