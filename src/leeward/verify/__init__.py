@@ -49,6 +49,7 @@ SHARED = frozenset(
         "contract",
         "manifest",
         "numbered",
+        "numbered_kernels",
         "order",
         "readme",
         "recipients",

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.verify.numbered_kernels import number_keys, values_of_groups
+
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
@@ -58,6 +60,7 @@ class Numbered:
     def __init__(self, events: pl.DataFrame) -> None:
         self._events = events
         self._visits: dict[str, tuple[Longs, int]] = {}
+        self._numbers: dict[str, tuple[Longs, int]] = {}
         self.patients, self.patient = ranked(events["patient"])
         code = events["code"]
         if not isinstance(code.dtype, pl.Enum):
@@ -74,14 +77,21 @@ class Numbered:
         return len(self.codes)
 
     @cached_property
+    def sets(self) -> tuple[Longs, Ints]:
+        """(offsets, codes): the distinct codes of each patient, ascending."""
+        offsets, codes = values_of_groups(self.patient, self.code, len(self.patients))
+        return offsets, codes
+
+    @property
     def pairs(self) -> Longs:
         """The distinct keys `patient * width + code`, ascending."""
-        return distinct(self.patient.astype(np.int64) * self.width + self.code)
+        offsets, codes = self.sets
+        return np.repeat(np.arange(len(self.patients)), np.diff(offsets)) * self.width + codes
 
     @cached_property
     def people(self) -> Longs:
         """How many patients have each code."""
-        return np.bincount(self.pairs % self.width, minlength=self.width)
+        return np.bincount(self.sets[1], minlength=self.width)
 
     @property
     def held(self) -> list[str]:
@@ -103,6 +113,16 @@ class Numbered:
     def spread(self, column: str | None) -> int:
         """What a visit's key divided by gives its patient."""
         return self._visit(column)[1]
+
+    def visits(self, column: str | None) -> tuple[Longs, int]:
+        """The number of each event's visit, from 0, and how many visits there are; visits as in `visit`."""
+        if column is None:
+            return self.patient.astype(np.int64), len(self.patients)
+        if column not in self._numbers:
+            keys = self.visit(column)
+            numbers, n = number_keys(keys, np.full(1 << (2 * len(keys) + 1).bit_length(), -1, np.int64))
+            self._numbers[column] = numbers, int(n)
+        return self._numbers[column]
 
     def _visit(self, column: str | None) -> tuple[Longs, int]:
         if column is None:

@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check
-from leeward.verify.numbered import heads_of
+from leeward.verify.numbered import LARGEST, heads_of
 
 LIMIT = 6.0
 """Standard deviations from what chance makes."""
@@ -38,10 +38,11 @@ def deviations(ranks: Longs) -> dict[str, float]:
     n = len(ranks)
     if n < FEWEST:
         return {}
-    x = ranks.astype(np.float64) + 1
-    trend = float(np.arange(1, n + 1) @ x) - n * (n + 1) ** 2 / 4
-    rises = int((np.diff(ranks) > 0).sum()) - (n - 1) / 2
-    steps = float(np.abs(np.diff(x)).sum()) - (n * n - 1) / 3
+    step = np.diff(ranks)
+    place = np.arange(n) - (n - 1) / 2
+    trend = float((place * (ranks - (n - 1) / 2)).sum())
+    rises = int(np.count_nonzero(step > 0)) - (n - 1) / 2
+    steps = int(np.abs(step).sum()) - (n * n - 1) / 3
     return {
         "trend": trend / np.sqrt(float(n) * n * (n + 1) ** 2 * (n - 1) / 144),
         "rises": rises / np.sqrt((n + 1) / 12),
@@ -51,21 +52,45 @@ def deviations(ranks: Longs) -> dict[str, float]:
 
 def ranks_of(known: pl.Series) -> Longs:
     """The rank of each value, ties broken at random (in a fixed way); what is missing comes first."""
+    ranks = np.empty(len(known), np.int64)
+    ranks[by_value(known)] = np.arange(len(known))
+    return ranks
+
+
+def by_value(known: pl.Series) -> Longs:
+    """The places of the values in ascending order, those of equal ones in a fixed random order."""
+    return ascending(numbers_of(known), ties_of(len(known)))
+
+
+def ascending(numbers: Longs, order: Longs) -> Longs:
+    """The places `order`, stably sorted by their numbers, none of which is negative: 16 bits at a time, which NumPy
+    sorts by counting."""
+    most = int(numbers.max(initial=0))
+    for shift in range(0, max(1, most.bit_length()), 16):
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
+
+
+def numbers_of(known: pl.Series) -> Longs:
+    """Whole numbers in the order of the values, 0 for what is missing."""
     values = known
     if isinstance(known.dtype, pl.List):
         values = known.cast(pl.List(pl.String)).list.join("\x1f")
-    elif isinstance(known.dtype, pl.Enum | pl.Categorical):
+    elif isinstance(known.dtype, pl.Enum | pl.Categorical | pl.Boolean):
         values = known.cast(pl.String)
-    dense = values.rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    ranks = np.empty(len(known), np.int64)
-    ranks[np.argsort(dense * len(known) + ties_of(len(known)))] = np.arange(len(known))
-    return ranks
+    if values.dtype == pl.String:
+        values = values.cast(pl.Enum(values.drop_nulls().unique().sort())).to_physical()
+    if values.dtype.is_integer() and (least := values.min()) is not None:
+        if -LARGEST < int(least) and int(values.max()) < LARGEST:  # type: ignore[call-overload]
+            return (values.cast(pl.Int64) - (int(least) - 1)).fill_null(0).to_numpy()
+    return values.rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 @lru_cache(maxsize=2)
 def ties_of(n: int) -> Longs:
     """A fixed random order of n things."""
-    return np.random.Generator(np.random.Philox(key=n)).permutation(n)
+    return np.argsort(np.random.Generator(np.random.Philox(key=n)).permutation(n))
 
 
 def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
@@ -92,18 +117,18 @@ def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], wh
     The statistic is the sum over groups of the covariance of place and rank, against a shuffle inside each group.
     """
     found: dict[str, Any] = {}
-    order = np.argsort(places := group.rank("dense").to_numpy().astype(np.int64), kind="stable")
-    number = places[order]
-    starts = np.flatnonzero(heads_of(number))
-    sizes = np.diff(np.append(starts, len(number)))
+    places = numbers_of(group)
+    order = ascending(places, np.arange(len(places)))
+    starts = np.flatnonzero(heads_of(places[order]))
+    sizes = np.diff(np.append(starts, len(order)))
     begin, several = np.repeat(starts, sizes), sizes > 1
     middle = np.repeat((sizes - 1) / 2, sizes)
-    place = np.arange(len(number)) - begin - middle
+    place = np.arange(len(order)) - begin - middle
     for column, values in known.items():
-        ranks = ranks_of(values)[order]
-        inside = np.empty(len(ranks))
-        inside[np.argsort(number * len(ranks) + ranks)] = np.arange(len(ranks)) - begin
-        x = inside - middle
+        ranked = ascending(places, by_value(values))
+        rank = np.empty(len(ranked))
+        rank[ranked] = np.arange(len(ranked)) - begin
+        x = rank[order] - middle
         t, p, v = (np.add.reduceat(each, starts)[several] for each in (place * x, place**2, x**2))
         variance = float((p * v / (sizes[several] - 1)).sum())
         found[column] = round(float(t.sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0

@@ -19,8 +19,8 @@ def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
     found: dict[str, pl.Series] = {}
     for name in files:
         table = pl.read_parquet(share.data(name))
-        if "record" in table.columns and table["record"].n_unique() < table.height:
-            table = table.filter(pl.col("record").is_first_distinct())
+        if "record" in table.columns and not (first := table["record"].is_first_distinct()).all():
+            table = table.filter(first)
         for column in table.columns:
             if column not in NUMBERS:
                 found[column] = key_of(table[column])
@@ -28,13 +28,8 @@ def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
 
 
 def key_of(column: pl.Series) -> pl.Series:
-    """What a column is ranked by: of lists the first entry; texts by their number among the sorted ones."""
-    if isinstance(column.dtype, pl.List):
-        column = column.list.first()
-    if column.dtype == pl.String:
-        known = column.drop_nulls().unique().sort()
-        column = column.replace_strict(known, pl.Series(range(len(known)), dtype=pl.Int64), default=None)
-    return column
+    """What a column is ranked by: of lists the first entry."""
+    return column.list.first() if isinstance(column.dtype, pl.List) else column
 
 
 def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None = None) -> list[Check]:

@@ -23,7 +23,8 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
 from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Longs, distinct
+from leeward.verify.numbered import Ints, Longs
+from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.order import order_check
 from leeward.verify.visits.kernels import number_lists
 
@@ -49,7 +50,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         fault = layout_fault(tables[name], {**schema, **further[name]})
         if fault:
             return [Check("layout", False, f"{name}: {fault}")]
-    records, codes = tables["records.parquet"], tables["codes.parquet"]
+    records, codes = with_numbers(tables["records.parquet"]), tables["codes.parquet"]
     checks = [record_numbers(records, int(share.manifest["records"]))]
     classes = read_classes(share) if names else None
     if classes is None:
@@ -94,6 +95,20 @@ def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
     return f"{nulls:,} nulls." if nulls else None
 
 
+def with_numbers(records: pl.DataFrame) -> pl.DataFrame:
+    """The same records, their labels kept as numbers in the order of the labels' texts."""
+    texts = entries_of(records["codes"]).unique().sort()
+    return records.with_columns(pl.col("codes").cast(pl.List(pl.Enum(texts))))
+
+
+def labels_of(records: pl.DataFrame) -> tuple[list[str], Longs]:
+    """(texts in their order, the place of each entry of the records among them)."""
+    entries = records["codes"].explode(empty_as_null=False)
+    kind = entries.dtype
+    assert isinstance(kind, pl.Enum)
+    return kind.categories.to_list(), entries.to_physical().to_numpy().astype(np.int64)
+
+
 def record_numbers(records: pl.DataFrame, stated: int) -> Check:
     """Records are numbered, as many as the manifest states."""
     numbers = records["record"].sort()
@@ -128,8 +143,9 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame) -> list[Check]:
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    used = entries_of(records["codes"])
-    unknown = int((~used.is_in(kept["code"].implode())).sum())
+    texts, used = labels_of(records)
+    listed = set(kept["code"])
+    unknown = int(np.count_nonzero(np.array([text not in listed for text in texts], np.bool_)[used]))
     doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
     return [
         of_count(
@@ -160,8 +176,7 @@ def labels_in_order(records: pl.DataFrame, codes: pl.DataFrame) -> Check:
     """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    entries = entries_of(records["codes"])
-    number = entries.cast(pl.Enum(entries.unique().sort())).to_physical().to_numpy().astype(np.int64)
+    number = labels_of(records)[1]
     record = np.repeat(np.arange(records.height), records["codes"].list.len().to_numpy())
     wrong += int(((record[1:] == record[:-1]) & (number[1:] <= number[:-1])).sum())
     return of_count(
@@ -176,17 +191,12 @@ def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
     """The records as a sparse matrix."""
     kept = codes.filter(~pl.col("suppressed"))
     labels, members = kept["code"].to_list(), kept["members"].to_list()
-    place = pl.DataFrame(
-        {"codes": labels, "label": np.arange(len(labels))}, schema={"codes": pl.String, "label": pl.Int64}
-    )
-    lengths = records["codes"].list.len().to_numpy()
-    entries = pl.DataFrame(
-        {"record": np.repeat(records["record"].to_numpy(), lengths), "codes": entries_of(records["codes"])}
-    )
-    rows = entries.join(place, on="codes")
-    shape = (records.height, len(labels))
-    ones = np.ones(rows.height, np.int64)
-    holds = sp.csr_array((ones, (rows["record"].to_numpy(), rows["label"].to_numpy())), shape=shape)
+    place = {label: i for i, label in enumerate(labels)}
+    texts, entries = labels_of(records)
+    label = np.array([place.get(text, -1) for text in texts], np.int64)[entries]
+    owner = np.repeat(records["record"].to_numpy(), records["codes"].list.len().to_numpy())
+    ones = np.ones(len(label), np.int64)
+    holds = sp.csr_array((ones, (owner, label)), shape=(records.height, len(labels)))
     number = {code: i for i, group in enumerate(members) for code in group}
     number.update(dict.fromkeys(codes.filter(pl.col("suppressed"))["code"].to_list(), -1))
     return Published(holds, labels, members, number)
@@ -302,13 +312,13 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
     unaccounted = sum(
         place is None and people > 0 for place, people in zip(places, numbered.people.tolist(), strict=True)
     )
-    label = np.array([-1 if place is None else place for place in places])
-    width = max(1, len(published.labels))
-    owner, held = np.divmod(numbered.pairs, numbered.width)
-    mine = distinct((owner * width + label[held])[label[held] >= 0])
-    theirs = np.sort(published.holds.tocoo().row.astype(np.int64) * width + published.holds.tocoo().col)
-    people, records = len(numbered.patients), published.holds.shape[0]
-    row = rows_alike(mine, theirs, people, records, width)
+    label = np.array([-1 if place is None else place for place in places], np.int32)
+    people = len(numbered.patients)
+    offsets, held = numbered.sets
+    owner = np.repeat(np.arange(people), np.diff(offsets))
+    mine = values_of_groups(owner, label[held], people)
+    theirs = published.holds.sorted_indices()
+    row = rows_alike(mine, (theirs.indptr.astype(np.int64), theirs.indices.astype(np.int32)))
     kinds = int(row.max(initial=0)) + 1
     difference = np.bincount(row[:people], minlength=kinds) - np.bincount(row[people:], minlength=kinds)
     lost, invented = int(difference.clip(0).sum()), int((-difference).clip(0).sum())
@@ -326,17 +336,15 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
     ]  # fmt: skip
 
 
-def rows_alike(mine: Longs, theirs: Longs, people: int, records: int, width: int) -> Longs:
+def rows_alike(mine: tuple[Longs, Ints], theirs: tuple[Longs, Ints]) -> Longs:
     """A number for each person's and then each record's set of labels, 0 for the empty one; equal sets, equal numbers.
 
-    mine, theirs : keys `person * width + label` and `record * width + label`, ascending.
+    mine, theirs : offsets and ascending labels of each person and each record.
     """
-    keys = np.concatenate([mine, theirs + people * width])
-    sizes = np.bincount(keys // width, minlength=people + records)
-    room = 1 << max(4, (2 * len(sizes)).bit_length())
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    row, _ = number_lists(offsets, (keys % width).astype(np.int32), np.full(room, -1, np.int64))
-    return np.where(sizes > 0, row + 1, 0)
+    offsets = np.concatenate([mine[0], theirs[0][1:] + mine[0][-1]])
+    room = 1 << max(4, (2 * len(offsets)).bit_length())
+    row, _ = number_lists(offsets, np.concatenate([mine[1], theirs[1]]), np.full(room, -1, np.int64))
+    return np.where(np.diff(offsets) > 0, row + 1, 0)
 
 
 def order_of_unique(mine: Longs, theirs: Longs, source: Source) -> Check:

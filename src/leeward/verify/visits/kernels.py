@@ -65,18 +65,27 @@ def count_people(record, offsets, things, count):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def explain(place, image, offsets, values, explained):
+def explain(of_events, image, of_visits, n, offsets, values, explained):
     """Marks the entries of released visits that an event of their source visit stands behind.
 
-    place, image : the released visit of each event (-1: none) and the label that the event's code became (-1: none).
+    of_events, of_visits : the source visit (0 … n-1; below 0: none) of each event and of each released visit.
+    image : the label that each event's code became (-1: none).
     """
-    for e in range(place.shape[0]):
-        v, label = place[e], image[e]
-        if v < 0 or label < 0:
+    last = np.full(n, -1, np.int64)  # of each source visit, the last released one
+    before = np.empty(of_visits.shape[0], np.int64)  # and the one before that
+    for v in range(of_visits.shape[0]):
+        if of_visits[v] >= 0:
+            before[v] = last[of_visits[v]]
+            last[of_visits[v]] = v
+    for e in range(of_events.shape[0]):
+        if image[e] < 0:
             continue
-        for i in range(offsets[v], offsets[v + 1]):
-            if values[i] == label:
-                explained[i] = True
+        v = last[of_events[e]]
+        while v >= 0:
+            for i in range(offsets[v], offsets[v + 1]):
+                if values[i] == image[e]:
+                    explained[i] = True
+            v = before[v]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source
-from leeward.verify.numbered import distinct, heads_of
+from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.visits.counting import joint, number_sets, pairs_of, shared
 from leeward.verify.visits.kernels import count_containers
 from leeward.verify.visits.reading import Longs, VisitLists
@@ -61,20 +61,14 @@ def sets_of_source(source: Source, folder: Path, codes: pl.DataFrame) -> VisitLi
     labels = tuple(sorted({image[code] for code in numbered.codes if code in image}))
     place = {label: number for number, label in enumerate(labels)}
     column = next((name for name in ("visit", "date") if name in source.events.columns), None)
-    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes])[numbered.code]
+    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes], np.int32)[numbered.code]
     owners = numbered.patients.to_frame("patient").join(
         people, on="patient", how="left", maintain_order="left"
     )
     of_patient = owners["record"].cast(pl.Int64).fill_null(-1).to_numpy()
-    kept = (label >= 0) & (of_patient[numbered.patient] >= 0)
-    visit, width = numbered.visit(column), max(1, len(labels))
-    entries = distinct((visit * width + label)[kept])
-    of_entry = entries // width
-    first = np.flatnonzero(heads_of(of_entry))
-    return VisitLists(
-        of_patient[of_entry[first] // numbered.spread(column)],
-        np.arange(len(first)),
-        np.append(first, len(entries)),
-        (entries % width).astype(np.int32),
-        labels,
-    )
+    visit, n = numbered.visits(column)
+    owner = np.full(n, -1)
+    owner[visit] = of_patient[numbered.patient]
+    offsets, entries = values_of_groups(visit, np.where(owner[visit] >= 0, label, np.int32(-1)), n)
+    full = np.flatnonzero(np.diff(offsets))
+    return VisitLists(owner[full], np.arange(len(full)), np.unique(offsets), entries, labels)

@@ -11,7 +11,8 @@ import polars as pl
 from leeward.verify.apart import demographics_of_patients, only_released
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Numbered, distinct, heads_of
+from leeward.verify.numbered import Numbered
+from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.visits.classed import Placed, bare, read_named
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
@@ -178,13 +179,11 @@ def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.D
     numbered = source.numbered
     labels = sorted({image[code] for code in numbered.codes if code in image})
     place = {label: number for number, label in enumerate(labels)}
-    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes])[numbered.code]
+    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes], np.int32)[numbered.code]
     early = parameters.get("merge_visits") and parameters.get("level") not in ("codes", "containment")
     column = next((name for name in ("visit", "date") if name in events.columns and not early), None)
-    visit = numbered.visit(column)
-    width = max(1, len(labels))
-    read = distinct((visit * width + label)[label >= 0]) % width
-    counts = np.bincount(read, minlength=len(labels))
+    visit, n = numbered.visits(column)
+    counts = np.bincount(values_of_groups(visit, label, n)[1], minlength=len(labels))
     frame = pl.DataFrame({"label": pl.Series(labels, dtype=pl.String), "n": counts})
     return frame.filter(pl.col("n") > 0)
 
@@ -197,11 +196,12 @@ def image_checks(
     placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
     merged = bool(share.manifest["parameters"].get("merge_visits"))
     owners = _owners(source, patients, visits.record)
-    found = (source.numbered.visit(None), owners, 0) if merged else _of_visits(source, owners, placed, folder)
+    numbers, n = source.numbered.visits(None)
+    found = (numbers, owners, n, 0) if merged else _of_visits(source, owners, placed, folder)
     if found is None:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
         return [Check("witness", False, detail)]
-    of_events, of_visits, mixed = found
+    of_events, of_visits, n, mixed = found
     return [
         of_count(
             "one_source_visit_each",
@@ -211,7 +211,7 @@ def image_checks(
         ),
         of_count(
             "parts_of_source_visits",
-            _strange(visits, of_events, of_visits, source.numbered, codes),
+            _strange(visits, of_events, of_visits, n, source.numbered, codes),
             "Every released code is the image of a code of the source visit that it comes from.",
             "released codes are the image of nothing in the source visit that they come from.",
         ),
@@ -219,35 +219,21 @@ def image_checks(
 
 
 def _strange(
-    visits: VisitLists, of_events: Longs, of_visits: Longs, source: Numbered, codes: pl.DataFrame
+    visits: VisitLists, of_events: Longs, of_visits: Longs, n: int, source: Numbered, codes: pl.DataFrame
 ) -> int:
     """Released (visit, label) pairs without a code of the source visit behind them: events and released visits of one
-    source visit have one key."""
+    of the `n` source visits have its number."""
     number = {label: place for place, label in enumerate(visits.labels)}
     rows = {code: place for place, code in enumerate(codes["code"])}
-    event, place = _behind(of_events, of_visits)
     explained = np.zeros(len(visits.values), np.bool_)
     for column in ("label", "above"):
         if codes[column].null_count() == codes.height:
             continue
         image = codes[column].to_list()
         table = [number.get(image[rows[code]], -1) if code in rows else -1 for code in source.codes]
-        images = np.array(table, np.int32)[source.code[event]]
-        explain(place, images, visits.offsets, visits.values, explained)
+        images = np.array(table, np.int32)[source.code]
+        explain(of_events, images, of_visits, n, visits.offsets, visits.values, explained)
     return int(np.count_nonzero(~explained))
-
-
-def _behind(of_events: Longs, of_visits: Longs) -> tuple[Longs, Longs]:
-    """(event, released visit) of one key. Neighbours with equal keys are looked up once."""
-    order = np.argsort(of_visits, kind="stable")
-    keys = of_visits[order]
-    first = heads_of(of_events)
-    low, high = (np.searchsorted(keys, of_events[first], side=side) for side in ("left", "right"))
-    run = np.cumsum(first) - 1
-    found = (high - low)[run]
-    event = np.repeat(np.arange(len(of_events)), found)
-    inside = np.arange(len(event)) - np.repeat(np.cumsum(found) - found, found)
-    return event, order[low[run[event]] + inside]
 
 
 def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
@@ -260,8 +246,9 @@ def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
 
 def _of_visits(
     source: Source, owners: Longs, placed: pl.DataFrame, folder: Path
-) -> tuple[Longs, Longs, int] | None:
-    """The key of each event's source visit, and of the source visit that each released one is said to come from.
+) -> tuple[Longs, Longs, int, int] | None:
+    """The number of each event's source visit, of the source visit that each released one is said to come from, how
+    many source visits there are.
 
     And how many say another patient's visit, or one that another released visit comes from too. None where the witness
     does not name one row for each.
@@ -283,9 +270,10 @@ def _of_visits(
     if (row[at] != wanted).any():
         return None
     column = next(name for name in ("visit", "date") if name in events.columns)
-    visit = source.numbered.visit(column)
+    visit, n = source.numbered.visits(column)
     foreign = int(np.count_nonzero(source.numbered.patient[at] != owners))
-    return visit, visit[at], foreign + len(at) - len(distinct(visit[at]))
+    again = len(at) - int(np.count_nonzero(np.bincount(visit[at], minlength=n)))
+    return visit, visit[at], n, foreign + again
 
 
 def payload_checks(share: Share, source: Source) -> list[Check]:
