@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +56,7 @@ def of_groups(
     return [
         of_count(
             "typical_values",
-            sum(untypical(before, after, name, order.get(name)) for name in names),
+            untypical(before, after, names, order),
             "Every group shows its typical value in each quasi-identifier.",
             "values of groups are not typical of their source rows.",
         ),
@@ -81,33 +81,39 @@ def _ordered(custody: Path) -> dict[str, list[str]]:
     }
 
 
-def untypical(before: pl.DataFrame, after: pl.DataFrame, name: str, order: Sequence[str] | None) -> int:
-    """Groups whose released values of a column are not the typical one: missing where most are, else one of the most
-    frequent levels, or the mean of numbers to the column's precision (of an ordered level's places: to a whole).
+def untypical(
+    before: pl.DataFrame, after: pl.DataFrame, names: Sequence[str], order: Mapping[str, Sequence[str]]
+) -> int:
+    """Groups whose released values of a column are not the typical one, summed over columns: missing where most are,
+    else one of the most frequent levels, or the mean of numbers to the column's precision (of an ordered level's
+    places: to a whole).
     """
-    value, wide = pl.col(name), 0.5
-    kind = before.schema[name]
-    if order is not None:
-        value = value.cast(pl.Enum(order)).to_physical().cast(pl.Float64)
-    elif is_number(kind):
-        value = value.to_physical().cast(pl.Float64).fill_nan(None)
-        wide = 0.5 if not kind.is_float() else precision(before[name])
-    levels = order is None and not is_number(kind)
-    typical = value.drop_nulls().mode() if levels else value.mean()
-    groups = (
-        before.group_by("group")
-        .agg(typical.alias("typical"), absent=value.null_count() * 2 > pl.len())
-        .join(after.group_by("group").agg(value.unique().alias("shown")), on="group")
-        .with_columns(several=pl.col("shown").list.len() != 1, shown=pl.col("shown").list.first())
-    )
-    if levels:
-        right = pl.col("shown").is_in(pl.col("typical"))
-    else:
-        most = wide + 1e-9 * pl.max_horizontal(pl.col("typical").abs(), 1.0)
-        right = (pl.col("shown") - pl.col("typical")).abs() <= most
-    missing = pl.col("shown").is_null()
-    sound = ~pl.col("several") & (missing == pl.col("absent")) & (missing | right)
-    return groups.filter(~sound.fill_null(False)).height
+    theirs, ours, sound = [], [], []
+    for name in names:
+        value, wide = pl.col(name), 0.5
+        kind = before.schema[name]
+        if name in order:
+            value = value.cast(pl.Enum(order[name])).to_physical().cast(pl.Float64)
+        elif is_number(kind):
+            value = value.to_physical().cast(pl.Float64).fill_nan(None)
+            wide = 0.5 if not kind.is_float() else precision(before[name])
+        levels = name not in order and not is_number(kind)
+        typical, shown = pl.col(f"typical {name}"), pl.col(f"shown {name}").list.first()
+        theirs += [
+            (value.drop_nulls().mode() if levels else value.mean()).alias(f"typical {name}"),
+            (value.null_count() * 2 > pl.len()).alias(f"absent {name}"),
+        ]
+        ours.append(value.unique().alias(f"shown {name}"))
+        if levels:
+            right = shown.is_in(typical)
+        else:
+            right = (shown - typical).abs() <= wide + 1e-9 * pl.max_horizontal(typical.abs(), 1.0)
+        one = pl.col(f"shown {name}").list.len() == 1
+        missing = shown.is_null()
+        fits = one & (missing == pl.col(f"absent {name}")) & (missing | right)
+        sound.append(fits.fill_null(False).alias(name))
+    groups = before.group_by("group").agg(theirs).join(after.group_by("group").agg(ours), on="group")
+    return sum(int((~found).sum()) for found in groups.select(sound))
 
 
 def is_number(kind: pl.DataType) -> bool:
