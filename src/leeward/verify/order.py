@@ -81,9 +81,10 @@ def numbers_of(known: pl.Series) -> Longs:
         values = known.cast(pl.String)
     if values.dtype == pl.String:
         values = values.cast(pl.Enum(values.drop_nulls().unique().sort())).to_physical()
-    if values.dtype.is_integer() and (least := values.min()) is not None:
-        if -LARGEST < int(least) and int(values.max()) < LARGEST:  # type: ignore[call-overload]
-            return (values.cast(pl.Int64) - (int(least) - 1)).fill_null(0).to_numpy()
+    if values.dtype.is_integer() and len(present := values.drop_nulls().to_numpy()):
+        least, most = int(present.min()), int(present.max())
+        if max(-least, most) < LARGEST:
+            return (values.cast(pl.Int64) - (least - 1)).fill_null(0).to_numpy()
     return values.rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
