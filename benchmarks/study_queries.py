@@ -110,14 +110,13 @@ def within(found: Grid) -> str:
 # -- the data ----
 
 
-def annotated(source: Path, kept: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
+def annotated(source: Path, kept: Path) -> pl.DataFrame:
     """A file of notes through `leeward notes annotate`; the table it leaves with the custodian."""
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "release"
-            flags = [flag for column in columns for flag in ("--column", column)]
             subprocess.run(
-                leeward("notes", "annotate", str(source), *flags, "-o", str(out), "--review", "0"), check=True
+                leeward("notes", "annotate", str(source), "-o", str(out), "--review", "0"), check=True
             )
             pl.read_parquet(out / "custody" / "table.parquet").write_parquet(kept)
     return pl.read_parquet(kept)

@@ -38,7 +38,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     by_lower = {each.lower(): each for each in known}
-    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.5)
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.55)
     return by_lower[close[0]] if close else None
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from leeward.cli.flags import domains_of
+from leeward.cli.flags import domains_of, flagged
+from leeward.cli.running import FLAGS
 from leeward.errors import BadInput
+from leeward.methods.trajectories.parameters import Trajectories
 
 
 def test_domains_are_ranges_lists_and_files_alike(tmp_path: Path) -> None:
@@ -28,3 +30,13 @@ def test_domains_are_ranges_lists_and_files_alike(tmp_path: Path) -> None:
 def test_domains_that_cannot_be_read(texts: list[str]) -> None:
     with pytest.raises(BadInput, match=r"--domains|no such file"):
         domains_of(texts)
+
+
+def test_messages_name_flags_and_their_values() -> None:
+    """Newcomer finding 23: `odd_ages: leave out` is of the spec; on the command line it is a flag with its value."""
+    message = (
+        "Leave them out with `odd_ages: leave out`, or `drop`; `improve: true`, `method.k`, `nothing: here`."
+    )
+    assert flagged(message, Trajectories, FLAGS) == (
+        "Leave them out with `--odd-ages 'leave out'`, or `--drop`; `--improve`, `--k`, `nothing: here`."
+    )

@@ -13,7 +13,9 @@ from tests.notes.test_table import FIGURE_2, FIGURE_3, ZIPS, concepts_of
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
 from leeward import annotate
+from leeward.cli.notes_annotate import COLUMNS
 from leeward.engine import Engine
+from leeward.notes import reading
 from leeward.notes.identities.keys import HEAD
 
 CANARY = "Quorraxanthippe"
@@ -158,8 +160,8 @@ def test_bad_notes_leave_nothing_and_say_nothing_of_the_text(leeward: Run, tmp_p
     [
         (("--text", "encrypted"), "needs --key"),
         (("--members", "rules,oracle"), "there is no annotator `oracle`"),
-        (("--column", "words"), "write NAME=COL"),
-        (("--column", "text=words"), "no column 'words' among"),
+        (("--text-column", "words"), "no column 'words' among"),
+        (("--birth", "born"), "no column 'born' among"),
         (("--lexicon", "nowhere.csv"), "nowhere.csv"),
         (("--metadata", "nowhere.csv"), "--metadata nowhere.csv: no such file"),
     ],
@@ -256,3 +258,7 @@ def test_notes_in_another_language_are_flagged_and_many_are_refused(leeward: Run
     )
     assert asked.status == 0 and "WARNING" in asked.err
     assert "2 of the 3 notes are not in English" in (tmp_path / "B" / "share" / "README.md").read_text()
+
+
+def test_every_column_of_a_table_of_notes_has_a_flag() -> None:
+    assert set(COLUMNS) == set(reading.COLUMNS)

@@ -35,7 +35,7 @@ DELIMITED = [
         "missing column, similar name",
         "patients,code\n1,401.1\n",
         (
-            "f.csv: no column 'patient'. Did you mean 'patients'? Name yours with --patient COL. "
+            "f.csv: no column 'patient'. Did you mean 'patients'? Name yours with --patient patients. "
             "Its columns: patients, code."
         ),
     ),

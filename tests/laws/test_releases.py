@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,33 @@ def test_a_fresh_release_verifies_with_and_without_its_source(name: str, fresh: 
     else:
         with pytest.raises(BadInput, match="give the population"):
             lw.verify(fresh[name].path)
+
+
+PAPERS_WORDS = re.compile(r"\b(?:ARE|AvgRE|ILM|ALM|CUL|DC|CC)\b")
+BESIDE_WORDS = re.compile(r"\w+ \((?:ARE|AvgRE|ILM|ALM|CUL|DC|CC)\)")
+
+
+def unexplained(text: str) -> list[str]:
+    """Places where a paper's abbreviation is without its words, `average relative error (ARE)`; `text` may be HTML."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.DOTALL | re.IGNORECASE)
+    bare = BESIDE_WORDS.sub("", text)
+    return [bare[max(0, found.start() - 40) : found.end() + 20] for found in PAPERS_WORDS.finditer(bare)]
+
+
+def test_an_abbreviation_without_its_words_is_found() -> None:
+    assert (
+        unexplained("<td>ARE</td>") and unexplained("raised ILM + ALM by") and unexplained('<a title="DC">')
+    )
+    assert not unexplained("loss (ILM) and loss (ALM), area, dc <style>.DC {}</style>")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_people_read_shows_no_abbreviation_without_its_words(name: str, fresh: Fresh) -> None:
+    """The report, the recipient's README, and the end of the command."""
+    made = fresh[name]
+    ending = [made.summary.little_left or "", *(f"{each.value} {each.what}" for each in made.summary.costs)]
+    pages = [made.report.read_text(), (made.path / "share/README.md").read_text(), "\n".join(ending)]
+    assert [each for page in pages for each in unexplained(page)] == []
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,13 +40,17 @@ def parameter_options(
 
 
 def flagged(message: str, cls: type, others: Mapping[str, str]) -> str:
-    """A message about parameters (`max_cluster`, `method.k`) that names their flags (`--max-cluster`, `--k`)."""
+    """A message about parameters (`max_cluster`, `method.k`, `odd_ages: leave out`, `safe: true`) that names their
+    flags (`--max-cluster`, `--k`, `--odd-ages 'leave out'`, `--safe`)."""
     flags = {**{each.name: each.flag for each in declarations(cls) if each.flag}, **others}
 
     def named(match: re.Match[str]) -> str:
-        return f"`{flags[match[1]]}{match[2] or ''}`" if match[1] in flags else match[0]
+        if match[1] not in flags:
+            return match[0]
+        value = "" if match[3] in (None, "true") else f" {shlex.quote(match[3])}"
+        return f"`{flags[match[1]]}{match[2] or value}`"
 
-    return re.sub(r"`(?:method\.)?(\w+)([.\[][^`]*)?`", named, message)
+    return re.sub(r"`(?:method\.)?(\w+)(?:([.\[][^`]*)|: ([^`]*))?`", named, message)
 
 
 def from_text(each: Declaration, text: str) -> Any:

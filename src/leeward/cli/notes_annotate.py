@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from leeward.cli.options import commas, json_option, out_option, print_json, print_lines, threads_option
 
+COLUMNS = {
+    "text": "--text-column", "patient": "--patient", "note": "--note", "date": "--date", "sex": "--sex", "age": "--age",
+    "birth_date": "--birth", "race": "--race", "zip": "--zip", "place": "--place",
+}  # fmt: skip
+"""Role of a column in a table of notes -> its flag."""
+
+
+def column_options(function: Any) -> Any:
+    """A flag for each column of a table of notes."""
+    for role, flag in reversed(COLUMNS.items()):
+        what = f"Column of the {role.replace('_', ' of ')} in a table of notes [default: {role}]."
+        function = click.option(flag, role, metavar="COL", help=what)(function)
+    return function
+
 
 @click.command()
 @click.argument("notes", metavar="NOTES")
 @out_option
-@click.option(
-    "--column",
-    "columns",
-    metavar="NAME=COL",
-    multiple=True,
-    help="A column of a table of notes: text, patient, note, date, sex, age, birth_date, race, zip, place. Repeatable.",
-)
+@column_options
 @click.option(
     "--metadata", metavar="FILE", help="Registration data: a table with the column patient or note."
 )
@@ -70,7 +79,6 @@ from leeward.cli.options import commas, json_option, out_option, print_json, pri
 def annotate(
     notes: str,
     out: str,
-    columns: tuple[str, ...],
     metadata: str | None,
     mode: str | None,
     key: str | None,
@@ -82,6 +90,7 @@ def annotate(
     seed: int | None,
     any_language: bool,
     as_json: bool,
+    **columns: str | None,
 ) -> None:
     """Turn clinical NOTES into a table of quasi-identifiers and health terms, without identities.
 
@@ -108,7 +117,7 @@ def annotate(
     result = run(
         notes,
         out,
-        columns=_mapping(columns),
+        columns={role: column for role, column in columns.items() if column is not None},
         metadata=metadata,
         mode=mode,
         key=key,
@@ -167,16 +176,3 @@ def decrypt(path: str, key: str, out: str) -> None:
 
     count = run(path, key, out)
     print_lines(f"{out}: {count:,} texts with their identities. Keep it as you keep the notes.")
-
-
-def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
-    from leeward.errors import BadInput
-    from leeward.notes.reading import COLUMNS
-
-    named: dict[str, str] = {}
-    for each in columns:
-        name, equals, column = each.partition("=")
-        if not equals or name not in COLUMNS:
-            raise BadInput(f"--column {each}: write NAME=COL with NAME one of {', '.join(COLUMNS)}.")
-        named[name] = column
-    return named

@@ -8,10 +8,16 @@ import click
 
 from leeward.cli.options import OF_PATIENTS, print_json, with_patients
 from leeward.cli.telling import print_styled, told
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 
 if TYPE_CHECKING:
     from leeward.runs.protect import Result
+
+FLAGS = {
+    "formats": "--format", "hierarchy": "--vocabulary", "drop": "--drop", "domains": "--domains",
+    "date_format": "--date-format",
+}  # fmt: skip
+"""Keys of a spec that are no parameters of a method -> their flags."""
 
 
 def run_and_tell(
@@ -61,17 +67,14 @@ def run_and_tell(
             measure=measure,
         )
         method_of(spec.method)
-    except BadInput as error:
-        raise BadInput(
-            flagged(
-                str(error), parameters_class(method), {"formats": "--format", "hierarchy": "--vocabulary"}
-            )
-        ) from None
-    write = click.get_current_context().obj
-    if write is not None:
-        write(spec)
-    else:
-        tell(run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory), as_json)
+        write = click.get_current_context().obj
+        if write is not None:
+            write(spec)
+            return
+        done = run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
+    except (BadInput, GuaranteeUnreachable) as error:
+        raise type(error)(flagged(str(error), parameters_class(method), FLAGS)) from None
+    tell(done, as_json)
 
 
 def tell(result: Result, as_json: bool) -> None:

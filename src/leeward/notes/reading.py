@@ -138,7 +138,7 @@ def _of_table(file: Path, columns: Mapping[str, str]) -> pl.DataFrame:
     names = {name: _column(file, name, table.columns, columns) for name in COLUMNS}
     if names["text"] is None:
         raise BadInput(
-            f"{file.name}: no column 'text' among {', '.join(table.columns)}; name it with --column text=NAME."
+            f"{file.name}: no column 'text' among {', '.join(table.columns)}; name it with --text-column."
         )
     number = pl.int_range(1, table.height + 1, dtype=pl.Int64).cast(pl.String)
     chosen = [

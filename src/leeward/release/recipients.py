@@ -52,12 +52,39 @@ MEANINGS = {
         ("records", "record", "one row a patient, also one without pairs left"),
         ("codes", "code, name, vocabulary, suppressed", "see above"),
     ),
+    "linked": (
+        ("patients", "record", "number of the patient, without meaning; the same in all tables"),
+        ("visits", "visit", "number of the visit inside the patient"),
+        ("visits", "day", "days since the patient's first visit, cut to steps"),
+        ("events", "visit", "the visit in which the code was recorded"),
+        ("events", "code", "a code"),
+    ),
+    "notes": (
+        ("itemsets", "items", "list of health terms, and of values such as `sex=f`"),
+        ("itemsets", "count", "number of patients with all of them, with noise"),
+    ),
 }
 """Method -> file, column, meaning."""
 
 INTRO = """\
 How many patients have a code, with bounds that are certain. Run in this folder:
 """
+
+INTROS = {
+    "linked": INTRO,
+    "notes": """\
+How many patients were counted for a set of terms, with an interval that holds that number in 95 of 100 cases. Run in
+this folder:
+""",
+    **dict.fromkeys(
+        ("condensation", "k-anonymity"),
+        """\
+How many rows have each value of a column. Rows stand for groups of patients, not for one each, so these are estimates
+without certain bounds. Run in this folder:
+""",
+    ),
+}
+"""What the lines of a method say they do, where it is not `INTRO`."""
 
 LISTED = """\
 import pandas as pd
@@ -153,6 +180,69 @@ R_PRINT = """\
 cat(low, "to", high, "patients\\n")
 """
 
+WHOLE = {
+    "linked": """\
+import pandas as pd
+
+everybody = pd.read_parquet("data/patients.parquet")
+events = pd.read_parquet("data/events.parquet")
+code = events.code.iloc[0]  # or another one: what is not there is unknown, not 0
+low, high = events.record[events.code == code].nunique(), len(everybody)
+print(low, "to", high, "patients")
+""",
+    "notes": """\
+import json
+
+import pandas as pd
+
+found = pd.read_parquet("data/itemsets.parquet")
+with open("release.json", encoding="utf-8") as file:
+    scale = {level["size"]: level["scale"] for level in json.load(file)["parameters"]["levels"]}
+for items, count in zip(found["items"], found["count"]):
+    width = 3 * scale[len(items)]
+    print(" & ".join(items), max(0, count - width), "to", count + width, "patients")
+""",
+    **dict.fromkeys(
+        ("condensation", "k-anonymity"),
+        """\
+import pandas as pd
+
+table = pd.read_parquet("data/table.parquet")
+column = table.columns[0]  # or another one
+print(table[column].value_counts(dropna=False))
+""",
+    ),
+}
+"""All the lines of pandas of a method without a list of codes."""
+
+R_WHOLE = {
+    "linked": """\
+read <- function(name) arrow::read_parquet(paste0("data/", name, ".parquet"))
+everybody <- read("patients")
+events <- read("events")
+code <- events$code[1]  # or another one: what is not there is unknown, not 0
+low <- length(unique(events$record[events$code == code]))
+high <- nrow(everybody)
+cat(low, "to", high, "patients\\n")
+""",
+    "notes": """\
+found <- arrow::read_parquet("data/itemsets.parquet")
+levels <- jsonlite::fromJSON("release.json")$parameters$levels
+width <- 3 * levels$scale[match(lengths(found$items), levels$size)]
+terms <- vapply(found$items, paste, "", collapse = " & ")
+print(data.frame(terms, low = pmax(0, found$count - width), high = found$count + width))
+""",
+    **dict.fromkeys(
+        ("condensation", "k-anonymity"),
+        """\
+table <- arrow::read_parquet("data/table.parquet")
+column <- names(table)[1]  # or another one
+print(table(table[[column]], useNA = "ifany"))
+""",
+    ),
+}
+"""The same in R."""
+
 CITING = """\
 ## Citing, terms, questions
 
@@ -174,12 +264,14 @@ def columns_table(method: str, files: Sequence[str]) -> str:
 
 
 def counting_lines(method: str) -> str:
-    """Lines of pandas and of R that count the patients with a code; empty for a method without them."""
-    if method not in PANDAS:
+    """Lines of pandas and of R that count the patients with a code, or the rows with a value."""
+    if method not in PANDAS and method not in WHOLE:
         return ""
-    pandas = LISTED + PANDAS[method] + PRINT
-    r = R_LISTED + R[method] + R_PRINT
-    return f"{INTRO}\n```python\n{pandas}```\n\nThe same in R (needs the package `arrow`):\n\n```r\n{r}```\n"
+    pandas = WHOLE.get(method) or LISTED + PANDAS[method] + PRINT
+    r = R_WHOLE.get(method) or R_LISTED + R[method] + R_PRINT
+    needs = "the packages `arrow` and `jsonlite`" if "jsonlite" in r else "the package `arrow`"
+    intro = INTROS.get(method, INTRO)
+    return f"{intro}\n```python\n{pandas}```\n\nThe same in R (needs {needs}):\n\n```r\n{r}```\n"
 
 
 def citing(method: str, guarantee: str, records: int, version: str) -> str:

@@ -85,7 +85,7 @@ VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
 """The built-in vocabularies by the name that the command line uses."""
 
 
-HIERARCHIES = ("hierarchy", "omop")
+HIERARCHIES = ("hierarchy", "omop", "snomed")
 """Kinds of added vocabularies that are hierarchies of codes."""
 
 
@@ -114,8 +114,9 @@ def load(name_or_path: str | Path) -> Vocabulary:
             "give one of these names or the path of a CSV with the columns node,parent."
         )
     from leeward.vocabulary.omop import is_concept_ancestor
+    from leeward.vocabulary.rf2 import is_converted
 
-    if is_concept_ancestor(path):
+    if is_concept_ancestor(path) or is_converted(path):
         from leeward.vocabulary.open_tree import OpenVocabulary
 
         return OpenVocabulary(path.name, path)

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,23 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as problem:
         row = raw.count(b"\n", 0, problem.start) + 1
         raise BadInput(f"{path.name}, row {row}: not UTF-8 text; save the file as UTF-8.") from None
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file (`.gz` too) without a byte-order mark, one after the other."""
+    try:
+        with path.open("rb") as peek:
+            packed = peek.read(2) == b"\x1f\x8b"
+        row = 0
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for row, raw in enumerate(file, start=1):
+                yield raw.decode("utf-8-sig" if row == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path.name}, row {row}: not UTF-8 text; save the file as UTF-8.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise BadInput(f"{path.name}: the gzip data are damaged or cut short; copy the file again.") from None
+    except OSError as problem:
+        raise BadInput(f"{path.name}: cannot be read ({problem.strerror or problem}).") from None
 
 
 def read_table(path: Path, delimiter: str = ",") -> TextTable:

@@ -1,4 +1,4 @@
-"""Hierarchies that need not have every code: OMOP's CONCEPT_ANCESTOR, and none at all.
+"""Hierarchies that need not have every code: OMOP's CONCEPT_ANCESTOR, SNOMED CT, and none at all.
 
 A code that the tree lacks hangs below the root, so that every method can run on it; it has no group of its own.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from leeward.errors import BadInput
-from leeward.vocabulary import omop
+from leeward.vocabulary import omop, rf2
 from leeward.vocabulary.classification import Normalised
 from leeward.vocabulary.groups import leaf_groups, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -30,7 +30,7 @@ FLAT = "flat"
 class OpenVocabulary:
     """Codes below a tree that may lack some of them (see `leeward.vocabulary.Vocabulary`).
 
-    `path`: a CONCEPT_ANCESTOR; None: no tree, so that every code hangs below the root.
+    `path`: a CONCEPT_ANCESTOR, or a tree of `rf2.convert`; None: no tree, so that every code hangs below the root.
     """
 
     name: str
@@ -50,8 +50,10 @@ class OpenVocabulary:
         return bool(code.strip())
 
     def title(self, node: str) -> str:
-        """The label: the tree holds no titles."""
-        return node
+        """The name of a concept of SNOMED CT; else the label: the tree holds no titles."""
+        if self.path is None or not rf2.is_converted(self.path):
+            return node
+        return rf2.names(self.path).get(node) or node
 
     def level(self, code: str, n: int) -> str:
         """The n-th node above the code, at most the child of the root."""
@@ -102,6 +104,8 @@ class OpenVocabulary:
     def _tree(self, codes: Iterable[str]) -> Hierarchy | None:
         if self.path is None:
             return None
+        if rf2.is_converted(self.path):
+            return _lines_above(self.path, codes)
         if self.path.stat().st_size <= SMALL_BYTES:
             return _whole(str(self.path), self.path.stat().st_mtime_ns)
         return _above(str(self.path), self.path.stat().st_mtime_ns, tuple(sorted(set(codes))))
@@ -137,3 +141,14 @@ def _above(path: str, stamp: int, codes: tuple[str, ...]) -> Hierarchy:
     pairs: list[tuple[str, str | None]] = [(ROOT, None)]
     pairs += [(str(node), str(parent[node]) if node in parent else ROOT) for node in nodes]
     return Hierarchy.from_pairs(pairs, Path(path).name)
+
+
+def _lines_above(path: Path, codes: Iterable[str]) -> Hierarchy:
+    """The tree above some concepts of SNOMED CT; nothing in it depends on other codes than those asked for."""
+    parents = rf2.parents(path)
+    found = {ROOT}
+    for code in codes:
+        while code in parents and code not in found:
+            found.add(code)
+            code = parents[code]
+    return Hierarchy.from_pairs([(node, parents[node] or None) for node in sorted(found)], path.name)

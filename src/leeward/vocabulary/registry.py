@@ -5,17 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from leeward.errors import BadInput
-from leeward.vocabulary import custom, omop, phecode
+from leeward.vocabulary import custom, omop, phecode, rf2
 
-KINDS: Mapping[str, Callable[[Path], object]] = {
-    "phecode": phecode.load,
-    "hierarchy": custom.read,
-    "omop": omop.require_concept_ancestor,
+
+def _copy(check: Callable[[Path], object]) -> Callable[[Path, Path], object]:
+    def copy(source: Path, target: Path) -> None:
+        check(source)
+        shutil.copyfile(source, target)
+
+    return copy
+
+
+KINDS: Mapping[str, Callable[[Path, Path], object]] = {
+    "phecode": _copy(phecode.load),
+    "hierarchy": _copy(custom.read),
+    "omop": _copy(omop.require_concept_ancestor),
+    "snomed": rf2.convert,
 }
-"""What can be added, and the reader that must accept the file first."""
+"""What can be added, and how a file (of SNOMED a folder) that was checked gets to its place."""
 
 
 def home(environ: Mapping[str, str] | None = None) -> Path:
@@ -34,24 +45,25 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
     written.
     """
     source = Path(path)
-    KINDS[_checked(kind)](source)
-    compressed = source.read_bytes()[:2] == b"\x1f\x8b"
+    put = KINDS[_checked(kind)]
+    compressed = source.is_file() and source.read_bytes()[:2] == b"\x1f\x8b"
     target = _folder(environ) / f"{kind}.csv{'.gz' if compressed else ''}"
     aside = target.with_name(target.name + ".new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, aside)
+        put(source, aside)
         aside.replace(target)
         for other in _candidates(kind, environ):
             if other != target:
                 other.unlink(missing_ok=True)
     except OSError as problem:
-        if aside.exists():
-            aside.unlink()
         raise BadInput(
             f"the vocabulary cannot be stored ({problem.strerror or problem}); "
             "set LEEWARD_HOME to a folder that can be written."
         ) from None
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
     return target
 
 
@@ -62,7 +74,8 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
     for candidate in _candidates(_checked(kind), environ):
         if candidate.exists():
             return candidate
-    raise BadInput(f"no {kind} vocabulary was added yet; run `leeward vocabulary add {kind} FILE`.")
+    what = "FOLDER" if kind == "snomed" else "FILE"
+    raise BadInput(f"no {kind} vocabulary was added yet; run `leeward vocabulary add {kind} {what}`.")
 
 
 def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:

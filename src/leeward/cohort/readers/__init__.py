@@ -18,6 +18,7 @@ from leeward.cohort.readers.files import WHOLE, suffix
 from leeward.cohort.readers.formats import READERS, Request, options_of
 from leeward.cohort.readers.frames import as_frame
 from leeward.cohort.readers.sql import Database
+from leeward.cohort.readers.trees import named_by_snomed
 from leeward.errors import BadInput, did_you_mean
 from leeward.paths import is_file
 
@@ -135,7 +136,7 @@ def read(
     )
     if not accept_unknown:
         _refuse_unknown(cohort)
-    return cohort
+    return named_by_snomed(cohort)
 
 
 def _codes(columns: ColumnNames | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, nearest
 from leeward.texts import OUTSIDE_XML
 
 ColumnNames = Mapping[str, str | Sequence[str]]
@@ -15,6 +15,9 @@ ColumnNames = Mapping[str, str | Sequence[str]]
 OPTIONAL = ("visit", "date", "age", "birth", "vocabulary")
 """Columns that events may have beside `patient` and `code`, one source column each; from `birth` and `date`
 comes `age`."""
+
+FLAGS = {role: f"--{role}" for role in ("patient", "code", *OPTIONAL)} | {"vocabulary": "--vocabulary-column"}
+"""Role -> its flag on the command line; in a spec it is the role itself, below `columns`."""
 
 ROLES = ("patient", "code", *OPTIONAL, "patients")
 
@@ -112,8 +115,9 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
         if column not in found:
             listed = f" Its columns: {', '.join(available)}." if found else ""
             hint = did_you_mean(column, available)
-            check = "" if hint or found else " Check that its first row holds the column names."
-            own = f" Name yours with --{column} COL." if column in ("patient", "code") else ""
+            near = nearest(column, available)
+            check = "" if near or found else " Check that its first row holds the column names."
+            own = f" Name yours with {FLAGS[column]} {near or 'COL'}." if column in FLAGS else ""
             raise BadInput(f"{name}: no column '{column}'.{hint}{own}{listed}{check}")
         if available.count(column) > 1:
             raise BadInput(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
+from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.vocabulary import added
@@ -23,9 +26,39 @@ def with_tree(cohort: Cohort, beside: Path | None = None, kind: str | None = Non
     if kind is not None and added(kind) is not None:
         message = f"the codes are generalized along the vocabulary `{kind}` that was added"
         return replace(cohort, vocabulary=kind).with_notices(Notice("hierarchy", message, 1))
-    what = "leeward vocabulary add omop FOLDER" if kind == "omop" else "a CSV node,parent with --vocabulary"
+    snomed = added("snomed")
+    if snomed is not None and _mostly_of(cohort, snomed):
+        message = "the codes are generalized along SNOMED CT, which was added"
+        return replace(cohort, vocabulary="snomed").with_notices(Notice("hierarchy", message, 1))
+    what = f"leeward vocabulary add {kind or 'snomed'} FOLDER, or a CSV node,parent with --vocabulary"
     message = (
         "no hierarchy of these codes is at hand: policies and generalization know each code alone, below one root; "
         f"give one ({what})"
     )
     return replace(cohort, vocabulary="flat").with_notices(Notice("no hierarchy", message, 1))
+
+
+def named_by_snomed(cohort: Cohort) -> Cohort:
+    """The cohort with the names of SNOMED CT that was added, of its codes and of the concepts above them: they are
+    public, so they go before names that stand beside patients' rows."""
+    from leeward.vocabulary import rf2
+
+    path = added("snomed")
+    if cohort.vocabulary != "snomed" or path is None or cohort.events is None:
+        return cohort
+    called, above = rf2.names(path), rf2.parents(path)
+    names = dict(cohort.names)
+    for code in cohort.events["code"].cast(pl.String).unique().to_list():
+        while code in above:
+            if called[code]:
+                names[code] = CodeName(called[code], rf2.SYSTEMS[1])
+            code = above[code]
+    return replace(cohort, names=names)
+
+
+def _mostly_of(cohort: Cohort, snomed: Path) -> bool:
+    """Whether SNOMED CT has most of the distinct codes."""
+    from leeward.vocabulary.rf2 import parents
+
+    codes = cohort.require_events()["code"].cast(pl.String).unique().to_list()
+    return 2 * sum(code in parents(snomed) for code in codes) > len(codes)

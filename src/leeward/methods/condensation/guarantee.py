@@ -41,12 +41,12 @@ MEMBERSHIP = (
 )
 COARSE_TIMES = (
     "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
-    "read column by column. Set `coarsen_groups` to let more groups share a time."
+    "read column by column, the less so the more groups share a time."
 )
 EXACT_TIMES = (
     "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
-    "Somebody who knows a patient's exact time finds it in the release. Set `coarsen_time: true` to publish group "
-    "medians."
+    "Somebody who knows a patient's exact time finds it in the release, which medians of groups in the place "
+    "of times would not let them."
 )
 OWN_VALUES = (
     "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "

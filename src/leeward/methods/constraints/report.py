@@ -157,9 +157,9 @@ def counting(errors: Are | None) -> Section | None:
         (
             "code sets asked for",
             "queries",
-            "ARE",
+            "mean error",
             "on released codes",
-            "ARE of these",
+            "mean error of these",
             "true count 0, left out",
         ),
         rows,

@@ -171,7 +171,7 @@ def loss(errors: Are | None) -> Section | None:
     )
     table = Table(
         "Average relative error (ARE) of estimated counts",
-        ("code sets asked for", "queries", "ARE", "left out, true count 0"),
+        ("code sets asked for", "queries", "mean error", "left out, true count 0"),
         rows,
     )
     return Section(
@@ -179,7 +179,7 @@ def loss(errors: Are | None) -> Section | None:
         (
             (
                 "A recipient estimates how many patients have a set of codes together. Here the estimates "
-                "are compared with the true counts: an ARE of 2 % means that an estimate is off by 2 % of "
+                "are compared with the true counts: a mean error of 2 % means that an estimate is off by 2 % of "
                 "the true count on average."
             ),
             table,

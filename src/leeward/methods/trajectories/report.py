@@ -184,7 +184,7 @@ def partitions(run: Run) -> Section | None:
                 f"{halvings} times)."
             )
             + (
-                " On a sample of this data one halving raised ILM + ALM by "
+                " On a sample of this data one halving raised the loss of codes and ages by "
                 f"{percent(run.one_halving_costs, 2)}."
                 if run.one_halving_costs is not None
                 else ""

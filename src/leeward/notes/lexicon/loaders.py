@@ -10,7 +10,8 @@ from leeward.errors import BadInput
 from leeward.notes.lexicon import obo, omop, snomed, umls
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.own import own_lexicon
-from leeward.notes.lexicon.tables import lines, read_concepts
+from leeward.notes.lexicon.tables import read_concepts
+from leeward.vocabulary._text import lines
 
 
 class Layout(NamedTuple):

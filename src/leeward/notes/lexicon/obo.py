@@ -8,7 +8,7 @@ from pathlib import Path
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.foreign import Entry, lexicon
-from leeward.notes.lexicon.tables import lines
+from leeward.vocabulary._text import lines
 
 KINDS_OF_PREFIXES = {
     **dict.fromkeys(("HP", "SYMP"), "symptom"),

@@ -8,13 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.foreign import Entry, lexicon
-from leeward.notes.lexicon.tables import rows
-
-FULLY_SPECIFIED, SYNONYM = "900000000000003001", "900000000000013009"
-IS_A = "116680003"
+from leeward.vocabulary.rf2 import FULLY_SPECIFIED, IS_A, SYNONYM, active_rows, component, required
 
 KINDS_OF_TAGS = {
     "disorder": "disease",
@@ -41,17 +37,13 @@ def load(path: Path) -> Lexicon:
     the procedures and symptoms among the findings. Raises BadInput naming file, row and column.
     """
     folder = path if path.is_dir() else path.parent
-    descriptions = _file(folder, "Description")
-    concepts = _file(folder, "Concept")
-    if descriptions is None or concepts is None:
-        missing = "Description" if descriptions is None else "Concept"
-        raise BadInput(f"{folder.name}: no sct2_{missing}_*.txt in this folder.")
-    active = {id_ for row, (id_, on) in rows(concepts, ("id", "active")) if _is_active(concepts, row, on)}
+    descriptions, concepts = required(folder, "Description"), required(folder, "Concept")
+    active = {id_ for _, (id_,) in active_rows(concepts, ("id",))}
     named: dict[str, Entry] = {}
     synonyms: dict[str, list[str]] = {}
-    columns = ("conceptid", "active", "languagecode", "typeid", "term")
-    for row, (id_, on, language, type_, term) in rows(descriptions, columns):
-        if not _is_active(descriptions, row, on) or id_ not in active or language != "en" or not term:
+    columns = ("conceptid", "languagecode", "typeid", "term")
+    for _, (id_, language, type_, term) in active_rows(descriptions, columns):
+        if id_ not in active or language != "en" or not term:
             continue
         if type_ == FULLY_SPECIFIED:
             parts = re.fullmatch(r"(.+) \(([^()]+)\)", term)
@@ -59,7 +51,7 @@ def load(path: Path) -> Lexicon:
                 named[id_] = Entry(KINDS_OF_TAGS[parts[2]], parts[1])
         elif type_ == SYNONYM:
             synonyms.setdefault(id_, []).append(term)
-    relationships = _file(folder, "Relationship")
+    relationships = component(folder, "Relationship")
     if relationships is not None:
         _narrow(named, relationships)
     for id_, entry in named.items():
@@ -69,9 +61,8 @@ def load(path: Path) -> Lexicon:
 
 def _narrow(entries: dict[str, Entry], relationships: Path) -> None:
     below: dict[str, list[str]] = {}
-    columns = ("active", "sourceid", "destinationid", "typeid")
-    for row, (on, child, parent, type_) in rows(relationships, columns):
-        if _is_active(relationships, row, on) and type_ == IS_A:
+    for _, (child, parent, type_) in active_rows(relationships, ("sourceid", "destinationid", "typeid")):
+        if type_ == IS_A:
             below.setdefault(parent, []).append(child)
     for root, (kind, narrower) in NARROWER.items():
         seen = {root}
@@ -83,16 +74,3 @@ def _narrow(entries: dict[str, Entry], relationships: Path) -> None:
             fresh = [c for c in below.get(concept, ()) if c not in seen]
             seen.update(fresh)
             stack += fresh
-
-
-def _file(folder: Path, what: str) -> Path | None:
-    """The snapshot of a component, or its only file."""
-    found = sorted(folder.rglob(f"sct2_{what}_*.txt"))
-    snapshots = [f for f in found if "Snapshot" in f.name]
-    return next(iter(snapshots or found), None)
-
-
-def _is_active(path: Path, row: int, text: str) -> bool:
-    if text not in ("0", "1"):
-        raise BadInput(f"{path.name}, row {row}: the column 'active' needs 0 or 1.")
-    return text == "1"

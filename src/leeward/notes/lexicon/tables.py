@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import KINDS, SEPARATOR, Concept, concept
-
-
-def lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file (`.gz` too) without a byte-order mark, one after the other."""
-    try:
-        with path.open("rb") as peek:
-            packed = peek.read(2) == b"\x1f\x8b"
-        row = 0
-        with gzip.open(path) if packed else path.open("rb") as file:
-            for row, raw in enumerate(file, start=1):
-                yield raw.decode("utf-8-sig" if row == 1 else "utf-8")
-    except UnicodeDecodeError:
-        raise BadInput(f"{path.name}, row {row}: not UTF-8 text; save the file as UTF-8.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise BadInput(f"{path.name}: the gzip data are damaged or cut short; copy the file again.") from None
-    except OSError as problem:
-        raise BadInput(f"{path.name}: cannot be read ({problem.strerror or problem}).") from None
+from leeward.vocabulary._text import lines
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

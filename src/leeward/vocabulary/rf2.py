@@ -1,0 +1,183 @@
+"""SNOMED CT in Release Format 2: the snapshots of concepts, descriptions and relationships, as one tree with names.
+
+The files come under the licence of SNOMED International; Leeward ships none of them. SNOMED's is-a is no tree: a
+concept has several parents. Of them the one with the most concepts below it is kept, the smallest id among equals, as
+for OMOP (`vocabulary.omop`), so that groups are few and large.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from leeward.errors import BadInput
+from leeward.vocabulary._text import lines, read_table, write_table
+
+IS_A = "116680003"
+FULLY_SPECIFIED, SYNONYM = "900000000000003001", "900000000000013009"
+ROOT = "*"
+"""The root's label: the concepts that nothing is above hang under it."""
+SYSTEMS = ("http://snomed.info/sct", "SNOMED CT", "SNOMED", "SNOMED-CT")
+"""How sources name SNOMED CT."""
+
+
+def component(folder: Path, what: str) -> Path | None:
+    """The snapshot of a component (`Concept`, `Description`, `Relationship`) in a folder and those below it, or its
+    only file."""
+    found = sorted(each for end in ("txt", "txt.gz") for each in folder.rglob(f"sct2_{what}_*.{end}"))
+    snapshots = [file for file in found if "Snapshot" in file.name]
+    return next(iter(snapshots or found), None)
+
+
+def required(folder: Path, what: str) -> Path:
+    """`component`, or BadInput naming the file that is missing."""
+    found = component(folder, what)
+    if found is None:
+        raise BadInput(f"{folder.name}: no sct2_{what}_*.txt in this folder.")
+    return found
+
+
+def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Row number and cells of the asked columns, in their order, of the rows that are active.
+
+    Columns are compared in lower case; a quote is just a character. Raises BadInput naming file, row and column.
+    """
+    table = csv.reader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    header = [cell.strip().lower() for cell in next(table, [])]
+    if not any(header):
+        raise BadInput(f"{path.name}: the file is empty; it needs a header and rows.")
+    for name in ("active", *columns):
+        if name not in header:
+            known = ", ".join(map(repr, header[:12]))
+            raise BadInput(f"{path.name}, row 1: no column {name!r}; the header has {known}.")
+    on, places = header.index("active"), [header.index(name) for name in columns]
+    for row, cells in enumerate(table, start=2):
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise BadInput(f"{path.name}, row {row}: {len(cells)} cells where the header has {len(header)}.")
+        if cells[on] not in ("0", "1"):
+            raise BadInput(f"{path.name}, row {row}: the column 'active' needs 0 or 1.")
+        if cells[on] == "1":
+            yield row, [cells[place].strip() for place in places]
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds a release of RF2."""
+    return folder.is_dir() and component(folder, "Concept") is not None
+
+
+def convert(folder: Path, target: Path) -> None:
+    """Write the tree of a release: CSV `node,parent,name`, active concepts with their fully specified English names.
+
+    Raises BadInput naming file, row and column: a file or column that is missing, an id that is no number, a
+    relationship with a concept that the release lacks or has no longer, concepts that are each above the other.
+    """
+    concepts = required(folder, "Concept")
+    row_of = {_id(concepts, row, "id", cells[0]): row for row, cells in active_rows(concepts, ("id",))}
+    if not row_of:
+        raise BadInput(f"{concepts.name}: no active concept.")
+    above = _is_a(required(folder, "Relationship"), row_of)
+    ancestors = _ancestors(concepts, row_of, above)
+    below = dict.fromkeys(row_of, 0)
+    for found in ancestors.values():
+        for each in found.tolist():
+            below[each] += 1
+    names = _names(required(folder, "Description"), row_of)
+    rows = [(ROOT, "", "")]
+    for each in sorted(row_of):
+        parent = min(above.get(each, ()), key=lambda up: (-below[up], up), default=None)
+        rows.append((str(each), ROOT if parent is None else str(parent), names.get(each, "")))
+    write_table(target, ("node", "parent", "name"), rows)
+
+
+def _is_a(path: Path, known: Mapping[int, int]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for row, (source, destination, kind) in active_rows(path, ("sourceid", "destinationid", "typeid")):
+        if kind != IS_A:
+            continue
+        pair = (_id(path, row, "sourceId", source), _id(path, row, "destinationId", destination))
+        for column, each in zip(("sourceId", "destinationId"), pair, strict=True):
+            if each not in known:
+                raise BadInput(
+                    f"{path.name}, row {row}: the column {column!r} names a concept that is not active in the file of "
+                    "concepts; give the files of one release."
+                )
+        found.setdefault(pair[0], set()).add(pair[1])
+    return found
+
+
+def _ancestors(
+    path: Path, row_of: Mapping[int, int], above: Mapping[int, set[int]]
+) -> dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """All concepts above each, parents first. BadInput for a circle."""
+    found: dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
+    for start in row_of:
+        stack, open_ones = [start], {start}
+        while stack:
+            each = stack[-1]
+            parents = sorted(above.get(each, ()))
+            missing = [up for up in parents if up not in found]
+            if not missing:
+                parts = [np.array(parents, np.int64), *(found[up] for up in parents)]
+                found[each] = np.unique(np.concatenate(parts))
+                open_ones.discard(stack.pop())
+            elif missing[0] in open_ones:
+                raise BadInput(f"{path.name}, row {row_of[each]}: the concept is above itself (column 'id').")
+            else:
+                stack.append(missing[0])
+                open_ones.add(missing[0])
+    return found
+
+
+def _names(path: Path, known: Mapping[int, int]) -> dict[int, str]:
+    """Fully specified English names; of several the first."""
+    found: dict[int, str] = {}
+    columns = ("conceptid", "languagecode", "typeid", "term")
+    for row, (concept, language, kind, term) in active_rows(path, columns):
+        if kind == FULLY_SPECIFIED and language == "en" and term:
+            each = _id(path, row, "conceptId", concept)
+            if each in known:
+                found.setdefault(each, term)
+    return found
+
+
+def _id(path: Path, row: int, column: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise BadInput(
+            f"{path.name}, row {row}: the column {column!r} needs an identifier of SNOMED CT, a number."
+        )
+    return int(text)
+
+
+@lru_cache(maxsize=2)
+def _table(path: str, stamp: int) -> tuple[dict[str, str], dict[str, str]]:
+    table = read_table(Path(path))
+    nodes = table.column("node")
+    return (
+        dict(zip(nodes, table.column("parent"), strict=True)),
+        dict(zip(nodes, table.column("name"), strict=True)),
+    )
+
+
+def parents(path: Path) -> Mapping[str, str]:
+    """Concept -> the one kept above it, of a file that `convert` wrote."""
+    return _table(str(path), path.stat().st_mtime_ns)[0]
+
+
+def names(path: Path) -> Mapping[str, str]:
+    """Concept -> its fully specified name, of a file that `convert` wrote."""
+    return _table(str(path), path.stat().st_mtime_ns)[1]
+
+
+def is_converted(path: Path) -> bool:
+    """Whether a file is one that `convert` wrote."""
+    try:
+        with path.open("rb") as file:
+            return file.readline().strip() == b"node,parent,name"
+    except OSError:
+        return False
