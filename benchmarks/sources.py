@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,8 @@ METHODS = {
     "censor": ("--k", "5", "--cap", "3"),
     "index": ("--epsilon-total", "1"),
 }
+REMEDIES = (("--odd-ages", "leave out"), ("--accept-unknown",))
+"""Flags that a refusal may name; the command is then run again with them, and both are told."""
 MIXED = ("--patient", "pid", "--code", "icd", "--visit", "visit", "--age", "age")
 WEIGHTS = {
     "250.00": 8, "25000": 4, "401.9": 8, "4019": 4, "E11.9": 6, "E119": 3, "I10": 8, "J45.909": 3, "J45909": 2,
@@ -72,17 +75,24 @@ def outcome(method: str, source: list[str], folder: str) -> str:
     further = ["--population", source[0]] if method == "censor" else []
     command = [method, *source, *further, *METHODS[method], "-o", str(Path(folder) / "OUT"), "--json"]
     status, out, err, seconds = ran(command, folder)
+    refused = ""
     if status:
         said = [line for line in err.splitlines() if line.startswith("leeward: ")]
-        return f"status {status}: {said[-1].removeprefix('leeward: ') if said else 'no sentence'}"
+        refused = f"status {status}: {said[-1].removeprefix('leeward: ') if said else 'no sentence'}"
+        remedy = next((flags for flags in REMEDIES if flags[0] in refused), None)
+        if remedy is None:
+            return refused
+        refused += f" With `{shlex.join(remedy)}`: "
+        status, out, err, seconds = ran([*command, *remedy], folder)
+        assert not status, err
     found: dict[str, Any] = json.loads(out)
     if method == "index":
-        return f"{found['rows']:,} rows of {found['patients']:,} patients indexed; {seconds:.1f} s"
+        return f"{refused}{found['rows']:,} rows of {found['patients']:,} patients indexed; {seconds:.1f} s"
     summary = found["summary"]
     assert found["verification"]["passed"]
     first = summary["costs"][0]
     cost = summary["little_left"] or f"{first['value']} {first['what']}"
-    return f"{found['records']:,} records verified; {cost}; {seconds:.1f} s"
+    return f"{refused}{found['records']:,} records verified; {cost}; {seconds:.1f} s"
 
 
 def main() -> None:

@@ -232,6 +232,38 @@ def colludes(bench: Bench) -> bool:
     return bench.spent() > 10_000_000
 
 
+def learns_what_others_asked(bench: Bench, patch: Any) -> bool:
+    """A member compares a question that another project paid with one that nobody asked: its price before, cost,
+    balance and code of the reply, how often data were counted, and how many entries the ledger wrote for it."""
+    from leeward.queries.answer import charged_query
+
+    counted: list[str] = []
+    real = charged_query._counts
+
+    def count(index: Any, plan: Any) -> list[int]:
+        counted.append("once")
+        return real(index, plan)
+
+    patch.setattr(charged_query, "_counts", count)
+    token, other = bench.token("rob", "two"), bench.token("rita")
+    prices = [fresh_epsilon(), fresh_epsilon()]
+    assert bench.ask(other, key(), bench.question("cough", prices[0], large_noise=True)).status_code == 201
+    seen = []
+    for epsilon in prices:
+        body = bench.question("cough", epsilon, project="two", large_noise=True)
+        headers = {"authorization": f"Bearer {token}"}
+        priced = bench.client().post("/api/v1/questions:price", json=body, headers=headers).json()
+        counted.clear()
+        before = len(bench.log())
+        reply = bench.ask(token, key(), body)
+        paid = round(priced["left"] - reply.json()["remaining"], 6)
+        seen.append((
+            priced["price"] == float(epsilon), priced["enough"], reply.status_code, reply.json()["stored"],
+            reply.json()["cost"] == float(epsilon), paid == float(epsilon), len(counted), len(bench.log()) - before,
+        ))  # fmt: skip
+    return seen[0] != seen[1]
+
+
 def spends_without_an_allotment(bench: Bench) -> bool:
     """13: a new name, at the ledger itself."""
     session = bench.portal.indexes.session(bench.index)

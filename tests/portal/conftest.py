@@ -34,6 +34,16 @@ def shared_bench(
     )
 
 
+@pytest.fixture(scope="module", name="apart")
+def bench_of_projects_that_pay_separately(
+    tmp_path_factory: pytest.TempPathFactory, state_of_the_module: None
+) -> Bench:
+    """A portal whose index charges projects separately, with two that have an allotment."""
+    found = make_bench(tmp_path_factory.mktemp("apart") / "portal", separately=True)
+    found.allot("two", 4)
+    return found
+
+
 @pytest.fixture(name="fresh")
 def own_bench(tmp_path: Path) -> Bench:
     """A portal of a test's own, without a release."""

@@ -61,7 +61,13 @@ def notes(patients: int = 40, shift: int = 0) -> pl.DataFrame:
 
 
 def make_index(
-    folder: Path, *, epsilon: float = CAP, patients: int = 40, shift: int = 0, ledger_url: str | None = None
+    folder: Path,
+    *,
+    epsilon: float = CAP,
+    patients: int = 40,
+    shift: int = 0,
+    ledger_url: str | None = None,
+    separately: bool = False,
 ) -> str:
     """An index with its ledger in `folder`; the data set's identity."""
     domains = {"when": ("2025-01", "2025-12"), "age": ("0", "99")}
@@ -69,9 +75,8 @@ def make_index(
     folder.chmod(0o700)
     ledger = books.make_ledger(ledger_url or folder, folder)
     budget = Budget(epsilon=micro(epsilon))
-    books.register(
-        ledger, DataSet(id=built.index.meta.id, budget=budget, threshold=5, default_allotment="none")
-    )
+    terms = DataSet(id=built.index.meta.id, budget=budget, threshold=5, charge_projects_separately=separately)
+    books.register(ledger, terms)
     return built.index.meta.id
 
 
@@ -199,13 +204,14 @@ def make_bench(
     cap: float = CAP,
     database: str | None = None,
     ledger: str | None = None,
+    separately: bool = False,
     **given: Any,
 ) -> Bench:
     """A portal in `folder` with an index, two projects, and everybody signed in."""
     for name in ("indexes", "releases"):
         (folder / name).mkdir(mode=0o700, parents=True)
     folder.chmod(0o700)
-    make_index(folder / "indexes" / "clinic", epsilon=cap, ledger_url=ledger)
+    make_index(folder / "indexes" / "clinic", epsilon=cap, ledger_url=ledger, separately=separately)
     given.setdefault("slot", 0)
     given.setdefault("local_accounts", True)
     given.setdefault("questions_a_minute", 100_000)

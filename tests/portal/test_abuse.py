@@ -111,8 +111,8 @@ def counts_over_no_line(patch: Patch) -> None:
     assert real is spending.line_of
 
 
-def _without_the_data(real: Callable[..., list[str]]) -> Callable[..., list[str]]:
-    return lambda *arguments: [name for name in real(*arguments) if not name.startswith("data:")]
+def _without_the_data(real: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: ([], real(*arguments)[1])
 
 
 def gives_to_everybody(patch: Patch) -> None:
@@ -274,6 +274,28 @@ def prepare(name: str, bench: Bench, patch: Patch) -> None:
 
         patch.setattr(charged_query, "_counts", slow)
         patch.setattr(charged_query, "time", attacks.CLOCK)
+
+
+def free_for_the_second(patch: Patch) -> None:
+    patch.setattr(spending, "paid_by", lambda *arguments: True)
+
+
+def test_what_others_asked_does_not_show_where_projects_pay_separately(
+    apart: Bench, monkeypatch: Patch
+) -> None:
+    """Price, cost, `stored`, balance, and the work that a reply waits for: the same whether or not it was asked."""
+    assert not attacks.learns_what_others_asked(apart, monkeypatch)
+
+
+@pytest.mark.parametrize("without", [free_for_the_second, None])
+def test_it_shows_without_that(
+    apart: Bench, fresh: Bench, monkeypatch: Patch, without: Callable[[Patch], None] | None
+) -> None:
+    if without is not None:
+        without(monkeypatch)
+    else:
+        fresh.allot("two", 4)
+    assert attacks.learns_what_others_asked(fresh if without is None else apart, monkeypatch)
 
 
 def test_10_a_reply_leaves_at_the_end_of_its_slot(bench: Bench, monkeypatch: Patch) -> None:

@@ -34,6 +34,9 @@ from leeward.cli.options import commas, domains_option, json_option, print_json,
               help="Database that keeps the budget [default: a ledger in INDEX].")  # fmt: skip
 @click.option("--default-allotment", type=click.Choice(["none", "all"]), default="none", show_default=True,
               help="What a user without an allotment may spend; none: whoever indexes is allotted it.")  # fmt: skip
+@click.option("--charge-projects-separately", is_flag=True,
+              help="A project pays also for what another one paid before, so that no price or balance tells of "
+              "it.")  # fmt: skip
 @click.option("--new-budget", metavar="REASON",
               help="Why data that share patients with an earlier index get a budget of their own; kept in the log.",
               )  # fmt: skip

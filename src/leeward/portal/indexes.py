@@ -127,6 +127,7 @@ def public_facts(session: IndexSession) -> Mapping[str, Any]:
         "threshold": terms.threshold,
         "accounting": terms.accounting,
         "delta": terms.delta,
+        "charge_projects_separately": terms.charge_projects_separately,
         "qids": [
             {"name": qid.name, "kind": qid.kind, "domain": None if qid.domain is None else list(qid.domain)}
             for qid in meta.qids

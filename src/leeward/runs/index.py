@@ -77,6 +77,7 @@ def index(
     delta: float | None = None,
     ledger: str | None = None,
     default_allotment: Literal["none", "all"] = "none",
+    charge_projects_separately: bool = False,
     new_budget: str | None = None,
     tell: Tell | None = None,
     **options: Any,
@@ -103,6 +104,8 @@ def index(
     default_allotment
         What a user without an allotment may spend: `none` (whoever indexes is allotted everything; others by
         `budget`), or `all` that is left.
+    charge_projects_separately
+        Whether a project pays also for what another one paid before (docs/portal.md#projects-that-pay-separately).
     new_budget
         Why data that share patients with a data set indexed before get a budget of their own; kept in the log.
         Without it they are refused, and the same data keep the budget that they have.
@@ -134,11 +137,13 @@ def index(
             unit=unit,
             threshold=threshold,
             default=default_allotment,
+            separately=charge_projects_separately,
             reason=new_budget,
         )
     remember_data_set(built, Path(out).absolute(), place)
     terms = {
         "default_allotment": default_allotment,
+        "charge_projects_separately": charge_projects_separately,
         "unit": unit,
         "threshold": threshold,
         "accounting": accounting,
@@ -398,6 +403,7 @@ def register(
     unit: str,
     threshold: int | None,
     default: str,
+    separately: bool,
     reason: str | None,
 ) -> None:
     """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default."""
@@ -414,6 +420,7 @@ def register(
         unit=unit,
         threshold=threshold,
         default_allotment=default,
+        charge_projects_separately=separately,
     )
     try:
         if books.register(ledger, data_set) and meta.parent is None and default == "none":

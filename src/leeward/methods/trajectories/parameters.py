@@ -110,7 +110,10 @@ class Trajectories(Parameters):
     ] = None
     odd_ages: Annotated[
         Literal["refuse", "leave out"],
-        Parameter("What to do with rows whose age is outside the hierarchy; both list them.", shown="never"),
+        Parameter(
+            "What to do with rows whose age is missing or outside the hierarchy; both list them.",
+            shown="never",
+        ),
     ] = "refuse"
     improve: Annotated[
         bool, Parameter("Run a local search after clustering, which lowers the loss.", shown="never")

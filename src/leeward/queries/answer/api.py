@@ -137,6 +137,7 @@ def budget(
         "remaining": shown(left.anybody),
         "threshold": terms.threshold,
         "default_allotment": terms.default_allotment,
+        "charge_projects_separately": terms.charge_projects_separately,
         "allotments": [
             {
                 ("project" if each.project else "user"): each.user,

@@ -301,14 +301,16 @@ def answer_plans(
     `pace`: counting takes a whole number of so many seconds, so that how long it took does not tell how much there was
     to count.
     """
-    data_set = session.index.meta.id
-    stored = {plan.key: books.found(session.ledger, data_set, plan.key) for plan in plans}
+    data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
+    stored = {plan.key: _stored(session, plan, project) for plan in plans}
     costs = dict.fromkeys(stored, 0)
     open_plans = [plan for plan in plans if stored[plan.key] is None]
     if open_plans:
         charges = [Charge(key=p.key, question=p.question, epsilon=p.price) for p in open_plans]
         paid = books.reserve(session.ledger, data_set, user, charges, project)
-        stored |= {each.key: each.payload for each in paid if each.payload is not None}
+        # Where projects pay separately, an answer that another one paid for is worked out again and dropped: how long
+        # it takes does not tell that it was stored.
+        stored |= {each.key: each.payload for each in paid if each.payload is not None and not separately}
         for each in paid:
             costs[each.key] += each.cost
         missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
@@ -316,7 +318,7 @@ def answer_plans(
             plan.key: text_of({"values": values})
             for plan, values in zip(missing, _paced(session.index, missing, pace), strict=True)
         }
-        stored |= books.store(session.ledger, data_set, payloads)
+        stored |= books.store(session.ledger, data_set, payloads, separately=separately)
     left = books.left(session.ledger, data_set, user, project).user
     return [
         Answer.shown(
@@ -335,10 +337,16 @@ def price_of(
 ) -> tuple[int, int]:
     """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
     data_set = session.index.meta.id
-    price = {
-        plan.key: plan.price for plan in plans if books.found(session.ledger, data_set, plan.key) is None
-    }
+    price = {plan.key: plan.price for plan in plans if _stored(session, plan, project) is None}
     return sum(price.values()), books.left(session.ledger, data_set, user, project).user
+
+
+def _stored(session: IndexSession, plan: Plan, project: str | None) -> str | None:
+    """The answer that costs nothing more: the stored one, and where projects pay separately the one that this paid."""
+    separately = session.terms.charge_projects_separately
+    return books.found(
+        session.ledger, session.index.meta.id, plan.key, separately=separately, project=project
+    )
 
 
 MOST_NOISE: Final = 1000

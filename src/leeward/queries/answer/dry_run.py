@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, noisy_values
+from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, noisy_values, price_of
 from leeward.queries.answer.synthetic_index import make_synthetic_index
 
 
@@ -21,8 +21,7 @@ def dry_run_answers(
         values = noisy_values(index, plans)
     costs: dict[str, int] = {}
     for plan in plans:
-        asked_before = books.found(session.ledger, session.index.meta.id, plan.key) is not None
-        costs.setdefault(plan.key, 0 if asked_before else plan.price)
+        costs.setdefault(plan.key, price_of(session, [plan], user, project)[0])
     return [
         Answer.shown(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=session.terms)
         for plan, noisy in zip(plans, values, strict=True)

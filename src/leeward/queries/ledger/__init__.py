@@ -41,6 +41,7 @@ from leeward.queries.ledger.spending import (
     Paid,
     found,
     left,
+    paid_by,
     reserve,
     store,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "move",
     "named",
     "open_ledger",
+    "paid_by",
     "register",
     "release",
     "reserve",

@@ -13,7 +13,7 @@ from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
 from leeward.queries.ledger.families import family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import account_of
+from leeward.queries.ledger.replay import CHARGES, charged_accounts
 from leeward.queries.privacy.accounting import Budget, composed, shown, spent_epsilon
 
 ROUNDING = 1e-9
@@ -117,12 +117,9 @@ def _accounts(
     for event in events:
         if event.get("event") == "restored":
             due.update({name: max(0, spent - due[name]) for name, (_, spent) in event["accounts"].items()})
-        if event.get("event") != "charged":
-            continue
-        due.update({f"data:{each}": event["cost"] for each in lines.get(event["data_set"], [])})
-        due[account_of(family, event["user"])] += event["cost"]
-        if event.get("project") is not None:
-            due[account_of(family, None, event["project"])] += event["cost"]
+        if event.get("event") in CHARGES:
+            accounts_of_it = charged_accounts(event, family, lines.get(event["data_set"], []))
+            due.update(dict.fromkeys(accounts_of_it, event["cost"]))
     wrong = [row for row in accounts if row["spent"] != due[row["account"]]]
     detail = (
         f"{len(wrong)} of {len(accounts)} accounts hold another sum than the log"

@@ -41,12 +41,16 @@ class DataSet:
     """Noisy values below it are not shown. Public."""
     default_allotment: str = "none"
     """What a user without an allotment may spend: `none`, or `all` that is left for everybody."""
+    charge_projects_separately: bool = False
+    """Whether a project pays also for what another one paid before, so that neither price nor balance tells of it."""
     reason: str | None = None
     """Why these data get a budget of their own although they share patients with others; kept in the log."""
 
     def __post_init__(self) -> None:
         if self.default_allotment not in DEFAULTS:
             raise BadInput(f"`default_allotment` must be none or all; got {self.default_allotment!r}.")
+        if self.charge_projects_separately and self.default_allotment != "none":
+            raise BadInput("`charge_projects_separately` needs `default_allotment: none`: only projects pay.")
         if self.unit not in ("patient", "note"):
             raise BadInput(f"`unit` of a budget is patient or note; got {self.unit!r}.")
         if self.threshold is not None and self.threshold < 1:
@@ -64,6 +68,7 @@ class Terms:
     accounting: Accounting
     delta: float | None
     default_allotment: str = "all"
+    charge_projects_separately: bool = False
 
 
 def register(ledger: Ledger, data_set: DataSet) -> bool:
@@ -114,7 +119,19 @@ def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataS
             + ("" if terms.delta is None else f", delta {terms.delta}")
             + "."
         )
+    if terms.separately != data_set.charge_projects_separately:
+        raise BadInput("A derived data set charges projects as its parent does (charge_projects_separately).")
+    if terms.separately and budget.limit < _cap(connection, family):
+        raise BadInput(
+            "A derived data set of one that charges projects separately has at least its parent's budget: the end of a "
+            "smaller one would tell of other projects. What is spent on it is spent on the parent too."
+        )
     return family
+
+
+def _cap(connection: sa.Connection, family: str) -> int:
+    asked = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{family}")
+    return int(connection.execute(asked).scalar_one())
 
 
 def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
@@ -129,6 +146,7 @@ def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
             head=chain.START,
             arrived=True,
             default_allotment=data_set.default_allotment,
+            separately=data_set.charge_projects_separately,
         )
     )
 
@@ -148,6 +166,7 @@ def _opened(data_set: DataSet) -> dict[str, Any]:
         "default_allotment": data_set.default_allotment,
         "nonce": secrets.token_hex(8),
     }
+    body |= {"charge_projects_separately": True} if data_set.charge_projects_separately else {}
     return body if data_set.reason is None else {**body, "reason": data_set.reason}
 
 
@@ -164,7 +183,8 @@ def allot(
     of all.
 
     It may be changed, never below what was spent. `within_cap`: BadInput where the allotments of all projects would add
-    up to more than the cap, so that what a project was given is there when it asks.
+    up to more than the cap, so that what a project was given is there when it asks. Where projects pay separately, what
+    they have left together is never more than what all have left.
     """
     named(name)
     who = {"project": name} if project else {"for": name}
@@ -178,6 +198,8 @@ def allot(
             raise BadInput("An allotment cannot be less than what was spent already.")
         if within_cap:
             _check_within_cap(change.known.accounts, family, account, most)
+        if project and terms.separately:
+            require_room(change.known.accounts, family, more=most - spent, account=account)
         changed = connection.execute(
             tables.accounts.update().where(tables.accounts.c.account == account).values(most=most)
         ).rowcount
@@ -197,6 +219,22 @@ def _check_within_cap(accounts: Mapping[str, list[int]], family: str, account: s
         raise BadInput(
             "the allotments of all projects would exceed the cap of all answers. Allot less, or state that the budget "
             "goes to whoever asks first."
+        )
+
+
+def require_room(
+    accounts: Mapping[str, list[int]], family: str, *, more: int = 0, account: str | None = None
+) -> None:
+    """BadInput where projects (all but `account`) and `more` would have left more than all have together."""
+    start = account_of(family, None, "")
+    held = sum(
+        most - spent for name, (most, spent) in accounts.items() if name.startswith(start) and name != account
+    )
+    cap, spent = accounts[f"data:{family}"]
+    if held + more > cap - spent:
+        raise BadInput(
+            "projects pay separately for this index, so what they have left together may not exceed what all have "
+            "left. Allot less."
         )
 
 
@@ -248,6 +286,7 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
         accounting=row.accounting,
         delta=row.delta,
         default_allotment=row.default_allotment,
+        charge_projects_separately=row.separately,
     )
 
 
@@ -272,8 +311,11 @@ def _same(connection: sa.Connection, data_set: DataSet, family: str) -> None:
         sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{data_set.id}")
     ).scalar()
     terms, budget = family_terms(connection, family), data_set.budget
-    there = (row.parent, row.threshold, most, terms.accounting, terms.unit)
-    if there != (data_set.parent, data_set.threshold, budget.limit, budget.accounting, data_set.unit):
+    there = (row.parent, row.threshold, most, terms.accounting, terms.unit, terms.separately)
+    if there != (
+        data_set.parent, data_set.threshold, budget.limit, budget.accounting, data_set.unit,
+        data_set.charge_projects_separately,
+    ):  # fmt: skip
         raise BadInput(
             "This data set has a budget already, on other terms: budgets are given once and do not refill."
         )

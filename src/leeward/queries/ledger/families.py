@@ -115,6 +115,11 @@ def check_opening(ledger: Ledger, data_set: str) -> None:
     _snapshot(ledger, data_set, compared=True)
 
 
+def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
+    """What the log of a data set's family adds up to, checked against the accounts; None for one that moved away."""
+    return _snapshot(ledger, data_set, compared=False)[1]
+
+
 def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Replay | None]:
     """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
     with reading(ledger) as connection:

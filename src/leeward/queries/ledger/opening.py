@@ -25,7 +25,7 @@ from leeward.queries.ledger.engines import BUSY_SECONDS, UNKNOWN_ANSWER, WRITE, 
 from leeward.queries.ledger.urls import parse_url, place_of
 
 EMBEDDED: Final = "ledger.db"
-REVISION: Final = "0002"
+REVISION: Final = "0003"
 """The migration that this version of Leeward works with."""
 
 CONNECTION_SECONDS: Final = 300

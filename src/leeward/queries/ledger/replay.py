@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Final
@@ -47,6 +47,10 @@ class Replay:
     parents: dict[str, str | None] = field(default_factory=dict)
     accounts: dict[str, list[int]] = field(default_factory=dict)
     paid: Counter[str] = field(default_factory=Counter)
+    separately: bool = False
+    payments: set[tuple[str, str, str]] = field(default_factory=set)
+    """Project, data set and key of each question that a project paid, where projects pay separately; it only grows, and
+    copies share it."""
 
     def copy(self) -> Replay:
         """A state of its own, which later entries leave as it is."""
@@ -72,14 +76,14 @@ class Replay:
         if kind == "opened":
             self.parents[event["data_set"]] = event["parent"]
             self.accounts[f"data:{event['data_set']}"] = [event["most"], 0]
+            self.separately |= event.get("charge_projects_separately", False)
         elif kind == "allotted":
             account = account_of(family, event.get("for"), event.get("project"))
             self.accounts[account] = [event["most"], self.paid[account]]
-        elif kind == "charged":
-            accounts = [f"data:{each}" for each in self.line(event["data_set"])]
-            accounts.append(account_of(family, event["user"]))
-            if event.get("project") is not None:
-                accounts.append(account_of(family, None, event["project"]))
+        elif kind in CHARGES:
+            accounts = charged_accounts(event, family, self.line(event["data_set"]))
+            if self.separately and event.get("project") is not None:
+                self.payments.add((event["project"], event["data_set"], event["key"]))
             for account in accounts:
                 self.paid[account] += event["cost"]
                 if account in self.accounts:
@@ -97,6 +101,19 @@ class Replay:
             found.append(current)
             current = self.parents[current]
         return found
+
+
+CHARGES: Final = ("charged", "charged again")
+"""Kinds of entries that take a price: from all, and (again) from one more project for an answer that all paid."""
+
+
+def charged_accounts(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
+    """The accounts that an entry of a charge takes its price from; `line`: its data set and the ancestors."""
+    accounts = [f"data:{each}" for each in line] if event["event"] == "charged" else []
+    accounts.append(account_of(family, event["user"]))
+    if event.get("project") is not None:
+        accounts.append(account_of(family, None, event["project"]))
+    return accounts
 
 
 def account_of(family: str, user: str | None = None, project: str | None = None) -> str:

@@ -6,7 +6,7 @@ process died) is taken up by whoever asks the same question next, at no further 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.budgets import named
-from leeward.queries.ledger.families import changing, family_of, family_terms, line_of
+from leeward.queries.ledger.budgets import named, require_room, terms_of
+from leeward.queries.ledger.families import changing, family_of, family_terms, line_of, state_of_log
 from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.ledger.replay import account_of
 from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
@@ -45,7 +45,7 @@ TAKE: Final = (
     )
     .values(spent=_accounts_of.spent + sa.bindparam("price", type_=sa.BigInteger))
 )
-"""The one conditional update."""
+"""The conditional update."""
 ANSWER: Final = tables.answers.insert()
 STORE: Final = tables.answers.update().where(
     _answers_of.data_set == sa.bindparam("of"),
@@ -91,11 +91,21 @@ class Left:
     user: int
 
 
-def found(ledger: Ledger, data_set: str, key: str) -> str | None:
-    """The stored answer to a question, if there is one."""
+def found(
+    ledger: Ledger, data_set: str, key: str, *, separately: bool = False, project: str | None = None
+) -> str | None:
+    """The stored answer to a question, if there is one; where projects pay `separately`, if this `project` paid it."""
+    if separately and project is not None and not paid_by(ledger, data_set, key, project):
+        return None
     with reading(ledger) as connection:
         payload: str | None = connection.execute(PAYLOAD, {"data_set": data_set, "key": key}).scalar()
     return payload
+
+
+def paid_by(ledger: Ledger, data_set: str, key: str, project: str) -> bool:
+    """Whether a project paid for a question, of an index whose projects pay separately."""
+    known = state_of_log(ledger, data_set)
+    return known is not None and (project, data_set, key) in known.payments
 
 
 def reserve(
@@ -118,10 +128,11 @@ def reserve(
             raise
     free = left(ledger, data_set, user, project)
     whose = user if project is None else f"{user} in {project}"
+    separately = project is not None and terms_of(ledger, data_set).charge_projects_separately
+    total = "" if separately else f", {shown(free.anybody):g} remains in total"
     raise BudgetSpent(
-        f"Not enough budget: {whose} has {shown(free.user):g} left, {shown(free.anybody):g} remains in total. Nothing "
-        "was charged. Use a smaller --epsilon, or ask something that was asked before, which costs nothing; budgets "
-        "do not refill."
+        f"Not enough budget: {whose} has {shown(free.user):g} left{total}. Nothing was charged.  Use a smaller "
+        "--epsilon, or ask something that was asked before, which costs nothing; budgets do not refill."
     )
 
 
@@ -132,31 +143,46 @@ def _reserve(
         connection, family = change.connection, change.family
         before = _answers(connection, data_set, [charge.key for charge in charges])
         new = {charge.key: charge for charge in charges if charge.key not in before}
-        if new:
-            terms = family_terms(connection, family)
-            prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in new.items()}
-            accounts = _accounts(connection, data_set, family, user, project, terms.default_allotment)
-            _take(connection, accounts, sum(prices.values()))
+        terms = family_terms(connection, family)
+        again: dict[str, Charge] = {}
+        if terms.separately and project is not None:
+            payments = change.known.payments
+            again = {
+                charge.key: charge
+                for charge in charges
+                if charge.key not in new and (project, data_set, charge.key) not in payments
+            }
+        due = {**new, **again}
+        if due:
+            prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
+            line, own = _accounts(connection, data_set, family, user, project, terms.default_allotment)
+            fresh = sum(prices[key] for key in new)
+            if terms.separately and project is None and new:
+                _require_unallotted(change.known.accounts, family, fresh)
+            if terms.separately and own:
+                _take(connection, line, fresh)
+                _take(connection, own, sum(prices.values()))
+            else:
+                _take(connection, [*line, *own], fresh)
             moment = chain.now()
-            connection.execute(
-                ANSWER,
-                [
-                    {
-                        "data_set": data_set,
-                        "key": key,
-                        "question": charge.question,
-                        "epsilon": charge.epsilon,
-                        "cost": prices[key],
-                        "user": user,
-                        "charged": moment,
-                        "payload": None,
-                    }
-                    for key, charge in new.items()
-                ],
-            )
+            rows = [
+                {
+                    "data_set": data_set,
+                    "key": key,
+                    "question": charge.question,
+                    "epsilon": charge.epsilon,
+                    "cost": prices[key],
+                    "user": user,
+                    "charged": moment,
+                    "payload": None,
+                }
+                for key, charge in new.items()
+            ]
+            if rows:
+                connection.execute(ANSWER, rows)
             change.append(
                 {
-                    "event": "charged",
+                    "event": "charged" if key in new else "charged again",
                     "data_set": data_set,
                     "user": user,
                     "key": key,
@@ -165,21 +191,32 @@ def _reserve(
                     "cost": prices[key],
                     **({} if project is None else {"project": project}),
                 }
-                for key, charge in new.items()
+                for key, charge in due.items()
             )
     seen: set[str] = set()
     paid = []
     for charge in charges:
-        fresh = charge.key in new and charge.key not in seen
+        takes = charge.key in due and charge.key not in seen
         seen.add(charge.key)
-        paid.append(Paid(key=charge.key, payload=before.get(charge.key), cost=charge.epsilon if fresh else 0))
+        paid.append(Paid(key=charge.key, payload=before.get(charge.key), cost=charge.epsilon if takes else 0))
     return paid
+
+
+def _require_unallotted(accounts: Mapping[str, list[int]], family: str, price: int) -> None:
+    """NotAllotted for a question outside of projects that would take what projects have left."""
+    try:
+        require_room(accounts, family, more=price)
+    except BadInput:
+        raise NotAllotted(
+            "Not enough budget: what is left of this index is allotted to its projects, which pay separately. Nothing "
+            "was charged. Ask in a project, or allot less."
+        ) from None
 
 
 def _accounts(
     connection: sa.Connection, data_set: str, family: str, user: str, project: str | None, default: str
-) -> list[str]:
-    """Every account that pays: the data set and its ancestors, the project, the user. NotAllotted for a name without
+) -> tuple[list[str], list[str]]:
+    """Every account that pays: the data set and its ancestors; the project and the user. NotAllotted for a name without
     an allotment where it needs one."""
     own = account_of(family, user)
     of_project = None if project is None else account_of(family, None, project)
@@ -189,7 +226,7 @@ def _accounts(
         raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
     if default == "none" and not there:
         raise NotAllotted(_without(user, f"--allot {user}=E"))
-    return [*(f"data:{each}" for each in line_of(connection, data_set)), *sorted(there)]
+    return [f"data:{each}" for each in line_of(connection, data_set)], sorted(there)
 
 
 def _without(who: str, flag: str) -> str:
@@ -200,7 +237,7 @@ def _without(who: str, flag: str) -> str:
 
 
 def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
-    """The one conditional update. Every account has to have the price left, or none is touched."""
+    """The conditional update. Every account has to have the price left, or the transaction leaves none touched."""
     taken = connection.execute(TAKE, {"names": list(ids), "price": price}).rowcount
     if taken != len(ids):
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
@@ -224,9 +261,12 @@ def _refused(
         )
 
 
-def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, str]:
+def store(
+    ledger: Ledger, data_set: str, payloads: dict[str, str], *, separately: bool = False
+) -> dict[str, str]:
     """Store answers to paid questions, on the disk, and return those that are stored: of two answers to one question
-    the first stays, the other is nobody's.
+    the first stays, the other is nobody's. `separately`: that it stayed is an entry too, so that an answer that was
+    stored before costs the same work.
 
     BadInput for a question that was never paid.
     """
@@ -238,14 +278,15 @@ def store(ledger: Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, 
             changed = connection.execute(STORE, given).rowcount
             if changed:
                 kept[key] = payload
-        if kept:
-            bodies = [
-                {"event": "answered", "data_set": data_set, "key": key, "digest": chain.digest(payload)}
-                for key, payload in kept.items()
-            ]
-            change.append(bodies)
         others = [key for key in payloads if key not in kept]
         stored = _answers(connection, data_set, others) if others else {}
+        logged = {**kept, **({key: text for key, text in stored.items() if text} if separately else {})}
+        if logged:
+            bodies = [
+                {"event": "answered", "data_set": data_set, "key": key, "digest": chain.digest(payload)}
+                for key, payload in logged.items()
+            ]
+            change.append(bodies)
     for key in others:
         payload_before = stored.get(key)
         if payload_before is None:

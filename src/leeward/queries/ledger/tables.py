@@ -25,6 +25,9 @@ families = sa.Table(
     sa.Column(
         "default_allotment", sa.Text, nullable=False, server_default="all"
     ),  # of a name without one: none or all
+    sa.Column(
+        "separately", sa.Boolean, nullable=False, server_default=sa.false()
+    ),  # each project pays for itself
 )
 """One row a family of data sets: its budget's terms and the end of its log. Whoever writes locks this row first."""
 

@@ -1,0 +1,143 @@
+"""`charge_projects_separately`: a project pays as if it were alone, and the cap of all pays each question once."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leeward.errors import BadInput
+from leeward.queries import ledger as books
+from leeward.queries.ledger import BudgetSpent, Charge, DataSet, Ledger, NotAllotted, families
+from leeward.queries.ledger.chain import digest
+from leeward.queries.privacy.accounting import Budget, micro
+
+number = itertools.count()
+
+
+def open_new(folder: Path, cap: float = 2, **more: object) -> Ledger:
+    place = folder / str(next(number))
+    place.mkdir()
+    ledger = books.make_ledger(place)
+    terms = {"charge_projects_separately": True, **more}
+    books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(cap)), **terms))  # type: ignore[arg-type]
+    return ledger
+
+
+def allot(ledger: Ledger, **most: float) -> None:
+    for project, epsilon in most.items():
+        books.allot(ledger, "all", project, micro(epsilon), project=True)
+
+
+def pay(ledger: Ledger, text: str, epsilon: float, project: str | None, user: str = "ann") -> int:
+    """What it costs; the answer is stored."""
+    charge = Charge(key=digest(f"{text} {epsilon}"), question=text, epsilon=micro(epsilon))
+    (paid,) = books.reserve(ledger, "all", user, [charge], project)
+    (stored,) = books.store(ledger, "all", {paid.key: f"answer {next(number)}"}, separately=True).values()
+    assert stored == books.found(ledger, "all", charge.key)
+    return paid.cost
+
+
+def left(ledger: Ledger, project: str | None) -> int:
+    return books.left(ledger, "all", "ann", project).user
+
+
+def test_each_project_pays_and_the_cap_pays_once(tmp_path: Path) -> None:
+    ledger = open_new(tmp_path)
+    allot(ledger, one=1, two=1)
+    assert [pay(ledger, "fever", 0.5, project) for project in ("one", "two", "one")] == [500_000, 500_000, 0]
+    assert (left(ledger, "one"), left(ledger, "two")) == (500_000, 500_000)
+    assert books.left(ledger, "all", None).anybody == 1_500_000
+    found = books.audit(ledger, "all")
+    assert found.passed and found.spent == 0.5, found.checks
+    with pytest.raises(BudgetSpent) as refused:
+        pay(ledger, "cough", 0.6, "two")
+    assert "in total" not in str(refused.value) and left(ledger, "two") == 500_000
+    families.close(ledger)  # the next check reads the log anew
+    assert books.paid_by(ledger, "all", digest("fever 0.5"), "two")
+    assert not books.paid_by(ledger, "all", digest("fever 0.5"), "three")
+    (tmp_path / "elsewhere").mkdir()
+    target = books.make_ledger(tmp_path / "elsewhere")
+    books.move(ledger, target, "all")
+    assert books.audit(target, "all").passed
+    assert pay(target, "fever", 0.5, "one") == 0, "what was paid stays paid after a move"
+    assert books.terms_of(target, "all").charge_projects_separately
+
+
+QUESTIONS = st.tuples(st.sampled_from(["one", "two", "three"]), st.sampled_from(["fever", "cough", "rash"]))
+
+
+@settings(max_examples=6, deadline=None)
+@given(asked=st.lists(QUESTIONS, min_size=3, max_size=8))
+def test_what_a_project_sees_does_not_depend_on_others(
+    asked: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Prices, refusals and balances of project one are those that it would see alone; the audit agrees."""
+
+    def seen(questions: list[tuple[str, str]]) -> list[tuple[int, int]]:
+        ledger = open_new(tmp_path_factory.mktemp("ledger"), cap=1)
+        allot(ledger, one=0.5, two=0.25, three=0.25)
+        found = []
+        for project, text in questions:
+            try:
+                cost = pay(ledger, text, 0.2, project)
+            except BudgetSpent:
+                cost = -1
+            found.append((cost, left(ledger, project)))
+        assert books.audit(ledger, "all").passed
+        return found
+
+    own = [place for place, (who, _) in enumerate(asked) if who == "one"]
+    together = seen(asked)
+    assert [together[place] for place in own] == seen([asked[place] for place in own])
+
+
+def test_projects_never_have_more_left_than_all(tmp_path: Path) -> None:
+    ledger = open_new(tmp_path)
+    allot(ledger, one=1.5)
+    with pytest.raises(BadInput, match="may not exceed"):
+        allot(ledger, two=0.6)
+    allot(ledger, two=0.3)
+    books.allot(ledger, "all", "ann", micro(2))
+    with pytest.raises(NotAllotted, match="allotted to its projects"):
+        pay(ledger, "fever", 0.3, None)
+    assert pay(ledger, "fever", 0.2, None) == 200_000, "what no project was allotted"
+    assert pay(ledger, "rash", 1.5, "one", user="bob") == 1_500_000
+    assert left(ledger, "two") == 300_000 and books.audit(ledger, "all").passed
+
+
+def test_terms_that_would_tell_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="only projects pay"):
+        open_new(tmp_path, default_allotment="all")
+    ledger = open_new(tmp_path)
+    budget = Budget(epsilon=micro(2))
+    with pytest.raises(BadInput, match="on other terms"):
+        books.register(ledger, DataSet(id="all", budget=budget))
+    for more, message in (
+        ({"charge_projects_separately": False}, "as its parent does"),
+        ({"budget": Budget(epsilon=micro(1))}, "at least its parent's budget"),
+    ):
+        terms = {"budget": budget, "charge_projects_separately": True, **more}
+        with pytest.raises(BadInput, match=message):
+            books.register(ledger, DataSet(id="child", parent="all", **terms))  # type: ignore[arg-type]
+    books.register(ledger, DataSet(id="child", parent="all", budget=budget, charge_projects_separately=True))
+
+
+def test_an_entry_that_charges_again_without_a_price_is_found(tmp_path: Path) -> None:
+    """The log is the ledger: a second project's account that was not charged differs from it."""
+    import sqlalchemy as sa
+
+    from leeward.queries.ledger import LedgerInconsistent
+
+    ledger = open_new(tmp_path)
+    allot(ledger, one=1, two=1)
+    pay(ledger, "fever", 0.5, "one")
+    pay(ledger, "fever", 0.5, "two")
+    with ledger.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE accounts SET spent = 0 WHERE account = 'project:all:two'"))
+    assert not books.audit(ledger, "all").passed
+    with pytest.raises(LedgerInconsistent):
+        pay(ledger, "cough", 0.1, "two")
