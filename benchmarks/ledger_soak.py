@@ -1,6 +1,6 @@
 """100 clients of a ledger on PostgreSQL with 50 connections, and a server that is killed under them.
 
-    python benchmarks/ledger_soak.py [--clients 100] [--questions 5] [--kills 20] [--runs 1] [--how kill|immediate]
+    python benchmarks/ledger_soak.py [--clients 100] [--questions 5] [--kills 0,20] [--runs 1] [--how kill|immediate]
 
 Starts a server of its own in a folder that goes away. First run:
 every client asks questions of its own and some that all of them ask, for a budget that pays for a part. Second run: the
@@ -279,7 +279,7 @@ def main() -> None:
     )
     arguments.add_argument("--clients", type=int, default=100)
     arguments.add_argument("--questions", type=int, default=5)
-    arguments.add_argument("--kills", type=int, default=20)
+    arguments.add_argument("--kills", default="0,20", help="how many, for each rush")
     arguments.add_argument("--runs", type=int, default=1)
     arguments.add_argument("--how", choices=["kill", "immediate"], default="kill")
     given = arguments.parse_args()
@@ -289,7 +289,7 @@ def main() -> None:
     os.environ["LEEWARD_STATE"] = tempfile.mkdtemp(prefix="leeward-state-")
     server, runs = Server(connections=50), []
     try:
-        for kills in dict.fromkeys((0, given.kills)):
+        for kills in map(int, given.kills.split(",")):
             for number in range(given.runs):
                 runs.append(
                     rush(server, f"run {number} of {kills}", given.clients, given.questions, kills, given.how)
