@@ -155,18 +155,20 @@ def client(url: str, data_set: str, number: int, questions: int, again: bool, pi
 def silence(server: Server) -> dict[str, object]:
     """Seconds until an error where the server is stopped (SIGSTOP)."""
     found: dict[str, object] = {}
+    begun: list[float] = []
+    """When the server was last silent from."""
 
     def ask(ledger: books.Ledger) -> None:
         with books.opening.reading(ledger) as connection:
             connection.exec_driver_sql("SELECT 1")
 
     def timed(what: str, work: Callable[[], object]) -> None:
-        begun = time.monotonic()
+        begun.append(time.monotonic())
         try:
             work()
             found[what] = "an answer"
         except LedgerUnreachable:
-            found[what] = round(time.monotonic() - begun, 1)
+            found[what] = round(time.monotonic() - begun[-1], 1)
 
     ledger = books.open_ledger(server.url)
     ask(ledger)
@@ -183,7 +185,6 @@ def silence(server: Server) -> dict[str, object]:
             begun.append(time.monotonic())
             connection.exec_driver_sql("SELECT 1")
 
-    begun: list[float] = []
     timed("in a transaction, s", in_the_middle)
     server.signal(signal.SIGCONT)
     books.close(ledger)

@@ -45,9 +45,10 @@ merge with; on UCI a category is mostly a single code, and in both cohorts most 
 pair with a common code occurs in one to four patients. Wider constraints (similarity) let more codes
 survive, merged.""",
     "sizes": """\
-The first patients by identifier, policy sup 1.25. Both methods err more on fewer patients, and CBA suppresses nearly
-all codes of the smallest sets, as in the paper. An ARE like the paper's 11.57 cannot come up for queries that are
-estimated 0 (it is 1), so it must come from generalized codes read as rare sets; here few codes are
+The first patients by identifier, policy sup 1.25. Both methods err more on fewer patients, as in the paper. There CBA
+suppresses a smaller share of the codes of larger sets; here it falls on the synthetic cohort (from 94 to 90 %) and
+stays at 96 % on UCI, whose codes are rare at every size. An ARE like the paper's 11.57 cannot come up for queries that
+are estimated 0 (it is 1), so it must come from generalized codes read as rare sets; here few codes are
 generalized under this policy. In time the order is the reverse of the paper's: both take well under a
 second for 25,000 patients, and CBA, which works on the distinct records with supports of pairs kept up to
 date, is the faster one.""",

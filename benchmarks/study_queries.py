@@ -242,7 +242,7 @@ def safe(
         title=title,
         queries=len(queries),
         size=size,
-        quasi_identifiers=qid,
+        qid=qid,
         rows="notes" if rows is not None else "visits",
         first=of_grid(first.measured),
         within=within(first),

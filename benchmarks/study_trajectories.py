@@ -316,6 +316,27 @@ def statements(
     rows.append(
         ("Baseline never better than A-GS", "yes" if not worse else f"no: better on {', '.join(worse)}")
     )
+    smallest = [
+        max(lost.ilm, lost.alm)
+        for (name, _, joining), lost in found.items()
+        if (name, joining) == ("d4-smp", "thesis")
+    ]
+    if smallest:
+        rows.append(
+            (
+                "d4-smp, thesis: ILM and ALM below 0.5 for all k (Fig. 11)",
+                f"{'yes' if max(smallest) < 0.5 else 'no'}: at most {max(smallest):.2f}",
+            )
+        )
+    order = [errors.get((name, 5)) for name in ("d4-pop", "d4-smp", "d50-pop")]
+    shown = [error for error in order if error is not None]
+    if len(shown) == 3:
+        rows.append(
+            (
+                "AvgRE rises from d4-pop to d4-smp to d50-pop (Fig. 12; k = 5)",
+                f"{'yes' if shown == sorted(shown) else 'no'}: {', '.join(f'{error:.3f}' for error in shown)}",
+            )
+        )
     page.say("## The thesis's statements on these sets")
     page.table(("statement", "here"), rows)
     page.say(
