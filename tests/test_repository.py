@@ -226,6 +226,61 @@ def test_every_cited_page_and_section_exists() -> None:
     assert [each for each in broken if not each.endswith(TO_COME)] == []
 
 
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """The relative links of a page to files and sections that do not exist."""
+    broken = []
+    for match in LINK.finditer(text):
+        name, anchor = match.groups()
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists():
+            broken.append(f"{page.name}: no file {name}")
+        elif anchor and target.suffix == ".md":
+            there = text if target == page else target.read_text(encoding="utf-8")
+            if anchor not in anchors(there):
+                broken.append(f"{page.name}: no section #{anchor} in {target.name}")
+    return broken
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    pages = [path for path, _ in texts("docs", "README.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md")]
+    markdown = [path for path in pages if path.suffix == ".md"]
+    assert [each for path in markdown for each in broken_links(path, path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_link_to_nothing_would_be_found() -> None:
+    page = TREE / "docs" / "studies" / "README.md"
+    good = "# Here\n[a](../benchmarks.md), [b](#here), [c](https://example.org/x), [d](robustness.md#ledger)"
+    assert broken_links(page, good) == []
+    assert broken_links(page, "[a](nothing.py)") == ["README.md: no file nothing.py"]
+    assert broken_links(page, "[a](robustness.md#nothing)") == [
+        "README.md: no section #nothing in robustness.md"
+    ]
+
+
+def test_the_papers_are_placed_whole() -> None:
+    """Each of the 243 items of the five papers has its row, a place, and a reason where it is not done."""
+    text = (TREE / "docs" / "studies" / "README.md").read_text(encoding="utf-8")
+    rows = [
+        re.split(r"(?<!\\) \| ", line.strip("| "))
+        for line in text.splitlines()
+        if re.match(r"\| \d+ \|", line)
+    ]
+    assert [int(row[0]) for row in rows] == list(range(1, 244))
+    assert {row[3] for row in rows} == {"D", "P", "M", "X", "n/a"}
+    assert all(LINK.search(row[2]) and (row[3] == "D" or row[4] != "–") for row in rows)
+    counted = Counter(row[3] for row in rows)
+    total = re.search(
+        r"\| all \| 243 \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \|", text
+    )
+    assert total is not None
+    assert [int(number) for number in total.groups()] == [
+        counted[mark] for mark in ("D", "P", "M", "X", "n/a")
+    ]
+
+
 def test_a_citation_of_nothing_would_be_found() -> None:
     here = Path("x.py")
     assert (
