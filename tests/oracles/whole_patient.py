@@ -80,6 +80,52 @@ def merged(
     return sizes
 
 
+def merged_alike(
+    trees: Sequence[Tree],
+    vectors: Sequence[Vector],
+    alike: Sequence[int],
+    k: int,
+    weights: Sequence[float],
+    rank: Mapping[Vector, int],
+) -> list[Vector]:
+    """The class of each record where nothing is drawn: records that are alike are taken together, the rarest first."""
+    found, ranks = list(vectors), dict(rank)
+
+    def mean_loss(vector: Vector) -> float:
+        losses = [loss(tree, label) for tree, label in zip(trees, vector, strict=True)]
+        return sum(w * x for w, x in zip(weights, losses, strict=True)) / sum(weights)
+
+    def take(source: Vector, target: Vector, wanted: int) -> None:
+        if source == target:
+            return
+        own = [i for i, v in enumerate(found) if v == source]
+        held = Counter(alike[i] for i in own)
+        taken: list[int] = []
+        for number in sorted(held, key=lambda n: (held[n], n)):
+            if len(taken) < wanted:
+                taken += [i for i in own if alike[i] == number]
+        for i in taken if len(own) - len(taken) >= k else own:
+            found[i] = target
+
+    while small := [v for v, n in Counter(found).items() if n < k]:
+        sizes = Counter(found)
+        one = min(small, key=lambda v: (sizes[v], ranks[v]))
+        lacking = k - sizes[one]
+        choices = []
+        for other in sorted((v for v in sizes if v != one), key=ranks.__getitem__):
+            takes = lacking if sizes[other] - lacking >= k else sizes[other]
+            above = tuple(common(t, a, b) for t, a, b in zip(trees, one, other, strict=True))
+            cost = sizes[one] * (mean_loss(above) - mean_loss(one))
+            cost += takes * (mean_loss(above) - mean_loss(other))
+            choices.append((round(cost, 9), other, above))
+        _, other, above = min(choices, key=lambda choice: choice[0])
+        ranks.setdefault(above, len(ranks))
+        take(one, above, sizes[one])
+        if (wanted := k - Counter(found)[above]) > 0:
+            take(other, above, wanted)
+    return found
+
+
 Labels = Mapping[str, str]
 """The label of each code that a class releases; a code that is not in it is suppressed there."""
 

@@ -104,6 +104,15 @@ def cohort(
         if shared["few"]
         else f"Inside the cohort too, at least {shared['k']} members share each visit's set."
     )
+    before = [
+        few,
+        f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
+    ]
+    if shared.get("few_in_class") is not None:
+        before.append(
+            f"{shared['few_in_class']:,} members are released with demographics that fewer than {shared['k']} members "
+            f"have; in the population at least {shared['population_smallest_class']:,} patients have them."
+        )
     print_styled(
         told(
             f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']}).",
@@ -112,9 +121,6 @@ def cohort(
             result.verification.to_json(),
             result.measures,
             result.report,
-            before=(
-                few,
-                f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
-            ),
+            before=before,
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -96,3 +97,22 @@ def test_kept_columns_are_generalized_last() -> None:
 def test_fewer_than_k_patients(small: str) -> None:
     with pytest.raises(GuaranteeUnreachable):
         classes_of(columns([(70, "F")] * 4), KEEP, 5, small, Randomness.of(1))
+
+
+@given(cohorts(), st.integers(2, 6), st.randoms(use_true_random=False))
+def test_classes_without_a_draw_are_those_of_the_oracle(
+    people: list[tuple[int | None, str]], k: int, random: Any
+) -> None:
+    found = columns(people)
+    exact = found.vectors({})
+    _, number = np.unique(exact, axis=0, return_inverse=True)
+    alike = number.reshape(-1) * 3 + np.array([random.randrange(3) for _ in people])
+    classes = classes_of(found, KEEP, k, "merge", Randomness.of(1), frozenset(), alike)
+    vectors = [found.labels(vector) for vector in found.vectors(KEEP)]
+    rank = {
+        each: place for place, each in enumerate(map(found.labels, np.unique(found.vectors(KEEP), axis=0)))
+    }
+    trees = [dict(column.tree.to_pairs()) for column in found.columns]
+    expected = oracle.merged_alike(trees, vectors, alike.tolist(), k, [1, 1], rank)
+    assert [classes.labels[c] for c in classes.of_record] == expected
+    assert min(classes.sizes) >= k

@@ -142,8 +142,6 @@ def test_what_cannot_be_read_says_so() -> None:
     others = everyone.patients.with_columns(age=pl.col("age") + 100)
     with pytest.raises(BadInput, match="demographics that nobody in the population has"):
         protect(sample, Cohort(everyone.events, others, name="population", vocabulary="icd9"))
-    with pytest.raises(BadInput, match="does not go with `demographics`"):
-        Censoring(k=3, scope="groups", demographics=("age",))
     with pytest.raises(BadInput, match="need the population in memory"):
         Censoring(k=3, scope="global", demographics=("age",)).protect(sample, population="population.parquet")
 

@@ -77,10 +77,13 @@ def classes_of(
     small: str,
     randomness: Randomness,
     kept: frozenset[str] = frozenset(),
+    alike: Int64s | None = None,
 ) -> Classes:
     """Classes by the vectors at `levels`, the small ones merged, suppressed or left out.
 
-    `kept` names the columns that are generalized last where small classes are merged.
+    kept : the columns that are generalized last where small classes are merged.
+    alike : int64[records], equal for records of which all or none may be taken into a small class; who is taken is
+        then not drawn, but decided by the records alone (see `MergingAlike`).
 
     Raises
     ------
@@ -88,7 +91,7 @@ def classes_of(
         Fewer than k records, or none left.
     """
     vectors, of_record = grouped(columns.vectors(levels))
-    return enlarge(columns, vectors, of_record, k, small, randomness, kept)
+    return enlarge(columns, vectors, of_record, k, small, randomness, kept, alike)
 
 
 def grouped(vectors: Int32s) -> tuple[Int32s, Int64s]:
@@ -105,6 +108,7 @@ def enlarge(
     small: str,
     randomness: Randomness,
     kept: frozenset[str] = frozenset(),
+    alike: Int64s | None = None,
 ) -> Classes:
     """Bring every class to k records: `merge`, `suppress` or `drop` what is below (see `Merging`)."""
     if len(of_record) < k:
@@ -128,6 +132,8 @@ def enlarge(
         vectors = np.concatenate([vectors, np.zeros((1, len(columns)), np.int32)])
         of_record = np.where(below[of_record], len(vectors) - 1, of_record)
     merging = Merging(columns, vectors, of_record, k, kept)
+    if alike is not None:
+        merging = MergingAlike(columns, vectors, of_record, k, kept, alike)
     merging.run()
     assigned = merging.assign(randomness)
     taken = int(((assigned != of_record) & ~below[of_record]).sum()) if small == "merge" else 0
@@ -211,6 +217,40 @@ class Merging:
         for number, pool in enumerate(pools):
             found[pool] = number
         return found
+
+
+class MergingAlike(Merging):
+    """As `Merging`, without a draw: records that are alike are taken together, those of which a class has the fewest
+    first (of equals the lower number), until there are enough; all where fewer than k would stay."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        vectors: Int32s,
+        of_record: Int64s,
+        k: int,
+        kept: frozenset[str],
+        alike: Int64s,
+    ) -> None:
+        super().__init__(columns, vectors, of_record, k, kept)
+        self.alike, self.of_record = alike, of_record.copy()
+
+    def _move(self, source: int, target: int, records: int) -> None:
+        if source == target or not records:
+            return
+        own = np.flatnonzero(self.of_record == source)
+        _, number, sizes = np.unique(self.alike[own], return_inverse=True, return_counts=True)
+        order = np.argsort(sizes, kind="stable")
+        enough = int(np.searchsorted(np.cumsum(sizes[order]), records)) + 1
+        taken = own[np.isin(number, order[:enough])]
+        taken = taken if len(own) - len(taken) >= self.k else own
+        self.of_record[taken] = target
+        self.sizes[source] -= len(taken)
+        self.sizes[target] += len(taken)
+
+    def assign(self, randomness: Randomness) -> Int64s:
+        """int64[records]: the class of each record after all moves."""
+        return self.of_record
 
 
 def least_common(columns: Columns, vectors: Int32s, other: Int32s) -> Int32s:

@@ -51,10 +51,11 @@ KNOWS_THE_RECORD_RULE = (
 )
 
 ATTACKER_OF_GROUPS = (
-    "Somebody who has everybody's full records and knows the method, but not who is in the sample: at least {k} people "
-    "of the population would be published exactly as each released record is, so a guess at whose record it is is "
-    "right at most once in {k}."
+    "Somebody who has everybody's full records{exact} and knows the method, but not who is in the sample: at least {k} "
+    "people of the population would be published exactly as each released record is{alike}, so a guess at whose "
+    "record it is is right at most once in {k}."
 )
+EVERYBODY, ALIKE = " with the exact {names}", ", with the same labels of demographics"
 
 README = """\
 `data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
@@ -77,6 +78,9 @@ each record's class. Codes were censored in every class by itself.
 """
 LEFT_OUT = "Patients whose demographics fewer than k people of the population share are not in the release.\n"
 
+PEOPLE = "people.parquet"
+"""Custody of scope `groups` with demographics: the labels that everybody of the population would be published with."""
+
 RULES = {
     "global": "All records are censored alike: no code is more often in any record than its final cap.",
     "raise": "All records are censored alike: no code is more often in any record than its final cap.",
@@ -88,17 +92,20 @@ RULES = {
 
 def guarantee_of(method: Censoring) -> Guarantee:
     """The k-map, exactly."""
+    names = method.demographics
     if method.scope == "groups":
+        exact, alike = (EVERYBODY.format(names=words.listed(names)), ALIKE) if names else ("", "")
         return Guarantee(
-            name="k-map",
+            name="k-map" + (words.IN_CLASSES if names else ""),
             k=method.k,
-            attacker=ATTACKER_OF_GROUPS.format(k=method.k),
-            not_protected=NOT_PROTECTED,
+            attacker=ATTACKER_OF_GROUPS.format(k=method.k, exact=exact, alike=alike),
+            not_protected=(*NOT_PROTECTED, *(words.limits(()) if names else ())),
             model="journalist",
-            facts=stated_facts("codes and mentions, and the method", "population", method.payload),
+            facts=stated_facts(
+                "codes and mentions, and the method", "population", method.payload, **words.known(names)
+            ),
         )
     rule = KNOWS_THE_RECORD_RULE if method.scope == "record" else KNOWS_THE_GREEDY_RULE
-    names = method.demographics
     exact, fits = (EXACT.format(names=words.listed(names)), FITS) if names else ("", "")
     return Guarantee(
         name="k-map" + (words.IN_CLASSES if names else ""),

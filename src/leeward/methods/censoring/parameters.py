@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from leeward.errors import BadInput
 from leeward.fields import OMIT, Parameter
 from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters
@@ -70,8 +69,3 @@ class Censoring(Parameters):
 
     def rules(self) -> None:
         whole.check(self, self.payload)
-        if self.demographics and self.scope == "groups":
-            raise BadInput(
-                "`scope: groups` does not go with `demographics`; use `raise`, `global` or `record`, or leave the "
-                "demographics out."
-            )

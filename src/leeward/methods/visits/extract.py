@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 
 from leeward.arrays import Int32s, Int64s, counted, offsets_of
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods import demographics_words as words
 from leeward.methods.code_list import PATH
-from leeward.methods.visits.guarantee import KNOWN, OPEN_PAYLOAD, readme_of
+from leeward.methods.visits.drawn_classes import DrawnClasses
+from leeward.methods.visits.guarantee import DRAWN_CLASSES, KNOWN, OPEN_PAYLOAD, SAME, readme_of
 from leeward.methods.visits.measures.figures import SharedBy
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.tables import VISITS
@@ -55,11 +57,6 @@ class Master:
                 "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
             )
             raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
-        if release.parameters.get("demographics"):
-            raise BadInput(
-                f"{path}: a master with demographics; cohorts are drawn from masters without. Anonymize the cohort "
-                "itself with `leeward visits --demographics`, or make a master without demographics."
-            )
         file = None if release.custody is None else release.custody / "data" / "patients.parquet"
         if file is None or not file.is_file():
             raise BadInput(
@@ -100,14 +97,19 @@ def extract(
     order = records[randomness.stream("visits", "cohort").permutation(len(records))]
     everyone = read_visit_lists(master.release.path("visits.parquet")).by_record()
     visits = _visits(everyone, order, randomness)
+    classes = DrawnClasses.of(master.release)
     carried = _payload(master.release, records, payload)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     names = () if placed is None else tuple(placed.columns)
-    figures = figures_of(k, master.release.records, everyone, visits, len(order))
-    if figures.few and not membership_is_secret:
+    figures = figures_of(k, master.release.records, everyone, visits, order, classes)
+    if (figures.few or figures.few_in_class) and not membership_is_secret:
+        among = " with the same released demographics" if classes else ""
+        few = f"{figures.few_share:.1%} of the cohort's visits have a set of codes that fewer than {k} members{among} "
+        few += f"share ({figures.alone_share:.1%}: one member)"
+        if figures.few_in_class:
+            few += f", {counted('member', figures.few_in_class)} have demographics that fewer than {k} members have"
         raise BadInput(
-            f"{figures.few / figures.visits:.1%} of the cohort's visits have a set of codes that fewer than {k} "
-            f"members share ({figures.alone / figures.visits:.1%}: one member), so the cohort is safe only while "
+            f"{few}, so the cohort is safe only while "
             "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
             "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
             "itself with `leeward visits`."
@@ -121,11 +123,12 @@ def extract(
             notices = (*notices, _joining(figures))
     guarantee = master.release.guarantee
     number = pa.array(np.arange(len(order), dtype=np.int64))
-    columns = {"record": number}
+    columns = {"record": number, **(classes.labels(order) if classes else {})}
     if placed is not None:
         arrow = placed.to_arrow()
         columns |= {name: arrow[name] for name in names}
-    shared = [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
+    shared = classes.tables(order) if classes else []
+    shared += [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
     if "code_hierarchy.csv" in master.release.names():
         hierarchy = master.release.table("code_hierarchy.csv").collect()
         shared.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
@@ -139,13 +142,21 @@ def extract(
             k=int(guarantee["k"]),
             m=guarantee.get("m"),
             attacker=str(guarantee["attacker"]),
-            not_protected=_open_doors(figures, guarantee["not_protected"], bool(names)),
+            not_protected=_open_doors(
+                figures, guarantee["not_protected"], bool(names), classes.names if classes else ()
+            ),
             model="journalist",
-            facts=stated_facts(KNOWN[str(parameters["level"])], "population", names),
+            facts=stated_facts(
+                KNOWN[str(parameters["level"])],
+                "population",
+                names,
+                **words.known(classes.names if classes else ()),
+            ),
         ),
         records=len(order),
         tables=tuple(shared),
         readme=readme_of(dict(parameters), names)
+        + (DRAWN_CLASSES if classes else "")
         + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.\n",
         custody_tables=(
             ReleaseTable.of(
@@ -167,9 +178,12 @@ def _joining(figures: SharedBy) -> str:
     )
 
 
-def _open_doors(figures: SharedBy, of_master: Sequence[str], payload: bool) -> tuple[str, ...]:
+def _open_doors(
+    figures: SharedBy, of_master: Sequence[str], payload: bool, demographics: tuple[str, ...]
+) -> tuple[str, ...]:
     """What the extract does not protect against: membership known first, then the master's, then its own payload."""
-    found = [known_member(figures), joinable(figures), *map(str, of_master)]
+    found = [known_member(figures, demographics), *known_demographics(figures, demographics)]
+    found += [joinable(figures), *map(str, of_master)]
     if payload and OPEN_PAYLOAD not in found:
         found.append(OPEN_PAYLOAD)
     return tuple(found)
@@ -219,7 +233,8 @@ def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
 
 def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) -> pl.DataFrame | None:
     """The master's payload and the further columns, in the order of `records`."""
-    own = release.table("records.parquet").collect().sort("record")[records].drop("record")
+    labels = release.parameters.get("demographics") or ()
+    own = release.table("records.parquet").collect().sort("record")[records].drop("record", *labels)
     if further is None:
         return own if own.width else None
     doubled = [name for name in further.columns if name in own.columns]
@@ -230,14 +245,28 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
     return own.hstack(further) if own.width else further
 
 
-def known_member(of: SharedBy) -> str:
+def known_member(of: SharedBy, demographics: tuple[str, ...] = ()) -> str:
     """The case that membership is known, with figures that anyone can count in the released files."""
     return (
         "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
         f"{of.few:,} of {of.visits:,} visits ({of.few_share:.1%}) have a set of codes that "
-        f"fewer than {of.k} members share, {of.alone:,} ({of.alone_share:.1%}) one that a "
-        f"single member has (smallest: {of.smallest}; in the population: {of.population_smallest})."
+        f"fewer than {of.k} members{SAME if demographics else ''} share, {of.alone:,} ({of.alone_share:.1%}) one that "
+        f"a single member has (smallest: {of.smallest}; in the population: {of.population_smallest})."
     )
+
+
+def known_demographics(of: SharedBy, demographics: tuple[str, ...]) -> list[str]:
+    """The same of demographics alone: a class of k patients of the population may have fewer members."""
+    if not demographics:
+        return []
+    return [
+        (
+            f"Somebody who knows that a person is in this cohort and the exact {words.listed(demographics)} of that "
+            f"person: {of.few_in_class:,} of {of.members:,} members are released with demographics that fewer than "
+            f"{of.k} members have, {of.alone_in_class:,} with demographics that nobody else in the cohort has "
+            f"(smallest: {of.smallest_class}; in the population: {of.population_smallest_class})."
+        )
+    ]
 
 
 def joinable(of: SharedBy) -> str:
@@ -251,11 +280,23 @@ def joinable(of: SharedBy) -> str:
     )
 
 
-def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, members: int) -> SharedBy:
-    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering).
+def figures_of(
+    k: int,
+    population: int,
+    master: VisitLists,
+    visits: VisitLists,
+    order: Int64s,
+    classes: DrawnClasses | None = None,
+) -> SharedBy:
+    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering), in
+    each class by itself where there are demographics.
 
-    members : records of the cohort, those without visits included.
+    order : the master's record of each of the cohort, those without visits included.
     """
+    in_classes: tuple[int | None, ...] = (None,) * 4
+    if classes is not None:
+        in_classes = classes.members(order, k)
+        master, visits = _together(classes, master, visits, order)
     # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
     everywhere = Distinct.of(_sets(master, population), len(master.labels))
     both = VisitSets(
@@ -283,10 +324,22 @@ def figures_of(k: int, population: int, master: VisitLists, visits: VisitLists, 
         int((inside < k).sum()),
         int((inside == 1).sum()),
         int(inside.min()) if len(inside) else 0,
-        members,
+        len(order),
         int((in_cohort[mine] == 1).sum()),
         int((in_master[mine] == 1).sum()),
+        *in_classes,
     )
+
+
+def _together(
+    classes: DrawnClasses, master: VisitLists, visits: VisitLists, order: Int64s
+) -> tuple[VisitLists, VisitLists]:
+    """Both, the codes of each class apart, by one numbering: a cohort shows nothing that its master does not."""
+    whole = classes.apart(master, classes.of_record)
+    drawn = classes.apart(visits, classes.of_record[order])
+    place = {label: i for i, label in enumerate(whole.labels)}
+    values = np.array([place[label] for label in drawn.labels], np.int32)[drawn.values]
+    return whole, replace(drawn, values=values, labels=whole.labels)
 
 
 def _records_alike(set_of: Int32s, record: Int64s) -> Int64s:

@@ -74,6 +74,11 @@ Codes were merged and suppressed in every class by itself: a code that one class
 `data/records.parquet` has the labels of each record's class.
 """
 
+DRAWN_CLASSES = """
+A class has at least k patients of the population that this cohort was drawn from; `records` counts the cohort's, who
+may be fewer.
+"""
+
 README = """\
 `data/visits.parquet` holds one row a {row}: `record`, `visit` (a number without meaning: visits are in no order) and
 `codes`, a list of distinct labels, sorted. `data/records.parquet` holds one row a record: `record`{payload}.

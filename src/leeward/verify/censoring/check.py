@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from leeward.errors import BadInput
 from leeward.verify.apart import demographics_of_patients, of_class, only_released
 from leeward.verify.censoring.classed import (
+    Placed,
     events_apart,
     k_map_of_classes,
     owners_in_order,
     place_in_classes,
     shown_apart,
 )
-from leeward.verify.censoring.groups import by_groups
+from leeward.verify.censoring.groups import by_groups, by_groups_in_classes
 from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.censoring.owners import own_patients, owners_of
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import demographics_of
+from leeward.verify.classes import demographics_of, exact_values
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Numbered, distinct
 
@@ -65,7 +66,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         postings = Postings.of(source.population)
         checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
         checks += [*payload(table, share, source), *accounts(shown, share, source.numbered)]
-    if parameters.get("scope") == "groups":
+    if parameters.get("scope") == "groups" and not demographics_of(share):
         people, sample = People.of(source.population_events), People.of(source.events)
         checks += by_groups(records_of(table), sample.records(), people.records(), k, parameters)
     return [*checks, *caps(shown, parameters), *own]
@@ -78,6 +79,8 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
     if placed is None:
         return checks
     checks.append(k_map_of_classes(shown, placed, source.population_events, share.guarantee("k")))
+    if share.manifest["parameters"].get("scope") == "groups":
+        checks += _groups_in_classes(table, placed, share, source)
     owners = owners_of(share, source) if proven else None
     source = only_released(share, placed.classes, source)
     own = None if owners is None else owners_in_order(table, owners)
@@ -87,6 +90,36 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
         return checks
     numbered = Numbered(events_apart(source.events, placed, table, owners))
     return checks + accounts(shown_apart(shown, placed), share, numbered, classed=True)
+
+
+def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: Source) -> list[Check]:
+    """Scope `groups` with demographics: the custodian's file says which labels everybody would be published with."""
+    assert source.population_events is not None  # asked for before
+    file = share.folder.parent / "custody" / "data" / "people.parquet"
+    if not file.is_file():
+        raise BadInput(
+            "which labels the population would be published with is in custody/data/people.parquet; give the whole "
+            "folder of the release."
+        )
+    names = list(placed.classes.names)
+    said = pl.read_parquet(file).sort("place")
+    everyone, own = People.of(source.population_events), People.of(source.events)
+    values = exact_values(placed.classes, source, own.names)
+    if said["place"].to_list() != list(range(everyone.n)) or values is None or set(names) - set(said.columns):
+        detail = "custody/data/people.parquet has not everybody of the population, or the columns lack."
+        return [Check("population_classes", False, detail)]
+    labels = [None if None in row else row for row in said.select(names).rows()]
+    shown = [placed.classes.labels[c] if c >= 0 else () for c in placed.of_row.tolist()]
+    number = {each: c for c, each in enumerate(placed.classes.labels)}
+    return by_groups_in_classes(
+        list(zip(shown, records_of(table), strict=True)),
+        list(zip(values, own.records(), strict=True)),
+        list(zip(placed.values, everyone.records(), strict=True)),
+        labels,
+        lambda mine, exact: bool(placed.classes.fit(exact)[number[mine]]),
+        share.guarantee("k"),
+        share.manifest["parameters"],
+    )
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -143,10 +176,11 @@ def records_of(table: pa.Table) -> list[Record]:
 
 
 class People:
-    """Who holds each code how often: per code the people (numbered from 0) ascending, and their mentions."""
+    """Who holds each code how often: per code the people (numbered from 0 in ascending order of their names, the
+    identifiers) ascending, and their mentions."""
 
-    def __init__(self, n: int, holders: dict[str, tuple[Longs, Longs]]) -> None:
-        self.n = n
+    def __init__(self, names: pl.Series, holders: dict[str, tuple[Longs, Longs]]) -> None:
+        self.names, self.n = names, len(names)
         self._holders = holders
         self._at_least: dict[tuple[str, int], Longs] = {}
 
@@ -156,7 +190,7 @@ class People:
         if "visit" in events.columns:
             known = events.filter(pl.col("visit").is_not_null()).unique(["patient", "visit", "code"])
             events = pl.concat([known, events.filter(pl.col("visit").is_null())])
-        people = events.select("patient").unique().with_row_index("person")
+        people = events.select("patient").unique().sort("patient").with_row_index("person")
         counted = events.group_by("code", "patient").len().join(people, on="patient").sort("code", "person")
         person, mentions = (counted[name].cast(pl.Int64).to_numpy() for name in ("person", "len"))
         runs = counted["code"].rle().struct.unnest()
@@ -166,7 +200,7 @@ class People:
             str(code): (person[start:end], mentions[start:end])
             for code, start, end in zip(runs["value"].to_list(), starts, ends, strict=True)
         }
-        return People(people.height, holders)
+        return People(people["patient"], holders)
 
     def owners(self, record: Record, enough: int | None = None) -> Longs:
         """The people who hold the whole record; at least `enough` of them where that many are asked for."""

@@ -37,10 +37,11 @@ KNOWS_THE_RECORD_RULE = (
 )
 
 ATTACKER_OF_GROUPS = (
-    "Somebody who has everybody's full records and knows the method, but not who is in the sample: at least {k} people "
-    "of the population would be published exactly as each released record is, so a guess at whose record it is is "
-    "right at most once in {k}."
+    "Somebody who has everybody's full records{exact} and knows the method, but not who is in the sample: at least {k} "
+    "people of the population would be published exactly as each released record is{fits}, so a guess at whose "
+    "record it is is right at most once in {k}."
 )
+EVERYBODY, ALIKE = " with the exact {names}", ", with the same labels of demographics"
 
 README = """\
 `data/records.parquet` holds one row a record: `record` (a new number), `codes` (a list, sorted; a code that was
@@ -86,19 +87,21 @@ def words(share: Share) -> list[Words]:
     carried = f", and {', '.join(payload)} as they were" if payload else ""
     knows = "codes and mentions" + (", and the method" if scope == "groups" else "")
     names = class_words.names_of(parameters)
-    exact, fits = (EXACT.format(names=class_words.in_words(names)), FITS) if names else ("", "")
+    said = class_words.in_words(names)
+    of_groups = scope == "groups"
+    sentence = ATTACKER_OF_GROUPS if of_groups else ATTACKER
+    exact, fits = (EVERYBODY, ALIKE) if of_groups else (EXACT, FITS)
+    exact, fits = (exact.format(names=said), fits) if names else ("", "")
     opening, open_doors = "", NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k))
     if names:
-        opening = CLASSES.format(names=class_words.in_words(names))
+        opening = CLASSES.format(names=said)
         opening += (LEFT_OUT if parameters.get("small") == "drop" else "") + "\n"
         carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
         open_doors = (*open_doors, class_words.SMALL_CLASSES)
     return [
         Words(
             "k-map" + (class_words.INSIDE if names else ""),
-            ATTACKER_OF_GROUPS.format(k=k)
-            if scope == "groups"
-            else ATTACKER.format(k=k, exact=exact, fits=fits),
+            sentence.format(k=k, exact=exact, fits=fits),
             open_doors,
             opening + README.format(payload=carried, rule=RULES[scope]),
             stated_facts(

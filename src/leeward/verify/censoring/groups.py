@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leeward.verify.checks import Check, of_count
 
 Record = tuple[tuple[str, int], ...]
+Labels = tuple[str, ...]
 
 
 def limited(record: Record, parameters: Mapping[str, Any]) -> Record:
@@ -74,9 +75,55 @@ def by_groups(
     whole = [limited(record, parameters) for record in people]
     rule = published(whole, k)
     owners = Counter(rule[record] for record in whole)
-    short = sum(owners[record] < k for record in released)
     expected = Counter(rule.get(limited(record, parameters), ()) for record in sample)
-    wrong = sum((Counter(released) - expected).values())
+    return _checks(Counter(released), owners, expected, k)
+
+
+def by_groups_in_classes(
+    released: Sequence[tuple[Labels, Record]],
+    sample: Sequence[tuple[Labels, Record]],
+    people: Sequence[tuple[Labels, Record]],
+    labels: Sequence[Labels | None],
+    fit: Callable[[Labels, Labels], bool],
+    k: int,
+    parameters: Mapping[str, Any],
+) -> list[Check]:
+    """The same inside classes: `labels` are those that everybody of `people` (exact values and record) would be
+    published with, None for nobody's. They must fit, and be the same for people who are alike."""
+    shown = {own for own, _ in released}
+    of_person: dict[tuple[Labels, Record], Labels | None] = {}
+    unlike = unfit = 0
+    classes: dict[Labels, list[Record]] = defaultdict(list)
+    for (values, record), own in zip(people, labels, strict=True):
+        unlike += of_person.setdefault((values, record), own) != own
+        if own is not None and own in shown:
+            unfit += not fit(own, values)
+            classes[own].append(limited(record, parameters))
+    alike: Counter[tuple[Labels, Record]] = Counter()
+    rule: dict[tuple[Labels, Record], Record] = {}
+    for own, records in classes.items():
+        found = published(records, k) if len(records) >= k else {record: record for record in records}
+        rule |= {(own, record): published_as for record, published_as in found.items()}
+        alike += Counter((own, found[record]) for record in records)
+    expected: Counter[tuple[Labels, Record]] = Counter()
+    for values, record in sample:
+        own = of_person.get((values, record))
+        if own is not None:
+            expected[own, rule.get((own, limited(record, parameters)), ())] += 1
+    return [
+        of_count(
+            "population_classes",
+            unlike + unfit,
+            "Everybody of the population has labels that fit the exact values, and people who are alike the same.",
+            "people of the population have labels that do not fit, or others than people who are alike.",
+        ),
+        *_checks(Counter(released), alike, expected, k),
+    ]
+
+
+def _checks(released: Counter[Any], owners: Counter[Any], expected: Counter[Any], k: int) -> list[Check]:
+    """owners : how many people would be published as each record. expected : what the sample is published as."""
+    short = sum(count for record, count in released.items() if owners[record] < k)
     return [
         of_count(
             "published_alike",
@@ -87,7 +134,7 @@ def by_groups(
         ),
         of_count(
             "public_rule",
-            wrong,
+            sum((released - expected).values()),
             "Every record is what the public rule publishes for a person of the sample.",
             "records are not what the public rule publishes.",
         ),

@@ -32,14 +32,14 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     k, level = share.guarantee("k"), str(share.manifest["parameters"].get("level"))
     if level not in LEVELS:
         return [*checks, Check("level", False, f"the manifest's level is none of {', '.join(LEVELS)}.")]
+    if share.manifest["parameters"].get("extract"):
+        return [*checks, *extract_checks(share, visits, k, level)]
     placed: Placed | None = None
     if demographics_of(share):
         found, placed = place(share)
         checks += found
         if placed is None:
             return checks
-    if share.manifest["parameters"].get("extract"):
-        return [*checks, *extract_checks(share, visits, k, level)]
     order = order_of_visits(share, visits)
     visits = visits if placed is None else placed.apart(visits)
     checks += [*level_checks(share, visits, visits, k, level, placed), order]

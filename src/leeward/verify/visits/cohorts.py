@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
+from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
 from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import level_checks
@@ -24,13 +26,16 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     custody = share.folder.parent / "custody"
     master = open_master(custody)
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
+    same &= demographics_of(master) == demographics_of(share)
     checks = [
         Check(
             "master", same, f"Master of {int(master.manifest['records']):,} records, k = {k}, level {level}."
         )
     ]
     if not same:
-        return [Check("master", False, "The extract states another k or level than its master.")]
+        return [
+            Check("master", False, "The extract states another k, level or demographics than its master.")
+        ]
     files = manifest_checks(master)
     checks.append(
         of_count(
@@ -43,13 +48,55 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
+    placed: Placed | None = None
+    if demographics_of(share):
+        more, drawn, placed = place_drawn(share, master)
+        checks += more
+        if drawn is None or placed is None:
+            return checks
+        visits, population = drawn.apart(visits), placed.apart(population)
     if level in ("codes", "containment"):
-        checks += level_checks(master, population, population, k, level)
+        checks += level_checks(master, population, population, k, level, placed)
     else:
         checks.append(
             visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
         )
     return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
+
+
+def place_drawn(share: Share, master: Share) -> tuple[list[Check], Placed | None, Placed | None]:
+    """The classes of a cohort and of its master, and every record of both in a class of the master's; None where they
+    are not as they must be. The classes have at least k records in the master, not in the cohort."""
+    own = read_classes(share)
+    found, whole = place(master)
+    checks = [each for each in class_checks(own, share) if each.name != "class_sizes"]
+    checks.append(
+        of_count(
+            "master_classes",
+            sum(not each.passed for each in found),
+            f"The master's classes have at least {master.guarantee('k')} records each, and labels of its hierarchies.",
+            "checks of the master's classes failed.",
+        )
+    )
+    if whole is None:
+        return checks, None, None
+    records = pl.read_parquet(share.data("records.parquet")).sort("record")
+    checks.append(place_records(records, own)[0])
+    _, of_record = place_records(records, whole.classes)
+    pairs = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").sort("record")
+    masters = pairs["master_record"].to_numpy()
+    known = masters[(masters >= 0) & (masters < len(whole.of_record))]
+    theirs = whole.of_record[known] if len(known) == len(of_record) else np.full(len(of_record), -2)
+    checks.append(
+        of_count(
+            "same_demographics",
+            int((of_record != theirs).sum()),
+            "Every record has the released demographics of its own record in the master.",
+            "records have other released demographics than the master's record.",
+        )
+    )
+    passed = all(each.passed for each in checks)
+    return checks, Placed(whole.classes, of_record) if passed else None, whole
 
 
 def open_master(custody: Path) -> Share:

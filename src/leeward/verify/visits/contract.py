@@ -100,14 +100,19 @@ Codes were merged and suppressed in every class by itself: a code that one class
 `data/records.parquet` has the labels of each record's class.
 """
 
+DRAWN_CLASSES = """
+A class has at least k patients of the population that this cohort was drawn from; `records` counts the cohort's, who
+may be fewer.
+"""
+
 DRAWN = """
 This is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.
 """
 
 MEMBER = (
     r"Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort [\d,]+ "
-    r"of [\d,]+ visits \([\d.]+%\) have a set of codes that fewer than \d+ members share, [\d,]+ \([\d.]+%\) one that "
-    r"a single member has \(smallest: \d+; in the population: \d+\)\."
+    r"of [\d,]+ visits \([\d.]+%\) have a set of codes that fewer than \d+ members{same} share, [\d,]+ "
+    r"\([\d.]+%\) one that a single member has \(smallest: \d+; in the population: \d+\)\."
 )
 JOINED = (
     r"Recipients of another cohort of the same population who put both together: [\d,]+ of [\d,]+ records "
@@ -115,8 +120,19 @@ JOINED = (
     r"record of this cohort has\), so such a record is recognized in the other cohort, and the payloads of both are "
     r"joined\."
 )
-COUNTED = (MEMBER, JOINED)
-"""Sentences on a cohort whose figures anybody can count."""
+MEMBER_OF_CLASS = (
+    r"Somebody who knows that a person is in this cohort and the exact {names} of that person: [\d,]+ of [\d,]+ "
+    r"members are released with demographics that fewer than \d+ members have, [\d,]+ with demographics that nobody "
+    r"else in the cohort has \(smallest: \d+; in the population: \d+\)\."
+)
+
+
+def counted(names: list[str]) -> tuple[str, ...]:
+    """Sentences on a cohort whose figures anybody can count, as patterns."""
+    member = MEMBER.replace("{same}", SAME if names else "")
+    if not names:
+        return member, JOINED
+    return member, MEMBER_OF_CLASS.replace("{names}", re.escape(class_words.in_words(names))), JOINED
 
 
 KNOWN = {
@@ -146,9 +162,11 @@ def words(share: Share) -> list[Words]:
     if parameters.get("extract"):
         name += f", in a population of {parameters.get('population', 0):,}"
         # Their figures are counted again by the checks of a cohort; here they must be these sentences.
-        stated = [str(each) for each in share.manifest["guarantee"].get("not_protected") or ()][:2]
-        if len(stated) < 2 or any(re.fullmatch(*each) is None for each in zip(COUNTED, stated, strict=True)):
+        wanted = counted(known)
+        stated = [str(each) for each in share.manifest["guarantee"].get("not_protected") or ()][: len(wanted)]
+        if len(stated) < len(wanted) or any(map(_differs, wanted, stated)):
             return []
+        readme += DRAWN_CLASSES if known else ""
         ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
         drawn = stated_facts(KNOWN[level], "population", payload, **class_words.facts(parameters))
         return [Words(name, attacker, each, readme + DRAWN, drawn) for each in ways]
@@ -156,6 +174,10 @@ def words(share: Share) -> list[Words]:
         open_doors = (*open_doors, OPEN_PAYLOAD)
     facts = stated_facts(KNOWN[level], "release", payload, **class_words.facts(parameters))
     return [Words(name, attacker, open_doors, readme, facts)]
+
+
+def _differs(pattern: str, sentence: str) -> bool:
+    return re.fullmatch(pattern, sentence) is None
 
 
 def attacker_of(parameters: Mapping[str, Any]) -> str:

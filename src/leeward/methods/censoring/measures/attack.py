@@ -56,7 +56,7 @@ def attack(
     if inside is not None:
         parts = [
             (number, np.flatnonzero(inside.of_record == number), people.take(fitting))
-            for number, fitting in enumerate(inside.people)
+            for number, fitting in enumerate(inside.by_rule or inside.people)
         ]
     owners, exact = [], True
     for number, records, candidates in parts:

@@ -18,17 +18,20 @@ from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
+from leeward.methods.censoring.guarantee import PEOPLE
 from leeward.release import Release
 
 
 @dataclass(frozen=True)
 class Inside:
-    """The place of the class of each released record, in the order of the sample, and the people who fit each class."""
+    """The place of the class of each released record, in the order of the sample, and the people who fit each class;
+    by_rule : whom the rule of `groups` publishes with its labels, empty for the other scopes."""
 
     of_record: Int64s
     people: tuple[Int64s, ...]
     everyone: Multisets
     most: Int64s
+    by_rule: tuple[Int64s, ...] = ()
 
     def counts(self, records: Multisets) -> Int64s:
         """The people who fit the class of each record and contain it."""
@@ -54,6 +57,15 @@ def inside_of(
         tuple(np.flatnonzero(fits[:, c]).astype(np.int64) for c in range(len(classes.labels))),
         numbered(everyone, sample.codes),
         sample.most(),
+        _by_rule(release, classes) if release.parameters.get("scope") == "groups" else (),
+    )
+
+
+def _by_rule(release: Release, classes: ReleasedClasses) -> tuple[Int64s, ...]:
+    assert release.custody is not None  # whose records are whose was read from it
+    said = pl.read_parquet(release.custody / "data" / PEOPLE).sort("place").select(classes.names).rows()
+    return tuple(
+        np.array([i for i, own in enumerate(said) if own == mine], np.int64) for mine in classes.labels
     )
 
 

@@ -179,7 +179,9 @@ class SharedBy(Figures):
     population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
     visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
     members : records of the cohort. members_alone, members_alone_population : those whose visits, all together, no
-    other record of the cohort (of the master) has.
+    other record of the cohort (of the master) has. few_in_class, alone_in_class : members whose released demographics
+    fewer than k members have, and nobody else; smallest_class, population_smallest_class : fewest members of such a
+    class, fewest records of one in the master (with demographics alone).
     """
 
     k: int
@@ -192,6 +194,10 @@ class SharedBy(Figures):
     members: int
     members_alone: int
     members_alone_population: int
+    few_in_class: int | None = None
+    alone_in_class: int | None = None
+    smallest_class: int | None = None
+    population_smallest_class: int | None = None
 
     @property
     def few_share(self) -> float:

@@ -82,7 +82,7 @@ def membership(release: Release, shared: SharedBy | None, patients: int) -> Sect
     """For a cohort drawn from a master: who shares a visit there, and here."""
     if not shared:
         return None
-    rows = (
+    rows: tuple[tuple[str, str, str], ...] = (
         ("people", number(shared.population), number(patients)),
         (
             "fewest people who share a visit's set",
@@ -105,6 +105,19 @@ def membership(release: Release, shared: SharedBy | None, patients: int) -> Sect
             number(shared.members_alone),
         ),
     )
+    if shared.few_in_class is not None:
+        rows += (
+            (
+                "fewest people with the same released demographics",
+                number(shared.population_smallest_class),
+                number(shared.smallest_class),
+            ),
+            (
+                f"people whose released demographics fewer than {shared.k} have",
+                "0",
+                number(shared.few_in_class),
+            ),
+        )
     reason = release.parameters.get("membership_is_secret")
     stated = f" The custodian states why membership is secret: “{reason}”" if reason else ""
     table = Table("Who shares a visit's set of codes", ("", "in the population", "in this cohort"), rows)
