@@ -43,7 +43,8 @@ from tests.oracles.generalized_clusters import apriori, clusters, expected
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "whole-patient.md"
 KS = (2, 5, 10, 25)
 PARTS = (
-    "costs", "costs-made", "methods", "answers", "correlation", "generalization", "attack", "recodings",
+    "costs", "costs-made", "methods", "methods-by-k", "trajectories", "answers", "correlation", "generalization",
+    "attack", "recodings",
 )  # fmt: skip
 QUESTIONS = 3_000
 CLUSTERED = 4_000
@@ -321,14 +322,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--ks", default=",".join(map(str, KS)), help="k of the part `recodings`")
+    parser.add_argument(
+        "--ks", default=",".join(map(str, KS)), help="k of `recodings`, `methods-by-k`, `trajectories`"
+    )
+    parser.add_argument("--seeds", default="1,2,3", help="seeds of `methods-by-k`")
+    parser.add_argument(
+        "--only", default="", help="beginning of the names of methods, for `methods-by-k` in pieces"
+    )
+    parser.add_argument("--store", type=Path, help="file in which `methods-by-k` keeps what it has")
     asked = parser.parse_args()
     measured = commit()  # before the page is written
     for part in asked.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            body = run(part, asked.data, Path(folder), [int(k) for k in asked.ks.split(",")])
+            if part == "methods-by-k":
+                body = methods_by_k(asked, Path(folder), measured)
+            else:
+                body = run(part, asked.data, Path(folder), [int(k) for k in asked.ks.split(",")])
         put(part, body, measured)
         print(f"{part}: done", flush=True)
+
+
+def methods_by_k(asked: argparse.Namespace, folder: Path, measured: str) -> str:
+    """What each method loses by k, with and without demographics; in pieces (`--ks`, `--seeds`, `--only`)."""
+    everyone = uci(asked.data, visit="encounter_id")
+    tasks = side.tasks(everyone, SAMPLED, side.with_ages(asked.data))
+    wanted = [task for task in tasks if task.name.startswith(asked.only)]
+    store = (asked.store or folder / "lost").with_suffix(f".{measured}.json")
+    ks, seeds = ([int(each) for each in text.split(",")] for text in (asked.ks, asked.seeds))
+    side.lost_by_k(wanted, folder, ks, seeds, store)
+    return side.lost_by_k(tasks, folder, (), (), store)
 
 
 def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
@@ -345,6 +367,8 @@ def run(part: str, data: Path, folder: Path, ks: Sequence[int]) -> str:
         )
     if part == "methods":
         return methods(data, folder)
+    if part == "trajectories":
+        return side.trajectories_asked(side.with_ages(data), folder, ks)
     if part == "attack":
         return attack_on(uci(data), folder)
     if part == "generalization":

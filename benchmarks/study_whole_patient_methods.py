@@ -1,4 +1,4 @@
-"""Methods that take demographics (all but linked), each beside its release without: docs/studies/whole-patient.md.
+"""Methods that take demographics, each beside its release without: docs/studies/whole-patient.md.
 
 `study_whole_patient.py --parts methods` runs them. Each release is made by `protect`, so it is written only when
 the verifier has found no fault in its files.
@@ -6,6 +6,8 @@ the verifier has found no fault in its files.
 
 from __future__ import annotations
 
+import itertools
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +18,14 @@ import numpy as np
 import polars as pl
 
 from common import table
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import APART, IN_CLASSES
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring
 from leeward.methods.constraints import Constraints
 from leeward.methods.disassociation import Disassociation
+from leeward.methods.linked import Linked
 from leeward.methods.trajectories import Trajectories
 from leeward.methods.visits import Visits
 from leeward.randomness import Randomness
@@ -28,6 +33,9 @@ from leeward.runs.protect import protect
 
 KEPT: dict[str, Any] = {"demographics": ("age", "sex"), "keep": {"age": 10, "sex": "exact"}}
 Measures = Mapping[str, Any]
+
+FLOOR = 30
+"""Questions with a true count of at least so many."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Task:
     lost: Callable[[Measures], float]
     means: str
     population: Cohort | None = None
+    measures: tuple[str, ...] = ()
+    """What is measured where only the loss is wanted: as little as the method allows."""
 
 
 def in_item_chunks(found: Measures) -> float:
@@ -64,6 +74,11 @@ def censored(found: Measures) -> float:
     return float(1 - found["cul"]["kept"])
 
 
+def suppressed_events(found: Measures) -> float:
+    """Linked tables: events that are not released."""
+    return float(found["method"]["events_suppressed"] / found["method"]["events"])
+
+
 def generalized(found: Measures) -> float:
     """Trajectories: ILM + ALM."""
     return float(found["method"]["total"])
@@ -74,17 +89,32 @@ def tasks(uci: Cohort, sampled: int, aged: Cohort) -> list[Task]:
     sample = part_of(uci, sampled)
     policy = {"m": 2, "policy": "hierarchy:1"}
     return [
-        Task("disassociation", Disassociation, {"m": 2}, uci, in_item_chunks, "occurrences in item chunks"),
-        Task("constraints", Constraints, policy, uci, suppressed, "occurrences suppressed"),
+        Task(
+            "disassociation", Disassociation, {"m": 2}, uci, in_item_chunks, "occurrences in item chunks",
+            None, ("risk",),
+        ),
+        Task("constraints", Constraints, policy, uci, suppressed, "occurrences suppressed", None, ("codes",)),
         *(
-            Task(f"visits, level {level}", Visits, {"level": level, **more}, uci, deleted, "codes of visits deleted")
+            Task(
+                f"visits, level {level}", Visits, {"level": level, **more}, uci, deleted, "codes of visits deleted",
+                None, ("risk",),
+            )
             for level, more in (("visit", {}), ("codes", {}), ("containment", {"merge_visits": True}))
         ),
         *(
-            Task(f"censoring, {scope}", Censoring, {"scope": scope}, sample, censored, "mentions censored", uci)
-            for scope in ("global", "raise", "record")
+            Task(
+                f"censoring, {scope}", Censoring, {"scope": scope}, sample, censored, "mentions censored", uci, ("cul",)
+            )
+            for scope in ("global", "raise", "record", "groups")
         ),
-        Task("trajectories", Trajectories, {}, aged, generalized, "loss of codes and ages"),
+        *(
+            Task(
+                f"linked, {view}", Linked, {"views": (view,)}, uci, suppressed_events, "codes of visits suppressed",
+                None, ("kept",),
+            )
+            for view in ("patients+events", "patients+events+events")
+        ),
+        Task("trajectories", Trajectories, {}, aged, generalized, "loss of codes and ages", None, ("usable",)),
     ]  # fmt: skip
 
 
@@ -115,6 +145,79 @@ def side_by_side(wanted: Sequence[Task], folder: Path, k: int = 5) -> str:
         "method", "records", "classes", "checks passed", "lost are", "lost without", "lost with",
         "attack without", "attack with", "CPU s without", "CPU s with",
     ]  # fmt: skip
+    return table(head, rows)
+
+
+def lost_by_k(
+    wanted: Sequence[Task], folder: Path, ks: Sequence[int], seeds: Sequence[int], store: Path
+) -> str:
+    """What each method loses without demographics and with them, for each k and seed. Losses are kept in `store`, so
+    that the table can be made in several runs of one commit."""
+    known: dict[str, float] = json.loads(store.read_text()) if store.is_file() else {}
+    for k, seed, task in itertools.product(ks, seeds, wanted):
+        for name, kept in (("without", {}), ("with", KEPT)):
+            key = f"{task.name}/{k}/{seed}/{name}"
+            if key in known:
+                continue
+            result = protect(
+                task.cohort, task.make(k=k, **task.parameters, **kept), folder / key.replace("/", "-"),
+                seed=seed, population=task.population, measures=task.measures, tell=lambda *_: None,
+            )  # fmt: skip
+            known[key] = task.lost(result.measures)
+            store.write_text(json.dumps(known, indent=1))
+            print(key, f"{known[key]:.4f}", flush=True)
+    shown = sorted({int(key.split("/")[1]) for key in known})
+    rows = [
+        [task.name, task.means, *(_cell(known, task.name, k) for k in shown)]
+        for task in wanted
+    ]  # fmt: skip
+    return table(["method", "lost are", *(f"k = {k}" for k in shown)], rows)
+
+
+def _cell(known: Mapping[str, float], name: str, k: int) -> str:
+    """Lost without, and with; the range over the seeds where they differ."""
+    texts = []
+    for way in ("without", "with"):
+        of = [
+            value
+            for key, value in known.items()
+            if key.startswith(f"{name}/{k}/") and key.endswith(f"/{way}")
+        ]
+        low, high = (f"{each:.3f}" for each in (min(of, default=np.nan), max(of, default=np.nan)))
+        texts.append(low if low == high else f"{low} to {high}")
+    return " → ".join(texts)
+
+
+def trajectories_asked(aged: Cohort, folder: Path, ks: Sequence[int]) -> str:
+    """Questions of age, sex and codes of pyPheWAS, answered from trajectories and from chunks in the same classes."""
+    rows = []
+    ways = {
+        "trajectories": (Trajectories, {}),
+        "trajectories, cells": (Trajectories, {"clustering": "cells"}),
+        "disassociation": (Disassociation, {"m": 2}),
+    }
+    for k, (name, (make, more)) in itertools.product(ks, ways.items()):
+        out = folder / f"{k}-{name}"
+        result = protect(
+            aged, make(k=k, **more, **KEPT), out, seed=1, measures=("demographics",), tell=lambda *_: None
+        )
+        found = WholePatient.from_json(result.measures["demographics"])
+        for each in found.asked:
+            if each.codes <= 2 and each.at_least == FLOOR:
+                here, alone = (each.are(way) for way in (IN_CLASSES, APART))
+                rows.append(
+                    [
+                        k,
+                        name,
+                        each.codes,
+                        each.questions,
+                        f"{here:.3f}",
+                        f"{alone:.3f}",
+                        f"{found.outside_bounds}",
+                    ]
+                )
+                print(*rows[-1], sep=" | ", flush=True)
+    head = ["k", "method", "codes", "questions", "in classes", "apart, true counts", "outside bounds"]
     return table(head, rows)
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from leeward.methods.condensation import Condensation as Condensation
     from leeward.methods.constraints import Constraints as Constraints
     from leeward.methods.disassociation import Disassociation as Disassociation
-    from leeward.methods.disassociation.measures.estimates import estimate as estimate
     from leeward.methods.k_anonymity import KAnonymity as KAnonymity
     from leeward.methods.linked import Linked as Linked
     from leeward.methods.trajectories import Trajectories as Trajectories
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from leeward.runs.annotate import decrypt as decrypt
     from leeward.runs.compare import compare as compare
     from leeward.runs.dossier import dossier as dossier
+    from leeward.runs.estimate import estimate as estimate
     from leeward.runs.explore import explore as explore
     from leeward.runs.extract import extract as extract
     from leeward.runs.index import index as index
@@ -68,7 +68,7 @@ _WHERE = {
     "decrypt": "leeward.runs.annotate:decrypt",
     "compare": "leeward.runs.compare:compare",
     "dossier": "leeward.runs.dossier:dossier",
-    "estimate": "leeward.methods.disassociation.measures.estimates:estimate",
+    "estimate": "leeward.runs.estimate:estimate",
     "explore": "leeward.runs.explore:explore",
     "extract": "leeward.runs.extract:extract",
     "index": "leeward.runs.index:index",

@@ -169,7 +169,7 @@ SERVED: dict[str, set[str]] = {
     "visits": {*CODED},
     "censoring": {*CODED},
     "trajectories": {*CODED, "sequences"},
-    "linked": set(),
+    "linked": {*CODED},
     "condensation": {"regression"},
     "k-anonymity": {"regression"},
 }

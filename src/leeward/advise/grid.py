@@ -85,9 +85,11 @@ def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, An
         return dict(method)
     policy = method.get("policy", method.get("utility"))
     shared = {"k": method.get("k"), "m": method.get("m"), "policy": policy}
-    level = (
-        {"merge_visits": True} if name == "visits" else {}
-    )  # the patient's codes as one set, as in other methods
+    level: dict[str, Any] = {}
+    if name == "visits":
+        level = {"merge_visits": True}  # the patient's codes as one set, as in other methods
+    elif name == "linked" and (method.get("m") or 1) > 1:
+        level = {"views": ["patients+events+events"]}
     return {
         "name": name,
         **{key: value for key, value in shared.items() if key in known and value is not None},

@@ -133,6 +133,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "in_study": lambda case: bool(_knows(case).in_study),
     "knows_all_codes": lambda case: _knows(case).codes == "all",
     "knows_visits": lambda case: _knows(case).visits > 1,
+    "knows_three_codes": lambda case: (case.situation.m or 0) > 2,
     "large_m": lambda case: (case.situation.m or 0) > LARGEST_REASONABLE_M,
     "keeps_columns": lambda case: bool(case.situation.plan.keep),
     "k_above_patients": lambda case: case.situation.k > case.situation.facts.patients,

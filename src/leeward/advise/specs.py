@@ -44,6 +44,10 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
     if name == "trajectories":
         hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
         return {"name": name, "k": k, **_payload(situation), **hidden}
+    if name == "linked":
+        columns = [column for column in plan.keep if column in situation.facts.columns]
+        views = ["patients+events+events" if m > 1 else "patients+events"]
+        return {"name": name, "k": k, "views": views, **({"demographics": columns} if columns else {})}
     if name == "k-anonymity":
         known = plan.recipient.knows.columns
         return {"name": name, "k": k, **({"quasi_identifiers": list(known)} if known else {})}

@@ -15,9 +15,7 @@ from leeward.cli.options import json_option, print_json, print_lines
 @click.option(
     "--prior",
     type=click.Choice(["occupancy", "cubic", "graded", "uniform", "one"]),
-    default="occupancy",
-    show_default=True,
-    help="How often a code of an item chunk is assumed to occur in its cluster.",
+    help="Disassociation: how often a code of an item chunk is assumed to occur in its cluster [default: occupancy].",
 )
 @click.option(
     "--where",
@@ -27,10 +25,13 @@ from leeward.cli.options import json_option, print_json, print_lines
     help="Only patients with these demographics, such as age=70-79. Repeatable.",
 )
 @json_option
-def estimate(out: str, sets: tuple[str, ...], prior: str, wanted: tuple[str, ...], as_json: bool) -> None:
-    """Estimate how many patients have all of CODES (joined by commas) in the disassociated RELEASE.
+def estimate(
+    out: str, sets: tuple[str, ...], prior: str | None, wanted: tuple[str, ...], as_json: bool
+) -> None:
+    """Estimate how many patients have all of CODES (joined by commas) in RELEASE.
 
-    Low and high hold for the original data whatever the prior; the expected count depends on it.
+    Low and high hold for the original data. The expected count of a disassociated release depends on the prior; that of
+    released records counts what they show.
 
     \b
     Examples:
@@ -39,33 +40,24 @@ def estimate(out: str, sets: tuple[str, ...], prior: str, wanted: tuple[str, ...
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
     from leeward.errors import BadInput
-    from leeward.methods.disassociation.measures.estimates import estimates, estimates_where
-    from leeward.methods.disassociation.measures.published import read
-    from leeward.methods.disassociation.measures.unknown_codes import require_codes
+    from leeward.methods.disassociation.measures.priors import DEFAULT
     from leeward.release import Release
+    from leeward.runs.estimate import estimates
 
     queries = [tuple(code.strip() for code in text.split(",")) for text in sets]
     if not all(all(query) for query in queries):
         raise BadInput("CODES: a code between the commas is empty.")
-    release = Release.open(out)
-    if release.method != "disassociation":
-        raise BadInput(
-            f"{out}: counts are estimated from disassociated releases; this one is {release.method}."
-        )
-    published = read(release.share)
-    require_codes(release, queries, published.number)
-    where = _where(wanted)
-    found = (
-        estimates_where(release, published, queries, where, prior)
-        if where
-        else estimates(published, queries, prior)
-    )
+    where, release = _where(wanted), Release.open(out)
+    if prior is None and release.method == "disassociation":
+        prior = DEFAULT
     rows: list[dict[str, Any]] = [
-        {"codes": list(query), "low": int(low), "expected": float(expected), "high": int(high)}
-        for query, low, expected, high in zip(queries, found.low, found.expected, found.high, strict=True)
+        {"codes": list(query), "low": found.low, "expected": found.expected, "high": found.high}
+        for query, found in zip(queries, estimates(release, queries, prior, where), strict=True)
     ]
     if as_json:
-        print_json({"prior": prior, **({"where": where} if where else {}), "estimates": rows})
+        print_json(
+            {**({"prior": prior} if prior else {}), **({"where": where} if where else {}), "estimates": rows}
+        )
     else:
         print_lines(
             *(

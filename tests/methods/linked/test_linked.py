@@ -255,3 +255,34 @@ def test_a_visit_has_its_earliest_date(tmp_path: Path) -> None:
 def test_fewer_than_k_patients() -> None:
     with pytest.raises(GuaranteeUnreachable, match="8 patients with a code, fewer than k = 9"):
         protect(eight_patients(), k=9)
+
+
+def test_report_of_joins_risk_and_cost_counted_by_hand(tmp_path: Path) -> None:
+    """The worked example with demographics: of the men p5 alone has 250, p7 and p8 have 585 with 401."""
+    views = ("patients+visits+events",)
+    method = Linked(k=2, views=views, days=30, demographics=("sex",), keep={"sex": "exact"})
+    result = lw.protect(eight_patients(), method, tmp_path / "out", seed=1)
+    found = {each["view"]: each for each in result.measures["views"]["views"]}
+    assert list(found) == ["patients+events", "patients+visits", "patients+visits+events"]
+    # patients and codes: p1 p2 250 401, p3 250, p4 401, p5 401 250, p6 401, p7 p8 401 585
+    assert (found["patients+events"]["rows"], found["patients+events"]["at_risk"]) == (13, 1)
+    assert found["patients+visits"]["at_risk"] == 0 and found["patients+visits"]["lost"] == 0
+    # alone: p4 (0, 401), p5 (30, 250), p7 (30, 585), p8 (0, 585)
+    dated = found["patients+visits+events"]
+    assert (dated["rows"], dated["at_risk"], dated["alone"], dated["after"]) == (15, 4, 4, 0)
+    assert dated["lost"] == result.measures["views"]["lost"] == pytest.approx(4 / 15)
+    assert found["patients+events"]["lost"] == pytest.approx(1 / 15)
+    # without demographics: (30, 250), (30, 585), (0, 585)
+    assert result.measures["views"]["lost_without"] == pytest.approx(3 / 15)
+    demographics = result.measures["demographics"]
+    assert demographics["outside_bounds"] == 0 and demographics["after"]["below_k"] == 0
+    page = result.report.read_text(encoding="utf-8")
+    for words in (
+        "Risk before and after, by join",
+        "What it cost, by join",
+        "Demographics and codes together",
+    ):
+        assert words in page
+    assert "knows the exact sex of a patient and one code with its day" in page
+    assert [each.what for each in result.summary.costs][1] == "of the events are suppressed"
+    assert result.measures["kept"]["pairs"] == 13

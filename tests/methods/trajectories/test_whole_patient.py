@@ -103,6 +103,9 @@ def test_patients_left_out_leave_nothing(tmp_path: Path) -> None:
     assert result.release.records == 20 and result.verification.passed
     text = (result.release.share / "data/code_hierarchy.csv").read_text()
     assert "585.9" not in text and result.measures["method"]["patients_left_out"] == 2
+    questions = result.measures["demographics"]
+    assert questions["outside_bounds"] == 0 and questions["classes"] == 2
+    assert "Demographics and codes together" in result.report.read_text(encoding="utf-8")
 
 
 def test_diversity_holds_in_every_class() -> None:

@@ -93,6 +93,7 @@ def counter_of(release: Release, cohort: Cohort) -> Counter | None:
         "visits": _of_visits,
         "censoring": _of_lists,
         "trajectories": _of_trajectories,
+        "linked": _of_events,
     }
     make = makers.get(release.method)
     return None if make is None else make(release, cohort)
@@ -138,7 +139,17 @@ def _of_visits(release: Release, cohort: Cohort) -> Counter:
 
 def _of_lists(release: Release, cohort: Cohort) -> Counter:
     records = release.table("records.parquet").select("record", "codes").collect()
-    rows = records.explode("codes", empty_as_null=True).drop_nulls().unique(maintain_order=True)
+    return _shown(release, records.explode("codes", empty_as_null=True).drop_nulls())
+
+
+def _of_events(release: Release, cohort: Cohort) -> Counter:
+    events = release.table("events.parquet").select("record", codes=pl.col("code").cast(pl.String))
+    return _shown(release, events.collect())
+
+
+def _shown(release: Release, rows: pl.DataFrame) -> Counter:
+    """Of `record` and `codes`: a code that is shown was recorded."""
+    rows = rows.unique(maintain_order=True)
     codes = rows["codes"].unique().sort().to_list()
     label = rows["codes"].replace_strict(codes, list(range(len(codes))), return_dtype=pl.Int64).to_numpy()
     return Entries(

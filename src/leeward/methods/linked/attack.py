@@ -22,23 +22,14 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     two = "patients+events+events" in release.parameters["views"]
     sets = cohort.code_sets()
     chosen = np.sort(Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS])
-    shown = classes_shown(release)
-    fitting = _fitting(release, cohort, sets.patients.gather(chosen))
-    holders = {
-        (number, code): frozenset(records)
-        for number, code, records in shown.group_by("class", "code")
-        .agg(pl.col("record").unique())
-        .iter_rows()
-    }
+    fitting, of_class = _fitting(release, cohort, sets.patients.gather(chosen)), holders_in(release)
     attacked = succeeded = 0
     for own, place in zip(fitting, chosen.tolist(), strict=True):
         codes = sets.record(place)
         pairs = [(a, b) for a in codes for b in codes if a < b] if two else []
         for known in [(code,) for code in codes] + pairs:
-            found = [holders.get((number, known[0]), frozenset()) for number in own]
-            if len(known) == 2:
-                found = [h & holders.get((n, known[1]), frozenset()) for h, n in zip(found, own, strict=True)]
-            candidates = sum(map(len, found))
+            shown = [[of_class[n].get(code, frozenset()) for code in known] for n in own]
+            candidates = sum(len(frozenset.intersection(*each)) for each in shown)
             attacked += 1
             succeeded += 0 < candidates < k
     return [
@@ -51,8 +42,8 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     ]
 
 
-def classes_shown(release: Release) -> pl.DataFrame:
-    """`record`, `class`, `code`: each patient's class and codes."""
+def class_of_record(release: Release) -> pl.DataFrame:
+    """`record`, `class`: each patient's class; 0 without demographics."""
     names = list(release.parameters.get("demographics") or ())
     patients = release.table("patients.parquet").collect()
     if names:
@@ -60,8 +51,24 @@ def classes_shown(release: Release) -> pl.DataFrame:
         patients = patients.join(classes, on=names)
     else:
         patients = patients.with_columns(pl.lit(0, pl.Int64).alias("class"))
+    return patients.select("record", "class")
+
+
+def classes_shown(release: Release) -> pl.DataFrame:
+    """`record`, `class`, `code`: each patient's class and codes."""
     events = release.table("events.parquet").select("record", "code").unique().collect()
-    return patients.select("record", "class").join(events, on="record").cast({"code": pl.String})
+    return class_of_record(release).join(events, on="record").cast({"code": pl.String})
+
+
+def holders_in(release: Release) -> list[dict[str, frozenset[int]]]:
+    """Of each class, by its number, the records that show each code."""
+    names = release.parameters.get("demographics")
+    classes = release.table("classes.parquet").collect().height if names else 1
+    found: list[dict[str, frozenset[int]]] = [{} for _ in range(classes)]
+    rows = classes_shown(release).group_by("class", "code").agg("record").iter_rows()
+    for number, code, records in rows:
+        found[number][code] = frozenset(records)
+    return found
 
 
 def _fitting(release: Release, cohort: Cohort, patients: pl.Series) -> list[list[int]]:

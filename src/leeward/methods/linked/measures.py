@@ -1,4 +1,5 @@
-"""What linked tables keep: codes of patients, and counts of codes (docs/methods/linked.md#measures)."""
+"""What linked tables keep and hide: codes of patients, counts of codes, rows of each view before and after
+(docs/methods/linked.md#measures)."""
 
 from __future__ import annotations
 
@@ -6,14 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import exact_columns, released_records, whole_patient
+from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.figures import Figures
+from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.methods.linked.attack import class_of_record, holders_in
+from leeward.methods.linked.method import days_of, lens_of, tables_of
+from leeward.methods.linked.parameters import Linked
+from leeward.methods.linked.suppress import TOKENS, suppress
 from leeward.release import Release
 
-DEFAULTS: tuple[Mapping[str, Any], ...] = ({"kept": {}},)
+DEFAULTS: tuple[Mapping[str, Any], ...] = ({"kept": {}}, {"views": {}}, {"demographics": {}})
 
 
 @dataclass(frozen=True)
@@ -28,15 +39,50 @@ class Kept(Figures):
     codes_lost: int
 
 
+@dataclass(frozen=True)
+class View(Figures):
+    """A view, or a part of one.
+
+    rows, released : joined rows of patients, in the source and in the release. at_risk, alone : patients with a row
+    that fewer than k patients with the same exact demographics have, and that nobody else has. after : patients with a
+    released row that fewer than k patients of the class have. lost : the share of events that would be suppressed for
+    this view (and its parts) alone.
+    """
+
+    view: str
+    rows: int
+    released: int
+    at_risk: int
+    alone: int
+    after: int
+    lost: float
+
+
+@dataclass(frozen=True)
+class Views(Figures):
+    """All views with their parts. lost : the share of events suppressed; lost_without : without demographics."""
+
+    k: int
+    patients: int
+    views: tuple[View, ...]
+    lost: float
+    lost_without: float | None = None
+
+
 def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of linked tables against their source. BadInput for an unknown measure or option."""
+    known = {"kept": kept, "views": views, "demographics": demographics}
+    found: dict[str, Any] = {}
     for each in wanted:
         for name, options in each.items():
-            if name != "kept" or options:
+            if name not in known or options:
                 raise BadInput(
-                    f"`measure`: unknown `{name}` for linked tables; known: kept, without options."
+                    f"`measure`: unknown `{name}` for linked tables; known: {', '.join(known)}, without options."
                 )
-    return {"kept": kept(release, cohort).to_json()}
+            if name != "demographics" or release.parameters.get("demographics"):
+                figures: Figures = known[name](release, cohort)
+                found[name] = figures.to_json()
+    return found
 
 
 def kept(release: Release, cohort: Cohort) -> Kept:
@@ -56,3 +102,110 @@ def kept(release: Release, cohort: Cohort) -> Kept:
         codes=len(sets.codes),
         codes_lost=both.filter(pl.col("released") == 0).height,
     )
+
+
+def views(release: Release, cohort: Cohort) -> Views:
+    """Risk and cost by view, before and after. BadInput without the custodian's file of whose record is whose."""
+    file = None if release.custody is None else release.custody / "data" / "records.parquet"
+    if file is None or not file.is_file():
+        raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
+    days = release.parameters.get("days")
+    joins = Linked(k=release.guarantee["k"], views=tuple(release.parameters["views"]), days=days).joins
+    k, lens = int(release.guarantee["k"]), lens_of(cohort)
+    whole_visits, whole_events = tables_of(lens, days_of(lens, cohort, days))
+    of_record = class_of_record(release)
+    places = pl.read_parquet(file).join(of_record, on="record")
+    classes = places.select(
+        record=pl.col("place").cast(pl.Int32), **{"class": pl.col("class").cast(pl.Int32)}
+    )
+    visits, events = (each.join(classes, on="record") for each in (whole_visits, whole_events))
+    exact = _exact(release, cohort, lens.patients).filter(pl.col("record").is_in(classes["record"].implode()))
+    known = [each.join(exact, on="record") for each in (whole_visits, whole_events)]
+    shown_visits = release.table("visits.parquet").collect().join(of_record, on="record")
+    shown_events = release.table("events.parquet").collect().join(of_record, on="record")
+    if days is not None:
+        at = shown_visits.select("record", "visit", "day")
+        shown_events = shown_events.join(at, on=["record", "visit"])
+    found = []
+    for view in joins:
+        before, after = rows_of(view, *known), rows_of(view, shown_visits, shown_events)
+        parts = [part for part in joins if part == view or part in Linked.PARTS.get(view, ())]
+        found.append(
+            View(
+                view,
+                before.height,
+                after.height,
+                before.filter(pl.col("holders") < k)["record"].n_unique(),
+                before.filter(pl.col("holders") == 1)["record"].n_unique(),
+                after.filter(pl.col("holders") < k)["record"].n_unique(),
+                _lost(visits, events, k, parts),
+            )
+        )
+    lost = 1 - shown_events.height / max(1, events.height)
+    without = None
+    if release.parameters.get("demographics"):
+        one = [each.with_columns(pl.lit(0, pl.Int32).alias("class")) for each in (visits, events)]
+        without = _lost(one[0], one[1], k, joins)
+    return Views(k, classes.height, tuple(found), lost, without)
+
+
+def rows_of(view: str, visits: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """`record`, `holders`: each joined row of each patient once, and how many patients of the class have it."""
+    keys: tuple[str, ...] = TOKENS.get(view, ("code", "code_2"))
+    if view == "patients+events+events":
+        held = events.select("class", "record", "code").unique()
+        rows = held.join(held, on=["class", "record"], suffix="_2").filter(pl.col("code") < pl.col("code_2"))
+    else:
+        rows = (visits if view == "patients+visits" else events).select("class", "record", *keys).unique()
+    return rows.select("record", holders=pl.len().over("class", *keys))
+
+
+def _lost(visits: pl.DataFrame, events: pl.DataFrame, k: int, joins: Sequence[str]) -> float:
+    return 1 - suppress(visits, events, k, joins)[1].height / max(1, events.height)
+
+
+def _exact(release: Release, cohort: Cohort, patients: pl.Series) -> pl.DataFrame:
+    """`record`, `class`: the number of each patient's exact demographics; 0 for all without."""
+    numbers = np.zeros(len(patients), np.int64)
+    if release.parameters.get("demographics"):
+        _, numbers = grouped(exact_columns(release, cohort, patients).vectors({}))
+    return pl.DataFrame({"record": np.arange(len(patients), dtype=np.int32), "class": numbers})
+
+
+def demographics(release: Release, cohort: Cohort) -> WholePatient:
+    """Questions of demographics and codes, and what the joint attacker finds."""
+    sets = released_records(release, cohort, cohort.code_sets())
+    of_class = holders_in(release)
+    sizes = ReleasedClasses.read(release).records
+
+    def named(query: AnyArray) -> list[str]:
+        return [sets.codes[code] for code in query]
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        low, expected = np.zeros((2, len(queries)))
+        for i, query in enumerate(queries):
+            shown = np.array([_with_all(held, named(query)) for held in of_class])
+            expected[i] = float((concerned.share * shown).sum())
+            low[i] = int(shown[concerned.share == 1].sum())
+        return low, expected, np.full(len(queries), int(sizes[concerned.possible].sum()))
+
+    def counting(concerned: Concerned, queries: list[AnyArray]) -> AnyArray:
+        places = np.flatnonzero(concerned.possible)
+        return np.array(
+            [sum(_candidates(of_class[c], int(sizes[c]), named(q)) for c in places) for q in queries]
+        )
+
+    m = 2 if "patients+events+events" in release.parameters["views"] else 1
+    return whole_patient(release, cohort, sets, m, estimating, counting)
+
+
+def _with_all(held: Mapping[str, frozenset[int]], codes: Sequence[str]) -> int:
+    """How many records of a class show all codes."""
+    return len(frozenset.intersection(*(held.get(code, frozenset()) for code in codes)))
+
+
+def _candidates(held: Mapping[str, frozenset[int]], size: int, codes: Sequence[str]) -> int:
+    """The records of a class that a patient with these codes may have (docs/methods/linked.md#guarantee): those that
+    show them; where none does, those that show one; else all."""
+    shown = [held.get(code, frozenset()) for code in codes]
+    return len(frozenset.intersection(*shown)) or len(frozenset.union(*shown)) or size

@@ -46,8 +46,7 @@ def protect(
     if population is not None:
         raise BadInput("linked tables need no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
-    merged = not {"visit", "date"} & set(cohort.require_events().columns)
-    lens = cohort.visits(merged=merged)
+    lens = lens_of(cohort)
     if len(lens) < parameters.k:
         raise GuaranteeUnreachable(
             f"{cohort.name}: {len(lens)} patients with a code, fewer than k = {parameters.k}. Lower k or add patients."
@@ -88,6 +87,11 @@ def protect(
         notices=() if found is None else whole.notices_of(found.classes, parameters.small),
         seeded=randomness.seeded,
     )
+
+
+def lens_of(cohort: Cohort) -> Visits:
+    """The visits of a cohort; all codes of a patient as one where it has neither visits nor dates."""
+    return cohort.visits(merged=not {"visit", "date"} & set(cohort.require_events().columns))
 
 
 def tables_of(lens: Visits, day: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:

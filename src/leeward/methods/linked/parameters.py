@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -31,6 +32,11 @@ class Linked(Parameters):
 
     name: ClassVar[str] = "linked"
     lists_codes: ClassVar[bool] = True
+    PARTS: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "patients+visits+events": VIEWS[:2],
+        "patients+events+events": VIEWS[:1],
+    }
+    """Of a view, the views that whoever knows a row of it knows a row of too."""
 
     k: Annotated[int, Parameter("Minimum number of patients who share every row of a view.", ge=2)]
     views: Annotated[
@@ -74,8 +80,7 @@ class Linked(Parameters):
     @property
     def joins(self) -> tuple[str, ...]:
         """The views with their parts: whoever knows a row of a join knows one of each part."""
-        parts = {"patients+visits+events": VIEWS[:2], "patients+events+events": VIEWS[:1]}
-        wanted = {part for view in self.views for part in (view, *parts.get(view, ()))}
+        wanted = {part for view in self.views for part in (view, *self.PARTS.get(view, ()))}
         return tuple(view for view in VIEWS if view in wanted)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.methods import demographics_report
 from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
 from leeward.release import Release
 from leeward.report import charts
@@ -29,6 +31,12 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         counts(Answers.of(measures, "avgre")),
         groups(run),
         partitions(run),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"),
+            int(release.guarantee["k"]),
+            0,
+            measures.get("method", {}).get("demographics_search", ()),
+        ),
         plain_words(release),
     ]
     return [section for section in found if section is not None]

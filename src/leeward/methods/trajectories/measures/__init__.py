@@ -1,7 +1,7 @@
 """What released trajectories keep (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
 
 Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `usable` (the share of
-pairs fine enough to be used), `avgre` (Fig. 12).
+pairs fine enough to be used), `avgre` (Fig. 12), `demographics` (questions of demographics and codes).
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.analysis.demographics.joint import released_cohort
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import released_cohort, whole_patient
+from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import check_options
-from leeward.arrays import Bools
+from leeward.analysis.record_counts import counts_where, labelled_of
+from leeward.arrays import AnyArray, Bools
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
@@ -28,7 +31,12 @@ from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"loss": {}}, {"usable": {}}, {"avgre": {}})
+DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
+    {"loss": {}},
+    {"usable": {}},
+    {"avgre": {}},
+    {"demographics": {}},
+)
 
 MIN_SUPPORT = 0.01
 """The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
@@ -75,9 +83,26 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
             figures[name] = usable(both, int(release.guarantee["k"])).to_json()
         elif name == "avgre":
             figures[name] = avgre(both, **check_options(name, options, ("min_support",))).to_json()
+        elif name == "demographics":
+            check_options(name, options, ())
+            if release.parameters.get("demographics"):
+                figures[name] = demographics(release, cohort).to_json()
         else:
-            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: loss, usable, avgre.")
+            known = "loss, usable, avgre, demographics"
+            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: {known}.")
     return figures
+
+
+def demographics(release: Release, cohort: Cohort) -> WholePatient:
+    """Questions of demographics and codes, answered from the records (docs/methods/whole-patient.md#measures)."""
+    sets, labelled = released(release, cohort).code_sets(), labelled_of(release)
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        named = [[sets.codes[code] for code in query] for query in queries]
+        found = counts_where(release, labelled, named, concerned)
+        return found.low, found.expected, found.high
+
+    return whole_patient(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
 
 
 def released(release: Release, cohort: Cohort) -> Cohort:

@@ -1,0 +1,167 @@
+"""The report on linked tables: what an attacker finds in each join before and after, and what each join cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.analysis.demographics.figures import WholePatient
+from leeward.methods import demographics_report
+from leeward.methods.linked.guarantee import ROWS
+from leeward.methods.linked.measures import Kept, Views
+from leeward.release import Release
+from leeward.report import charts
+from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+
+BEFORE, AFTER = "Original data", "This release"
+COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
+
+Measures = Mapping[str, Any]
+
+
+def sections(release: Release, measures: Measures, verification: Measures) -> list[Section]:
+    """The sections of the report that are this method's own."""
+    views, kept = Views.of(measures, "views"), Kept.of(measures, "kept")
+    found = [
+        glance(release, views, kept),
+        risk(release, views),
+        cost(release, views),
+        demographics_report.section(
+            WholePatient.of(measures, "demographics"),
+            int(release.guarantee["k"]),
+            2 if "patients+events+events" in release.parameters["views"] else 1,
+            measures.get("method", {}).get("demographics_search", ()),
+            None if views is None or views.lost_without is None else (views.lost, views.lost_without),
+        ),
+        plain_words(release),
+    ]
+    return [section for section in found if section is not None]
+
+
+def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
+    """What a privacy board and a researcher ask for first."""
+    tiles = [Tile(f"≥ {release.guarantee['k']}", "patients share every row of every view", tone="good")]
+    if views:
+        worst = max(views.views, key=lambda each: each.at_risk)
+        tiles.append(
+            Tile(
+                f"{number(worst.at_risk)} → {number(worst.after)}",
+                f"patients whom {known(release, worst.view)} single out",
+                f"of {number(views.patients)}, before and after",
+                "good",
+            )
+        )
+    if kept:
+        share = kept.released / max(1, kept.pairs)
+        tone = "good" if share >= 0.9 else "warn" if share >= 0.5 else "bad"
+        count = f"{kept.released:,} of {kept.pairs:,}"
+        tiles.append(Tile(percent(share), "of the codes of patients are released", count, tone))
+        tiles.append(
+            Tile(
+                percent(kept.error),
+                "mean error of the number of patients with a code",
+                f"{number(kept.codes_lost)} of {number(kept.codes)} codes are gone",
+                "plain",
+            )
+        )
+    return Section("At a glance", (Tiles(tuple(tiles)),))
+
+
+def known(release: Release, view: str) -> str:
+    """What an attacker who can do a join knows."""
+    return ("exact demographics and " if release.parameters.get("demographics") else "") + ROWS[view]
+
+
+def risk(release: Release, views: Views | None) -> Section | None:
+    """Patients whom a row of each view singles out, before and after."""
+    if views is None:
+        return None
+    n = max(1, views.patients)
+    bars = [
+        {"view": each.view, "share": count / n, "data": data}
+        for each in views.views
+        for data, count in ((BEFORE, each.at_risk), (AFTER, each.after))
+    ]
+    said = "; ".join(f"{each.view}: {percent(each.at_risk / n)}" for each in views.views)
+    chart = Chart(
+        f"Patients with a row that fewer than {views.k} patients share",
+        f"Two bars a join, before and after. Before: {said}. After: {number(sum(e.after for e in views.views))}.",
+        charts.grouped_bars(
+            bars,
+            x="view",
+            y="share",
+            group="data",
+            x_title="join that the attacker can do",
+            y_title="share of the patients",
+            colors=COLORS,
+        ),
+    )
+    rows = tuple(
+        (
+            known(release, each.view),
+            number(each.alone),
+            f"{number(each.at_risk)} ({percent(each.at_risk / n)})",
+            number(each.after),
+        )
+        for each in views.views
+    )
+    table = Table(
+        f"Whom a joined row singles out, of {views.patients:,} patients",
+        ("known of a patient", "alone", f"among fewer than {views.k}", "in the release"),
+        rows,
+    )
+    return Section(
+        "Risk before and after, by join",
+        (
+            (
+                "k-anonymity of each table says nothing about their join. Each line is an attacker who can do one join "
+                "and knows one joined row of a patient."
+            ),
+            chart,
+            table,
+        ),
+    )
+
+
+def cost(release: Release, views: Views | None) -> Section | None:
+    """What each view cost."""
+    if views is None:
+        return None
+    rows = tuple(
+        (
+            each.view,
+            number(each.rows),
+            number(each.released),
+            percent(each.released / max(1, each.rows), 1),
+            percent(each.lost, 1),
+        )
+        for each in views.views
+    )
+    table = Table(
+        "Rows of each join, and what its protection costs",
+        ("join", "rows in the source", "released", "share", "events suppressed for it alone"),
+        rows,
+    )
+    lines = [f"All views together: **{percent(views.lost, 1)}** of the events are suppressed."]
+    if len(views.views) > 1:
+        lines.append(
+            "What is suppressed for one join is often suppressed for another: the last column does not add up."
+        )
+    return Section("What it cost, by join", (table, Notes(tuple(lines))))
+
+
+def plain_words(release: Release) -> Section:
+    """The guarantee and its limits for people who do not read proofs."""
+    ways = " or ".join(dict.fromkeys(known(release, view) for view in release.parameters["views"]))
+    return Section(
+        "In plain words",
+        (
+            (
+                f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} "
+                "patients** fit, or what they know was left out and tells nothing. The patient's other rows are joined "
+                "by one number: whoever finds the patient in another way reads them."
+            ),
+            "What a board should know before it signs:",
+            Notes(tuple(release.guarantee["not_protected"])),
+        ),
+    )

@@ -1,0 +1,115 @@
+"""Count patients in a release, whatever the method: how many have some codes, and some demographics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.arrays import Float64s, Int64s
+from leeward.errors import BadInput
+from leeward.methods.disassociation.measures import estimates as chunks
+from leeward.methods.disassociation.measures.estimates import Estimate
+from leeward.methods.disassociation.measures.priors import DEFAULT
+from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.measures.unknown_codes import nearest_codes, require_codes
+from leeward.release import Release
+
+COUNTED = ("disassociation", "constraints", "visits", "censoring", "trajectories")
+
+
+def estimate(
+    release: Release | str | Path,
+    codes: Iterable[str],
+    prior: str | None = None,
+    *,
+    where: Mapping[str, str] | None = None,
+) -> Estimate:
+    """How many patients of a release have all of `codes`: bounds and expected number.
+
+    Parameters
+    ----------
+    release : Release or path
+        The folder that the recipient got (`share/`), or the one that holds it.
+    codes : iterable of str
+    prior : {"occupancy", "cubic", "graded", "uniform", "one"}, optional
+        Disassociation only: on the count of a code that is published without one [default: occupancy].
+    where : mapping of str to str, optional
+        Labels of demographic columns that the patients must be at or below, such as `{"age": "70-79"}`.
+
+    Raises
+    ------
+    BadInput
+        A method whose releases are not counted, or a code, column or label that the release does not have; the message
+        names the nearest.
+
+    Examples
+    --------
+    >>> estimate("OUT/share", ["250.00", "401.9"], where={"sex": "F"})  # doctest: +SKIP
+    Estimate(low=5120, expected=5300.2, high=6011)
+    """
+    return estimates(release, [list(codes)], prior, where)[0]
+
+
+def estimates(
+    release: Release | str | Path,
+    queries: Sequence[Sequence[str]],
+    prior: str | None = None,
+    where: Mapping[str, str] | None = None,
+) -> list[Estimate]:
+    """`estimate` of several sets of codes."""
+    opened = release if isinstance(release, Release) else Release.open(release)
+    if opened.method not in COUNTED:
+        raise BadInput(
+            f"{opened.share}: counts are estimated from releases by {', '.join(COUNTED)}; this one is by "
+            f"{opened.method}."
+        )
+    if opened.method == "disassociation":
+        published = read(opened.share)
+        require_codes(opened, queries, published.number)
+        weighted = prior or DEFAULT
+        found = (
+            chunks.estimates_where(opened, published, queries, where, weighted)
+            if where
+            else chunks.estimates(published, queries, weighted)
+        )
+        return _listed(found)
+    if prior is not None:
+        raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
+    concerned = ReleasedClasses.read(opened).concerned(where) if where else None
+    if opened.method == "constraints":
+        from leeward.analysis.generalized import counts_in, read_parts
+
+        parts = read_parts(opened)
+        _require_labels(queries, {code for part in parts for code in part.label_of})
+        return _listed(counts_in(parts, queries, concerned=concerned))
+    from leeward.analysis.record_counts import counts_where, labelled_of
+
+    labelled = labelled_of(opened)
+    require_codes(opened, queries, labelled.known())
+    return _listed(counts_where(opened, labelled, queries, concerned))
+
+
+class _Bounds(Protocol):
+    @property
+    def low(self) -> Int64s: ...
+    @property
+    def expected(self) -> Float64s: ...
+    @property
+    def high(self) -> Int64s: ...
+
+
+def _listed(found: _Bounds) -> list[Estimate]:
+    bounds = zip(found.low, found.expected, found.high, strict=True)
+    return [Estimate(int(low), float(expected), int(high)) for low, expected, high in bounds]
+
+
+def _require_labels(queries: Sequence[Sequence[str]], known: set[str]) -> None:
+    for code in (code for query in queries for code in query):
+        if code not in known:
+            near = ", ".join(f"`{each}`" for each in nearest_codes(code, known)[:3])
+            raise BadInput(
+                f"no code `{code}` in this release{f'; nearest: {near}' if near else ''}. It is absent, or suppressed "
+                "everywhere."
+            )
