@@ -12,6 +12,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.oracles import counts as oracle
 
+import leeward as lw
+from leeward.cohort import Cohort
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 
@@ -80,6 +82,43 @@ def test_a_cohort_with_icd_codes(leeward: Run, events: Path, tmp_path: Path) -> 
     unknown = leeward("query", out, "999.9 & nonsense", "--epsilon", "0.1")
     assert unknown.status == 2 and "has no term 'nonsense'" in unknown.err
     assert b"canary" not in b"".join(path.read_bytes() for path in out.iterdir())
+
+
+def test_a_vocabulary_that_lacks_the_codes_is_refused_and_nothing_is_left(
+    leeward: Run, events: Path, tmp_path: Path
+) -> None:
+    words = (
+        "index",
+        events,
+        "--patient",
+        "pid",
+        "--code",
+        "icd",
+        "--vocabulary",
+        "none",
+        "--epsilon-total",
+        "2",
+    )
+    out = tmp_path / "index"
+    wrong = leeward(*words, "--terms", "icd10", "-o", out)
+    assert wrong.status == 2 and not out.exists()
+    assert "codes are not in the vocabulary icd10; nobody could ask for them." in wrong.err
+    assert "--accept-unknown" in wrong.err and "canary" not in wrong.err
+    assert leeward(*words, "--terms", "icd10", "--accept-unknown", "-o", out).status == 0
+
+
+def test_of_a_cohort_only_what_is_named_may_be_asked_for(tmp_path: Path) -> None:
+    people = pl.DataFrame({"patient": range(9), "sex": ["F"] * 9, "born": ["1950-01-01"] * 9})
+    events = pl.DataFrame({"patient": range(9), "code": ["x"] * 9})
+    for name, wanted in (("one", ["sex"]), ("none", [])):
+        made = lw.index(
+            Cohort(events, people),
+            tmp_path / name,
+            epsilon_total=1,
+            quasi_identifiers=wanted,
+            new_budget="test",
+        )
+        assert [each["name"] for each in made["qids"]] == wanted
 
 
 def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:

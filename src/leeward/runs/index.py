@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +14,7 @@ from leeward.randomness import Randomness
 from leeward.release.aside import new_aside, owner_only
 from leeward.release.spec import SourceSpec
 from leeward.runs.protect import Tell, read_source, watched
+from leeward.runs.registering import parent_of, place_of_budget, register, remember_data_set
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from leeward.cohort import Cohort
     from leeward.queries.index.build import Built
     from leeward.queries.language.vocabulary import Vocabulary
-    from leeward.queries.privacy.accounting import Budget
 
 SHARE_KNOWN = 0.5
 """The lexicon is a table's vocabulary when it has at least this share of the table's distinct terms."""
+SHARE_UNKNOWN = 0.05
+"""A larger share of codes or terms that the vocabulary lacks is refused: somebody named the wrong one."""
 TABLES = ("notes.parquet", "table.parquet")
 """A folder of annotated notes holds its table under one of these names."""
 
@@ -48,6 +49,8 @@ class Indexing:
         So many rows of a patient are kept, drawn at random.
     about_patients
         How many patients there are, stated publicly: noise as large as that is not sold without a second word.
+    accept_unknown
+        Leave out what the vocabulary lacks however much it is; otherwise more than 5 % of the entries is refused.
     parent
         The index (a folder) or data set that these data descend from.
     engine, seed
@@ -60,6 +63,7 @@ class Indexing:
     row: str | None = None
     max_rows_per_patient: int | None = None
     about_patients: int | None = None
+    accept_unknown: bool = False
     parent: str | None = None
     engine: str = "local"
     seed: int | None = None
@@ -192,6 +196,8 @@ def build(
     say("Reading")
     if isinstance(source, str | Path):
         source = SourceSpec(path=str(source))
+    if isinstance(source, SourceSpec) and source.accept_unknown:
+        wanted = dataclasses.replace(wanted, accept_unknown=True)
     table = table_of_notes(source) if isinstance(source, SourceSpec) else source
     if isinstance(table, pl.DataFrame):
         return _of_notes(table, folder, wanted, _named(wanted, source), say)
@@ -235,13 +241,31 @@ def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | 
     left_out = [] if not wanted.quasi_identifiers else unwanted(table.columns, wanted.quasi_identifiers)
     common = _common(wanted)
     common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
-    return index_table(table, folder, terms=terms, leave_out=left_out, **common)
+    built = index_table(table, folder, terms=terms, leave_out=left_out, **common)
+    return _known(built, int(table["terms"].list.len().sum()), wanted)
+
+
+def _known(built: Built, entries: int, wanted: Indexing) -> Built:
+    """The index. BadInput where its vocabulary lacks many of the codes or terms."""
+    for what, count in built.left_out.items():
+        if (
+            what.endswith("the vocabulary lacks")
+            and count > SHARE_UNKNOWN * entries
+            and not wanted.accept_unknown
+        ):
+            kind = what.partition(" ")[0]
+            raise BadInput(
+                f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; nobody "
+                "could ask for them. Name another one (--terms), or leave them out (--accept-unknown)."
+            )
+    return built
 
 
 def _through_spark(
     source: SourceSpec, columns: Mapping[str, str], folder: Path, wanted: Indexing, named: str, say: Tell
 ) -> Built:
     """Parquet that Spark reads by itself."""
+
     from leeward.engine import make
     from leeward.queries.index.build import index_events
     from leeward.runs.vocabularies import vocabulary_of
@@ -259,18 +283,29 @@ def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None
     from leeward.queries.language.open_vocabulary import AnyText
     from leeward.runs.vocabularies import vocabulary_of
 
-    # Both classifications at once are no vocabulary of queries: their codes are terms as they are written.
     # Both classifications at once, or codes below one root: terms are the codes as they are written.
     known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)
     say("Indexing")
     common = {**_common(wanted), "row": wanted.row}
+    cohort = _with_columns(cohort, wanted.quasi_identifiers)
     if wanted.engine == "local":
-        return index_cohort(cohort, folder, terms=terms, **common)
+        return _known(
+            index_cohort(cohort, folder, terms=terms, **common), cohort.require_events().height, wanted
+        )
     events, attributes = events_with_attributes(cohort)
-    return index_events(
+    built = index_events(
         events, folder, make("spark"), terms=terms or AnyText(), attributes=attributes, **common
     )
+    return _known(built, events.height, wanted)
+
+
+def _with_columns(cohort: Cohort, wanted: Sequence[str]) -> Cohort:
+    """The cohort with those columns of its patients that may be asked for; some formats bring more."""
+    if cohort.patients is None:
+        return cohort
+    kept = [name for name in cohort.patients.columns if name == "patient" or name in wanted]
+    return dataclasses.replace(cohort, patients=cohort.patients.select(kept))
 
 
 def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
@@ -354,91 +389,6 @@ def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
         named.setdefault("patient", "patient")
         named.setdefault("code", "code")
     return dataclasses.replace(source, columns={**named, "patients": list(columns)})
-
-
-def parent_of(text: str | None) -> str | None:
-    """The identity of a parent: of the index in a folder, or as it is written."""
-    from leeward.queries.index.counts import Index
-
-    return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
-
-
-def place_of_budget(
-    built: Built, folder: Path, url: str | None, parent: str | None, reason: str | None
-) -> str | Path | None:
-    """Where the budget of the data is: at `url`, with an index of the same data that was made before, or (None) in the
-    folder.
-
-    BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
-    parent or a reason is given.
-    """
-    from leeward.queries.answer.charged_query import LINK
-    from leeward.queries.ledger import EMBEDDED
-    from leeward.runs.data_sets import known_like
-
-    for known in [] if reason is not None or parent is not None else known_like(built.index):
-        same, place = known.id == built.index.meta.id, Path(known.place)
-        if same and (url is not None or "://" in known.place):
-            continue  # a ledger that many indexes share knows the data itself
-        if same and (place / EMBEDDED).is_file():
-            link = folder / LINK
-            link.touch(mode=0o600)
-            link.write_text(json.dumps({"folder": known.place}) + "\n", encoding="utf-8")
-            return place
-        what = "hold the same rows as" if same else "share most of their patients with"
-        raise BadInput(
-            f"these data {what} a data set that was indexed before, in {known.place}, and would get a second budget "
-            "for the same patients. Name it with --parent, to spend its budget; or say with --new-budget REASON why "
-            "these patients get another one."
-        )
-    return url
-
-
-def register(
-    built: Built,
-    folder: Path,
-    budget: Budget,
-    place: str | Path | None,
-    *,
-    unit: str,
-    threshold: int | None,
-    default: str,
-    separately: bool,
-    reason: str | None,
-) -> None:
-    """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default."""
-    from leeward.queries import ledger as books
-    from leeward.queries.answer.api import login_name
-
-    ledger = books.make_ledger(place or folder, folder)
-    meta = built.index.meta
-    data_set = books.DataSet(
-        reason=reason,
-        id=meta.id,
-        budget=budget,
-        parent=meta.parent,
-        unit=unit,
-        threshold=threshold,
-        default_allotment=default,
-        charge_projects_separately=separately,
-    )
-    try:
-        if books.register(ledger, data_set) and meta.parent is None and default == "none":
-            with suppress(BadInput):  # the system does not say who that is
-                books.allot(ledger, meta.id, login_name(), budget.epsilon)
-    finally:
-        books.close(ledger)
-
-
-def remember_data_set(built: Built, out: Path, place: str | Path | None) -> None:
-    """Leave a record of the data set, so that indexing it again is recognised."""
-    from leeward.queries.ledger.urls import parse_url, place_of
-    from leeward.runs.data_sets import remember
-
-    if place is None:
-        remember(built.index, str(out))
-    else:
-        remember(built.index, place_of(parse_url(place)) if isinstance(place, str) else str(place))
 
 
 def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:
