@@ -312,12 +312,12 @@ def percentile(times: list[float], part: float) -> float:
     return 1000 * sorted(times)[min(len(times) - 1, int(part * len(times)))]
 
 
-def peak_memory(pid: int) -> float:
-    """The greatest memory of a process or of one below it, MB."""
+def memory_of(pid: int, what: str = "VmHWM") -> list[float]:
+    """The greatest memory (VmHWM) or the present one (VmRSS) of a process and of each below it, MB."""
     status = Path(f"/proc/{pid}/status").read_text()
-    own = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), "0")
+    own = next((line.split()[1] for line in status.splitlines() if line.startswith(what)), "0")
     below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return max([int(own) / 1024, *(peak_memory(int(child)) for child in below)])
+    return [int(own) / 1024, *(each for child in below for each in memory_of(int(child), what))]
 
 
 def load(place: Place, seconds: float, sessions: int, known: float, new: float) -> None:
@@ -325,19 +325,30 @@ def load(place: Place, seconds: float, sessions: int, known: float, new: float) 
     ready = place.start()
     stored, price = 0.65 * known / (known + new), known / (known + new)
     seen = Seen(since=time.perf_counter() + WARM)
+    assert place.server is not None
+    server, held = place.server.pid, list[float]()
+
+    async def watch(until: float) -> None:
+        """Memory of all processes together, a hundred times."""
+        while time.monotonic() < until:
+            await asyncio.sleep(seconds / 100)
+            held.append(sum(memory_of(server, "VmRSS")))
 
     async def run() -> None:
         until = time.monotonic() + seconds + WARM
         pause = sessions / (known + new)
-        await asyncio.gather(
-            *(ask_for(place, seen, until, each, (stored, price), pause=pause) for each in range(sessions))
-        )
+        asked = (ask_for(place, seen, until, each, (stored, price), pause=pause) for each in range(sessions))
+        await asyncio.gather(watch(until), *asked)
 
     asyncio.run(run())
-    assert place.server is not None
-    peak = peak_memory(place.server.pid)
+    peak, tenth = max(memory_of(server)), max(1, len(held) // 10)
     place.kill(signal.SIGTERM)
+    early, late = (statistics.median(part) for part in (held[tenth : 2 * tenth], held[-tenth:]))
     print(f"ready after {ready:.1f} s; at most {peak:.0f} MB a process; statuses {seen.statuses}")
+    print(
+        f"memory of all processes: {early:.0f} MB in the second tenth of the time, {late:.0f} MB in the last "
+        f"({100 * (late / early - 1):+.1f} %)"
+    )
     for kind, times in sorted(seen.times.items()):
         print(
             f"{kind:<7} {len(times):>7} replies, {len(times) / seconds:6.1f}/s, p50 {percentile(times, 0.5):.0f} ms, "
