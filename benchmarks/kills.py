@@ -1,6 +1,6 @@
 """Runs killed at random moments (SIGKILL): what they leave, and what the ledger says.
 
-    python benchmarks/kills.py [--kills 300] [--seed 1] [--only index,query] [--races 10] [--json FILE]
+    python benchmarks/kills.py [--kills 300] [--seed 1] [--only index,query] [--seconds 300] [--races 10] [--json FILE]
 
 Kills are dealt to `protect` (several methods), `visits`, `index`, `query` and `notes annotate`, each at a moment drawn
 uniformly over the length of a whole run of that command. After every kill: whatever is there under the asked name is
@@ -174,12 +174,14 @@ def look(tally: Tally, command: str, folder: Path, name: str) -> None:
     shutil.rmtree(out)
 
 
-def kill_writers(tally: Tally, command: str, kills: int, folder: Path, draws: random.Random) -> None:
-    """Kills of a command that writes a folder."""
+def kill_writers(
+    tally: Tally, command: str, kills: int, folder: Path, draws: random.Random, end: float
+) -> None:
+    """Kills of a command that writes a folder, until so many or until `end`."""
     arguments, name = COMMANDS[command], f"OUT-{command}"
     length = whole_run(tally, command, folder, name)
     done = 0
-    while done < kills:
+    while done < kills and time.monotonic() < end:
         if done and done % EVERY == 0:
             whole_run(tally, command, folder, name)
         if kill_at(begin(folder, *arguments, "-o", name), draws.uniform(0.02, length)):
@@ -204,7 +206,7 @@ def whole_run(tally: Tally, command: str, folder: Path, name: str) -> float:
     return length
 
 
-def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -> None:
+def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random, end: float) -> None:
     """Kills of `query`, each with a question of its own, asked again afterwards."""
     import leeward as lw
 
@@ -213,7 +215,7 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random) -
     index, terms = str(folder / "INDEX"), [f"{a} & {b}" for a in CODES[:5] for b in CODES[:5] if a < b]
     length, number, done = 0.0, 0, 0
     shown: dict[tuple[str, str], Any] = {}
-    while done < kills:
+    while done < kills and time.monotonic() < end:
         question = (terms[number % len(terms)], f"{PRICE + number * 1e-6:.6f}")
         number += 1
         log = folder / "shown"
@@ -283,6 +285,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(SHARES))
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="end after so many, with fewer kills"
+    )
     parser.add_argument("--races", type=int, default=10)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -293,12 +298,12 @@ def main() -> None:
         folder = Path(place)
         os.environ["LEEWARD_STATE"] = str(folder / "state")
         make_data(folder, given.seed)
+        end = begun
         for name in names:
             kills = -(-given.kills * SHARES[name] // whole)
-            if name == "query":
-                kill_queries(tally, kills, folder, draws)
-            else:
-                kill_writers(tally, name, kills, folder, draws)
+            end += given.seconds * SHARES[name] / whole
+            (kill_queries(tally, kills, folder, draws, end) if name == "query"
+             else kill_writers(tally, name, kills, folder, draws, end))  # fmt: skip
             print(name, dict(tally.by_command[name]), flush=True)
         race(tally, folder, given.races)
     wrong = {
