@@ -2,8 +2,8 @@
 
     python benchmarks/newcomer.py --data DIR [--only 1,8] [--json FILE]
 
-Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md. Findings on
-notes (12) are in docs/studies/notes.md; sources of hospitals by every method (13, 14) in `sources.py`.
+Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md. Sources of
+hospitals by every method (13, 14) are in `sources.py`.
 """
 
 from __future__ import annotations
@@ -176,12 +176,54 @@ def twice(place: Newcomer) -> str:
 @trial("10")
 def price(place: Newcomer) -> str:
     place.index(patients=300, epsilon=5)
-    return said(place.run("query", "I", "250.00", "--epsilon", 0.01))
+    query = said(place.run("query", "I", "250.00", "--epsilon", 0.01))
+    itemsets = place.run("itemsets", "I", "--epsilon", 1, "--dry-run")
+    paid = place.run("itemsets", "I", "--epsilon", 1)
+    return f"query {query}; itemsets --dry-run {said(itemsets)}; itemsets {said(paid)}"
 
 
 @trial("11")
 def kind(place: Newcomer) -> str:
     return costs(place.released("disassociate", *place.uci, "--k", 5, "--m", 2))
+
+
+@trial("12")
+def allergic(place: Newcomer) -> str:
+    import gzip
+
+    import polars as pl
+
+    place.write(
+        "own.csv", 'note,text\n1,"She denies fever. Her mother had breast cancer. ALLERGIES: None."\n'
+    )
+    place.run("notes", "annotate", "own.csv", "-o", "own")
+    own = pl.read_parquet(place.folder / "own/custody/table.parquet")["terms"].to_list()
+    with gzip.open(place.data / "mtsamples-medcat/pt_notes.csv.gz") as packed:
+        (place.folder / "notes.csv").write_bytes(packed.read())
+    ran = place.run(
+        "notes", "annotate", "notes.csv", "--patient", "subject_id", "--review", 0, "-o", "N", timeout=1800
+    )
+    table = pl.read_parquet(place.folder / "N/custody/table.parquet")
+    counts = table.select(pl.col("terms").list.unique().explode())["terms"].value_counts(sort=True)
+    found = counts.with_row_index("place").filter(pl.col("terms") == "LW1718")
+    where = f"{found['count'][0]} of {table.height:,} notes (place {found['place'][0] + 1} of all terms)"
+    return f"terms of the made-up note {own}; exit {ran.status}; allergic reaction (LW1718) in {where}"
+
+
+@trial("13")
+def undone(place: Newcomer) -> str:
+    ran = place.run("disassociate", place.data / "fhir-bulk-10", "--k", 5, "--m", 2, "-o", "X", timeout=600)
+    return f"exit {ran.status}: {ran.out.splitlines()[0]}"
+
+
+@trial("14")
+def turned_away(place: Newcomer) -> str:
+    found = []
+    for method in ("visits", "disassociate", "trajectories"):
+        more = ("--m", 2, "--policy", "hierarchy:1") if method == "disassociate" else ()
+        ran = place.run(method, place.data / "eunomia-gibleed", "--k", 5, *more, "-o", method, timeout=1200)
+        found.append(f"{method}: exit {ran.status}")
+    return ", ".join(found)
 
 
 @trial("15")
@@ -277,10 +319,48 @@ def waiting(place: Newcomer) -> str:
     return re.sub(r"^.*leeward: ", "", ran.said)
 
 
+@trial("22")
+def top_to_bottom(place: Newcomer) -> str:
+    """The commands of README, as they are printed, in one folder; those of trajectories and notes on fewer patients."""
+    import shlex
+
+    text = (TREE / "README.md").read_text(encoding="utf-8")
+    place.write("plan.yaml", re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
+    (place.folder / "diabetic_data.csv.gz").symlink_to(place.data / "uci-diabetes130/diabetic_data.csv.gz")
+    (place.folder / "rotterdam.csv").symlink_to(place.data / "survival/rotterdam.csv")
+    commands = re.findall(r"^    leeward ((?:.*\\\n)*.*)", text, re.MULTILINE)
+    wrong = []
+    for command in commands:
+        words = shlex.split(command.replace("\\\n", " "), comments=True)
+        ran = place.run(*words, timeout=1200)
+        if ran.status:
+            wrong.append(f"{' '.join(words[:2])} {said(ran)}")
+    return f"{len(commands)} commands of README in one folder: {'; '.join(wrong) or 'exit 0 each'}"
+
+
 @trial("23")
 def flagged(place: Newcomer) -> str:
     place.write("e.csv", "patient_nbr,code\n1,x\n")
-    return said(place.run("profile", "e.csv", "--code", "code"))
+    named = said(place.run("profile", "e.csv", "--code", "code"))
+    rotterdam = said(place.run("profile", place.data / "survival/rotterdam.csv"))
+    rows = "".join(f"{n},401.9,{40 if n else ''}\n250{n},250.00,41\n" for n in range(9))
+    place.write("a.csv", f"patient,code,age\n{rows}")
+    flags = (
+        "a.csv",
+        "--age",
+        "age",
+        "--patient",
+        "patient",
+        "--code",
+        "code",
+        "--vocabulary",
+        "icd9",
+        "--k",
+        3,
+    )
+    return (
+        f"{named}; rotterdam {rotterdam}; an age missing {said(place.run('trajectories', *flags, '-o', 'X'))}"
+    )
 
 
 @trial("24")
@@ -290,6 +370,28 @@ def tables(place: Newcomer) -> str:
     shown = place.run("measure", "X", "--source", "E.csv").out.splitlines()
     one = place.run("verify", "X").out.strip()
     return f"measure: {len(shown)} lines, dotted keys: {any(re.match('[a-z]+[.][a-z]', line) for line in shown)}; {one}"
+
+
+@trial("25")
+def differing(place: Newcomer) -> str:
+    code = """
+import click
+from collections import defaultdict
+from leeward.cli.main import leeward
+found = defaultdict(set)
+def walk(command, name):
+    if isinstance(command, click.Group):
+        for each in command.list_commands(click.Context(command)):
+            walk(command.get_command(click.Context(command), each), f"{name} {each}".strip())
+    for option in getattr(command, "params", []):
+        for flag in option.opts:
+            found[flag].add(name)
+walk(leeward, "")
+gone = ["--qid", "--domain", "--column", "--partition", "--hierarchy", "--missing-values"]
+alike = sorted(flag for flag in found if f"{flag}s" in found and found[flag] & found[f"{flag}s"])
+print([flag for flag in gone if flag in found], "of", gone, "are left; beside their plural in one command:", alike)
+"""
+    return place.python(code).out.strip()
 
 
 @trial("26")

@@ -79,8 +79,8 @@ def group_errors(constraints: Sequence[Matched], within: float | None, caption: 
         "Error of each code group of the policy",
         f"Histogram of the relative error of {len(constraints):,} code groups; {percent(within)} are within ±5 %.",
         charts.histogram(
-            bins([each.mre for each in constraints]),
-            x_title="relative error, (true − estimate) / true",
+            bins([-each.mre for each in constraints]),
+            x_title="relative error, (estimate − true) / true",
             y_title="code groups",
             mark=(-0.05, 0.05),
         ),
@@ -90,7 +90,7 @@ def group_errors(constraints: Sequence[Matched], within: float | None, caption: 
 
 def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None = None) -> Table:
     """The code groups with the largest error."""
-    worst = sorted(constraints, key=lambda each: -abs(each.mre))[:CONSTRAINTS_SHOWN]
+    worst = sorted(constraints, key=lambda each: (-abs(each.mre), -each.true, each.name))[:CONSTRAINTS_SHOWN]
     return Table(
         f"The {len(worst)} code groups with the largest error",
         ("code group", "patients, true", "estimated", "error"),
@@ -99,7 +99,7 @@ def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None
                 called(each.name, names or {}),
                 number(each.true),
                 number(float(each.estimate)),
-                f"{100 * each.mre:+.1f} %",
+                f"{-100 * each.mre:+.1f} %",
             )
             for each in worst
         ),
@@ -107,7 +107,8 @@ def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None
 
 
 def bins(errors: Sequence[float]) -> list[dict[str, float]]:
-    """Counts of errors in steps of `BIN`; the outermost bins take what is beyond."""
-    last = round(BINS_TO / BIN)
+    """Counts of errors in steps of `BIN`, to ±`BINS_TO`, or to ±100 % where errors are larger; the outermost bins take
+    what is beyond."""
+    last = round((BINS_TO if all(abs(error) <= BINS_TO for error in errors) else 1.0) / BIN)
     counts = Counter(max(-last, min(last - 1, math.floor(round(error / BIN, 9)))) for error in errors)
     return [{"low": n * BIN, "high": (n + 1) * BIN, "count": counts[n]} for n in range(-last, last)]

@@ -22,7 +22,7 @@ from leeward.methods.censoring.measures.figures import (
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.names import called, names_of_release
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent
 
 BEFORE, AFTER = "original records", "released records"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
@@ -302,8 +302,7 @@ def plain_words(release: Release) -> Section:
                 "so guessing whose it "
                 f"is succeeds at most once in {k}, as long as it is not known who is in the sample."
             ),
-            "What a board should know before it signs:",
-            Notes(tuple(release.guarantee["not_protected"])),
+            "What it does not protect against is under *The guarantee and its limits*.",
         ),
     )
 

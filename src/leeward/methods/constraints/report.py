@@ -12,6 +12,7 @@ from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
+from leeward.report.names import names_of_release
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
 
 INTACT, GENERALIZED, SUPPRESSED = "intact", "generalized", "suppressed"
@@ -38,7 +39,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         fate(release, codes, measures.get("method", {})),
         risk(release, RiskBefore.of(measures, "risk")),
         counting(errors),
-        policy(Mre.of(measures, "mre")),
+        policy(Mre.of(measures, "mre"), names_of_release(release)),
         demographics_report.section(
             WholePatient.of(measures, "demographics"),
             int(release.guarantee["k"]),
@@ -173,12 +174,19 @@ def counting(errors: Are | None) -> Section | None:
                 "a suppressed code is answered with 0."
             ),
             table,
-            f"Generalized codes are read as `{errors.reading}`.",
+            READINGS[errors.reading],
         ),
     )
 
 
-def policy(found: Mre | None) -> Section | None:
+READINGS = {
+    "subset": "A generalized code is read as any non-empty set of its members, all equally likely.",
+    "share": "A generalized code is read as one of its members, all equally likely.",
+}
+"""How the estimates read a generalized code."""
+
+
+def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
     """How well the code groups of the utility policy are kept."""
     if found is None or not found.constraints:
         return None
@@ -189,7 +197,7 @@ def policy(found: Mre | None) -> Section | None:
         "codes that were merged inside their group are still counted in full.",
     )
     intro = "A patient matches a code group by having at least one of its codes."
-    return Section("What it cost: the utility policy", (intro, chart, worst_groups(found.constraints)))
+    return Section("What it cost: the utility policy", (intro, chart, worst_groups(found.constraints, names)))
 
 
 def plain_words(release: Release) -> Section:
@@ -203,7 +211,6 @@ def plain_words(release: Release) -> Section:
                 f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they "
                 "know, or the codes they know were taken out and tell nothing."
             ),
-            "What a board should know before it signs:",
-            Notes(tuple(release.guarantee["not_protected"])),
+            "What it does not protect against is under *The guarantee and its limits*.",
         ),
     )

@@ -266,11 +266,11 @@ def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
     chart = group_errors(
         found.constraints,
         found.within_5_percent,
-        f"{percent(found.within_5_percent)} of the groups are estimated within ±5 % (shaded). Below zero the release "
+        f"{percent(found.within_5_percent)} of the groups are estimated within ±5 % (shaded). Above zero the release "
         "overestimates. The two outermost bars hold all larger errors.",
     )
     by_interval = Table(
-        "The same by the intervals of the paper",
+        "The same by the intervals of the paper, whose sign is the other way round: (true − estimate) / true",
         ("relative error", "code groups", "share"),
         tuple((span(each), number(each.count), percent(each.share)) for each in found.intervals),
     )
@@ -367,7 +367,7 @@ def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple
     cover = (
         "Such codes were put apart here (`safe`), for which no theorem is claimed."
         if safe
-        else "The option `safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
+        else "`--safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
     )
     return (
         (

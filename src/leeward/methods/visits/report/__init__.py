@@ -208,7 +208,12 @@ def counted(title: str, of: Counts) -> Table:
     extract = of.original_population is not None
     return Table(
         title,
-        ("", "count", *(("of the population's",) if extract else ()), "of these patients"),
+        (
+            "",
+            "count",
+            *(("of the population's",) if extract else ()),
+            "of these patients" if extract else "share",
+        ),
         tuple(
             (label, number(count), *((percent(wide or 0.0, 2),) if extract else ()), percent(local, 2))
             for label, count, wide, local in rows
@@ -284,12 +289,12 @@ def plain_words(release: Release) -> Section:
         left = "Whoever knows two codes of a person may find that person: only single codes are shared."
     elif release.parameters["level"] == "codes":
         m = release.guarantee["m"]
-        left = f"Whoever knows up to {m} codes of one visit of a person finds none or at least {k} persons with them."
+        left = f"Whoever knows up to {m} codes of one visit of a person finds none or at least {k} patients with them."
     elif population is None:
-        left = f"Whoever knows one visit of a person completely is left with at least {k} persons."
+        left = f"Whoever knows one visit of a person completely is left with at least {k} patients."
     else:
         left = (
-            f"Whoever knows one visit of a person completely is left with at least {k} persons of the "
+            f"Whoever knows one visit of a person completely is left with at least {k} patients of the "
             f"{population:,} it was drawn from; whoever also knows that the person is in this cohort, with fewer."
         )
     return Section(
