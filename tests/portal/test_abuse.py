@@ -166,7 +166,8 @@ def follows_links(patch: Patch) -> None:
 
 def shows_before_it_stores(patch: Patch) -> None:
     patch.setattr(
-        "leeward.queries.answer.charged_query.books.store", lambda ledger, data_set, payloads: payloads
+        "leeward.queries.answer.charged_query.books.store",
+        lambda ledger, data_set, payloads, **more: payloads,
     )
 
 

@@ -71,10 +71,12 @@ def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
     if planted:
         true = books.store
 
-        def store(ledger: books.Ledger, data_set: str, payloads: dict[str, str]) -> dict[str, str]:
+        def store(
+            ledger: books.Ledger, data_set: str, payloads: dict[str, str], **more: bool
+        ) -> dict[str, str]:
             for key, payload in payloads.items():
                 show(file, key, json.loads(payload)["values"])
-            return true(ledger, data_set, payloads)
+            return true(ledger, data_set, payloads, **more)
 
         books.store = store
     number = 0
