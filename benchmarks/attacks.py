@@ -1,6 +1,6 @@
-"""Twelve findings of an independent attack on commit 21e1ab0, tried again: the table of docs/studies/attacks.md.
+"""Twelve findings of an independent attack on commit 21e1ab0, tried again, and others: docs/studies/attacks.md.
 
-    python benchmarks/attacks.py --data DIR [--only F1,F8]
+    python benchmarks/attacks.py --data DIR [--only F1,F8,members,notes,queries]
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `survival/`. The column *before* is what was found at 21e1ab0, with
 programs that are not here; the column *now* is measured by the programs of tests/attacks/, which read `share/` and the
@@ -10,9 +10,10 @@ background knowledge.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import polars as pl
+from tests.attacks import test_queries as asked
 from tests.attacks.condensation import exact_time
+from tests.attacks.notes import outside_the_list, residual
+from tests.attacks.queries import Ask, averaging, differencing
+from tests.attacks.test_censoring import candidates as people_above
 from tests.attacks.visits import Codes, join
 from tests.attacks.visits import attack as known_visits
+from tests.queries.made import session_of
 
 import leeward as lw
 from common import commit, machine, table
 from leeward.cohort.cohort import Cohort
 from leeward.errors import LeewardError
 from leeward.runs.extract import extract
+from leeward.synthetic.notes.writing import NotePlan, synthetic_notes
 from registries import load
 
 DIAGNOSES = ["diag_1", "diag_2", "diag_3"]
 Row = tuple[str, str]
+RECORDS_LOOKED_UP = 300
+"""Censored records whose candidates among known members are counted."""
+DESKS = 5
+"""Indexes that are asked, 40 targets each."""
+SHORT = 4
+"""Identities of fewer characters are in other words too."""
 
 
 def uci(data: Path, *, visits: bool = False, vocabulary: str | None = None) -> Cohort:
@@ -173,6 +186,141 @@ def membership(data: Path, place: Path) -> list[Row]:
     return rows
 
 
+def known_members(data: Path, place: Path) -> list[Row]:
+    """An attacker who knows that a person is in the release counts among the others in it, not in the population."""
+    cohort = uci(data, visits=True)
+    events = cohort.require_events().with_columns(pl.col("code").cast(pl.String))
+    out, rows = place / "members", []
+    lw.protect(cohort, lw.Visits(k=5), out, seed=1, measures=["tried"])
+    patients = pl.read_parquet(out / "custody" / "data" / "patients.parquet")
+    owners = patients.select("patient", master_record="record")
+    for code in ("250.01", "428"):
+        part = place / f"members-{code}"
+        holders = events.filter(pl.col("code") == code)["patient"].unique().sort()
+        extract(out, holders, part, membership_is_secret="a benchmark")
+        records = pl.read_parquet(part / "custody" / "data" / "records.parquet").join(
+            owners, on="master_record"
+        )
+        known: dict[int, list[Codes]] = defaultdict(list)
+        grouped = events.join(records, on="patient").group_by("record", "visit").agg("code")
+        for record, codes in grouped.select("record", "code").rows():
+            known[record].append(frozenset(codes))
+        found = known_visits(part / "share", known, 5)
+        rows.append(
+            (
+                f"visits, level visit: the {len(holders):,} patients with {code} drawn from the master",
+                f"{found.below_k:,} of {found.known:,} visits: fewer than 5 members show them; {found.alone:,}: one",
+            )
+        )
+    some = events["patient"].unique().sort().sample(20_000, seed=1)
+    sample = Cohort(
+        events=cohort.require_events().filter(pl.col("patient").is_in(some.implode())), name="sample"
+    )
+    for scope in ("global", "record"):
+        method = lw.Censoring(k=5, cap=3, scope=scope)
+        done = lw.protect(
+            sample, method, place / f"censored-{scope}", population=cohort, seed=1, measures=["tried"]
+        )
+        shown = pl.read_parquet(done.release.share / "data" / "records.parquet")["codes"].to_list()
+        mentions = sample.require_events().unique(["patient", "visit", "code"])
+        members = [
+            Counter(codes)
+            for codes in mentions.group_by("patient").agg(pl.col("code").cast(pl.String))["code"].to_list()
+        ]
+        full = [record for record in shown if record]
+        chosen = pl.int_range(len(full), eager=True).sample(RECORDS_LOOKED_UP, seed=1).to_list()
+        counts = [people_above(full[i], members) for i in chosen]
+        rows.append(
+            (
+                f"censoring, scope {scope}: a sample of 20,000 of {events['patient'].n_unique():,}",
+                (
+                    f"{sum(n < 5 for n in counts) / len(counts):.1%} of {len(counts)} records with a code can be of "
+                    f"fewer than 5 of the sample, {sum(n == 1 for n in counts) / len(counts):.1%} of one"
+                ),
+            )
+        )
+    return rows
+
+
+def known_identities(_: Path, place: Path) -> list[Row]:
+    """Names, dates and numbers of patients looked for in texts without identities."""
+    made = [each.annotated for each in synthetic_notes(NotePlan(60, split="held-out", seed=1))]
+    spans = {
+        (text, span.category)
+        for note in made
+        for span in note.spans
+        if span.kind == "EID" and len(text := note.text[span.start : span.end]) >= SHORT
+    }
+    known = {text for text, _ in spans}
+    numbers = {text for text, category in spans if category not in ("name", "date", "age", "facility")}
+    names = {text for text, category in spans if category == "name"}
+    file = place / "notes.csv"
+    texts = [note.text for note in made]
+    pl.DataFrame({"patient": [f"p{i}" for i in range(len(texts))], "text": texts}).write_csv(file)
+    rows = []
+    for mode in ("removed", "surrogates"):
+        out = place / f"notes-{mode}"
+        lw.annotate(file, out, mode=mode, members=("rules", "dictionary"), seed=1)
+        left = residual(out / "share", known)
+        rows.append(
+            (
+                f"{len(made)} made-up notes (held-out templates; rules and dictionary), {mode}",
+                (
+                    f"{len(left & names)} of {len(names)} names, {len(left & numbers)} of {len(numbers)} numbers and "
+                    f"contacts, {len(left - names - numbers)} of {len(known - names - numbers)} others are left"
+                ),
+            )
+        )
+        if mode == "surrogates":
+            listed = outside_the_list(out / "share")
+            shutil.copy(out / "custody" / "replacements.parquet", out / "share")
+            names_left = len(outside_the_list(out / "share") or ())
+            said = (
+                "no list of surrogates is shared"
+                if listed is None
+                else f"{len(listed)} names outside the list"
+            )
+            rows.append(
+                ("the same, telling real names from surrogates", f"{said} (with it: {names_left} real names)")
+            )
+    return rows
+
+
+def charged_counts(_: Path, place: Path) -> list[Row]:
+    """An attacker who knows everybody but one patient asks until it is known whether the patient is counted."""
+    targets, epsilon = range(asked.TARGETS), asked.EPSILON
+    desks = [
+        asked.desk(session_of(asked.notes(), place / f"index-{n}", epsilon=1_000, terms=asked.TERMS, rows=1))
+        for n in range(DESKS)
+    ]
+
+    def average(ask: Ask, times: int) -> float:
+        return asked.right(
+            [averaging(ask, "cough", "fever", {"zip": f"{10000 + t}"}, times) > 2.5 for t in targets]
+        )
+
+    def difference(ask: Ask) -> float:
+        return asked.right(
+            [differencing(ask, "cough", {"zip": f"{10000 + t}"}, "gender", ("f", "m"), 2) for t in targets]
+        )
+
+    def said(epsilon: float, shares: list[float]) -> str:
+        most, n = asked.allowed(epsilon), len(targets) * DESKS
+        return (
+            f"{sum(shares) / DESKS:.0%} right; ε = {epsilon} was paid and allows {most:.0%} "
+            f"(standard error {(most * (1 - most) / n) ** 0.5:.0%})"
+        )
+
+    return [
+        (
+            f"one question in four phrasings, {len(targets) * DESKS} targets",
+            said(epsilon, [average(desk, 4) for desk in desks])
+            + f"; fresh noise for each of 400 askings: {average(asked.weak(1), 400):.0%}",
+        ),
+        ("a count and its parts by sex", said(2 * epsilon, [difference(desk) for desk in desks])),
+    ]
+
+
 FINDINGS: dict[str, tuple[str, str, Callable[[Path, Path], list[Row]]]] = {
     "F1": (
         "Visits, `containment --merge-visits`, UCI, k = 5",
@@ -204,6 +352,17 @@ FINDINGS: dict[str, tuple[str, str, Callable[[Path, Path], list[Row]]]] = {
         "area under the curve .69 at k = 5, .60 at k = 10; not stated",
         membership,
     ),
+    "members": (
+        "The attacker knows who is in the release (a limit that is stated)",
+        "not tried",
+        known_members,
+    ),
+    "notes": (
+        "Known identities in texts without identities",
+        "45 names by the list of surrogates (F11)",
+        known_identities,
+    ),
+    "queries": ("Averaging and differencing of charged counts", "not tried", charged_counts),
 }
 
 

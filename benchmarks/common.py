@@ -99,7 +99,8 @@ def write_section(name: str, title: str, command: str, body: str) -> None:
     section = f"{begin}\n## {title}\n\n{machine()}. Commit {commit()}. Command: `{command}`\n\n{body.strip()}\n{end}\n"
     if begin in text:
         before, rest = text.split(begin, 1)
-        text = before + section + rest.split(end, 1)[1].lstrip("\n")
+        after = rest.split(end, 1)[1].lstrip("\n")
+        text = before + section + (f"\n{after}" if after else "")
     else:
         text = text.rstrip("\n") + "\n\n" + section
     PAGE.write_text(text, encoding="utf-8")

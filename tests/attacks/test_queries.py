@@ -68,9 +68,14 @@ def right(guesses: list[bool]) -> float:
     return sum(guess == bool(target % 2) for target, guess in enumerate(guesses)) / TARGETS
 
 
+def allowed(epsilon: float) -> float:
+    """How often a guess at one bit can be right."""
+    return math.exp(epsilon) / (1 + math.exp(epsilon))
+
+
 def bound(epsilon: float) -> float:
     """The most that epsilon allows, and three standard errors."""
-    most = math.exp(epsilon) / (1 + math.exp(epsilon))
+    most = allowed(epsilon)
     return most + 3 * math.sqrt(most * (1 - most) / TARGETS)
 
 
