@@ -25,6 +25,7 @@ import polars as pl
 from leeward.analysis import generalized, policies
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import relative_errors
+from leeward.analysis.risk import risk_before
 from leeward.analysis.workloads import frequent_queries, intervals, matching_records, random_queries
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
@@ -297,7 +298,21 @@ def subtrees(study: Study) -> Iterator[dict[str, Any]]:
         }
 
 
+def risk(study: Study) -> Iterator[dict[str, Any]]:
+    """Fig. 12: what m known codes tell, before anything is done."""
+    for row in risk_before(study.sets, K, seed=SEED)["by_m"]:
+        yield {
+            "m": row["m"],
+            "sets": row["sets"],
+            "in_one": row["sets_in_one_record_share"],
+            "below": row["sets_below_k_share"],
+            "patients_unique": row["unique_share"],
+            "patients_below": row["below_k_share"],
+        }
+
+
 FIGURES = {
+    "risk": risk,
     "against": against_generalization,
     "suppression": suppression,
     "sizes": sizes,

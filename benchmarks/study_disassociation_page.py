@@ -13,6 +13,7 @@ from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
 COHORTS = ("UCI", "synthetic")
 COMMAND = "python benchmarks/study_disassociation.py --data DIR"
+K = 5
 COLORS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#8A8F98", "#CC79A7", "#000000")
 
 Rows = Sequence[dict[str, Any]]
@@ -211,6 +212,20 @@ def ratios_table(found: dict[str, Any]) -> str:
 
 
 RATIO_COLUMNS = ("dis", "cba", "dis_both", "ugaclip_both")
+
+
+def risk_table(found: dict[str, Any]) -> str:
+    return table(
+        ("cohort", "m", "sets counted", "in one record", f"in fewer than {K}",
+         "patients whom such a set makes unique", f"patients with a set of fewer than {K}"),
+        (
+            (
+                r["cohort"], r["m"], f"{r['sets']:,}", percent(r["in_one"], 1), percent(r["below"], 1),
+                percent(r["patients_unique"], 1), percent(r["patients_below"], 1),
+            )
+            for r in rows_of(found, "risk")
+        ),
+    )  # fmt: skip
 
 
 def suppression_table(found: dict[str, Any]) -> str:
@@ -432,6 +447,7 @@ def matching_plot(found: dict[str, Any]) -> str:
 
 
 SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str], Callable[[dict[str, Any]], str] | None]] = {
+    "risk": ("Risk before release (Fig. 12)", risk_table, None),
     "against": (
         "Against generalization: ARE on W1 (Fig. 13)",
         lambda found: f"{ratios_table(found)}\n\nEach support:\n\n{against_table(found)}",
