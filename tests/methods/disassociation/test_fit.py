@@ -6,13 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.methods.disassociation.shapes import data_sets, flat, rules_of
 from tests.oracles import disassociation as oracle
 from tests.oracles import fit as plain
 
 from leeward.methods.disassociation import fit as kernels
+from leeward.methods.disassociation import fit_moves as moves
 from leeward.methods.disassociation.partition import (
     Partition,
     cut_blocks,
@@ -70,6 +71,37 @@ def test_sums_kept_while_records_move_are_those_counted_anew(drawn: Drawn, weigh
     assert (b.plain == kept.sum(axis=1)).all()
     assert (b.square == (kept**2).sum(axis=1)).all()
     assert (b.size == np.bincount(b.home, minlength=len(b.size))).all()
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.3, 1.0]), st.sampled_from([2, 3, 5]))
+def test_clusters_that_are_passed_over_are_not_the_best(seed: int, weight: float, k: int) -> None:
+    """Also with codes that share a bit, after moves, for a cluster that is full and one that is empty."""
+    random = np.random.default_rng(seed)
+    chance = 1 / (1 + np.arange(150))
+    rows = [
+        set(random.choice(150, random.integers(2, 12), replace=False, p=chance / chance.sum()).tolist())
+        for _ in range(60)
+    ]
+    leaves = 60 // 5
+    bounds = np.arange(0, 61, 5)
+    b = kernels.block_of(*flat(rows), bounds, 0, leaves, k, np.zeros(150, np.bool_))
+    aim = kernels.Aim(k, 9, weight, 3)
+    hosts = moves.hosts_of(b, leaves, k)
+    top = moves.Ceilings(np.empty(leaves, np.uint64), np.empty(leaves, np.uint64), np.zeros((leaves, 3)))
+    moves.note_supports(b, *hosts, leaves, aim, top)
+    for p in range(5):
+        moves.move_noted(b, p, 1, aim, top)
+    for p, there in zip(random.integers(5, 60, 20), random.integers(2, leaves, 20), strict=True):
+        if b.home[p] != there:
+            moves.move_noted(b, p, there, aim, top)
+    each = top.each.copy()
+    each[np.isfinite(each[:, 2]), 2] = -1e300  # nothing is passed over but what is full or empty
+    for p in range(60):
+        best, gain = moves.best_host(b, p, 1, *hosts, aim, top._replace(each=each), 0.0)
+        assert moves.best_host(b, p, 1, *hosts, aim, top, 0.0) == (best, gain)
+        if best >= 0:
+            assert moves.best_host(b, p, 1, *hosts, aim, top, gain / 2) == (best, gain)
 
 
 def test_near_the_optimum_on_tiny_inputs() -> None:

@@ -17,12 +17,11 @@ records or more are looked at (no cluster can count another), numbered locally s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from leeward.arrays import Bools, Int32s, Int64s, UInt16s
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
+from leeward.methods.disassociation.fit_moves import Aim, Block, improve, members_of, move, value_of
 
 BLOCK_RECORDS = 60_000
 """Records of a block, and of a cluster, at most: a support fits 16 bits."""
@@ -31,28 +30,9 @@ FEWEST_BLOCK_RECORDS = 5_000
 BLOCK_CELLS = 1 << 22
 """Cells (clusters × codes) of a block's table of supports: more would not fit a processor's cache."""
 
-TRIES = 8
-"""Clusters looked at for each code of a record."""
-
 PURE = 0.4
 """From this share of the occurrences on, before the search, the data are called pure: few codes a patient, or few
 codes in all (UCI .53 to .72; long records with thousands of codes .22 to .34)."""
-
-FEWEST_MOVES = 0.005
-"""Rounds end when a smaller share of the records moves."""
-
-
-class Aim(NamedTuple):
-    """What a search is after.
-
-    k, cap : fewest and most records of a cluster; weight : w of the objective
-    rounds : rounds of moves
-    """
-
-    k: int
-    cap: int
-    weight: float
-    rounds: int
 
 
 def aim_of(purity: float, k: int, cap: int) -> Aim:
@@ -69,221 +49,13 @@ def block_records(k: int, n_codes: int) -> int:
     return max(FEWEST_BLOCK_RECORDS, min(BLOCK_RECORDS, BLOCK_CELLS * k // max(n_codes, 1)))
 
 
-class Block(NamedTuple):
-    """The clusters of a block while records move.
-
-    at, code : the records' codes in local numbers
-    home : int32[records], each record's cluster
-    support : uint16[clusters, codes]
-    size, plain, square : int64[clusters], records, Σ s and Σ s² over supports of k and more
-    """
-
-    at: Int64s
-    code: Int32s
-    home: Int32s
-    support: UInt16s
-    size: Int64s
-    plain: Int64s
-    square: Int64s
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _value(plain: int, square: int, size: int, weight: float) -> float:
-    return 0.0 if size == 0 else weight * plain + (1.0 - weight) * square / size
-
-
-@njit(cache=True, nogil=True)
-def _leaving(b: Block, p: int, k: int, weight: float) -> float:
-    """What the objective gains (nearly always less than nothing) when record p leaves its cluster."""
-    here = b.home[p]
-    row = b.support[here]
-    plain, square = b.plain[here], b.square[here]
-    before = _value(plain, square, b.size[here], weight)
-    for j in range(b.at[p], b.at[p + 1]):
-        s = np.int64(row[b.code[j]])
-        if s > k:
-            plain -= 1
-            square -= 2 * s - 1
-        elif s == k:
-            plain -= k
-            square -= k * k
-    return _value(plain, square, b.size[here] - 1, weight) - before
-
-
-@njit(cache=True, nogil=True)
-def _move(b: Block, p: int, there: int, k: int) -> None:
-    here = b.home[p]
-    for j in range(b.at[p], b.at[p + 1]):
-        c = b.code[j]
-        s = np.int64(b.support[here, c])
-        if s > k:
-            b.plain[here] -= 1
-            b.square[here] -= 2 * s - 1
-        elif s == k:
-            b.plain[here] -= k
-            b.square[here] -= k * k
-        b.support[here, c] = s - 1
-        s = np.int64(b.support[there, c])
-        if s >= k:
-            b.plain[there] += 1
-            b.square[there] += 2 * s + 1
-        elif s == k - 1:
-            b.plain[there] += k
-            b.square[there] += k * k
-        b.support[there, c] = s + 1
-    b.size[here] -= 1
-    b.size[there] += 1
-    b.home[p] = there
-
-
-@njit(cache=True, nogil=True)
-def _hosts(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
-    """For each code the clusters that would count it with one record more."""
-    n_codes = b.support.shape[1]
-    at = np.zeros(n_codes + 1, np.int64)
-    for x in range(clusters):
-        for c in range(n_codes):
-            if b.support[x, c] >= k - 1:
-                at[c + 1] += 1
-    for c in range(n_codes):
-        at[c + 1] += at[c]
-    fill = at[:-1].copy()
-    hosts = np.empty(at[n_codes], np.int32)
-    for x in range(clusters):
-        for c in range(n_codes):
-            if b.support[x, c] >= k - 1:
-                hosts[fill[c]] = x
-                fill[c] += 1
-    return at, hosts
-
-
-@njit(cache=True, nogil=True)
-def _best_host(
-    b: Block,
-    p: int,
-    turn: int,
-    hosts_at: Int64s,
-    hosts: Int32s,
-    seen: Int64s,
-    stamp: int,
-    aim: Aim,
-) -> tuple[int, float]:
-    """The cluster where record p adds most, and how much; `seen` is scratch."""
-    best, best_gain = -1, 0.0
-    seen[b.home[p]] = stamp
-    # what entering adds is written out here: as a function of its own it takes half the run
-    k, weight, rest = aim.k, aim.weight, 1.0 - aim.weight
-    support, code = b.support, b.code
-    first, last = b.at[p], b.at[p + 1]
-    for j in range(b.at[p], b.at[p + 1]):
-        c = b.code[j]
-        n = hosts_at[c + 1] - hosts_at[c]
-        if n == 0:
-            continue
-        tries, step, place = n, 1, 0
-        if n > TRIES:  # spread over the list from a scattered start, the same on every machine
-            tries = TRIES
-            step = n // tries
-            place = ((p + 1) * 2654435761 + turn * 40503) % n
-        for _ in range(tries):
-            there = hosts[hosts_at[c] + place]
-            place += step
-            if place >= n:
-                place -= n
-            if seen[there] == stamp or b.size[there] >= aim.cap or b.size[there] == 0:
-                continue
-            seen[there] = stamp
-            row = support[there]
-            plain, square, size_there = b.plain[there], b.square[there], b.size[there]
-            before = weight * plain + rest * square / size_there
-            for i in range(first, last):
-                s = np.int64(row[code[i]])
-                if s >= k:
-                    plain += 1
-                    square += 2 * s + 1
-                elif s == k - 1:
-                    plain += k
-                    square += k * k
-            gain = weight * plain + rest * square / (size_there + 1) - before
-            if gain > best_gain:
-                best, best_gain = there, gain
-    return best, best_gain
-
-
-@njit(cache=True, nogil=True)
-def _members(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
-    at = np.zeros(clusters + 1, np.int64)
-    for h in b.home:
-        at[h + 1] += 1
-    for x in range(clusters):
-        at[x + 1] += at[x]
-    fill = at[:-1].copy()
-    member = np.empty(len(b.home), np.int32)
-    for p in range(len(b.home)):
-        member[fill[b.home[p]]] = p
-        fill[b.home[p]] += 1
-    return at, member
-
-
-@njit(cache=True, nogil=True)
-def improve(b: Block, clusters: int, aim: Aim) -> int:
-    """Dissolve small clusters and move records while the objective grows; returns the moves."""
-    k, weight = aim.k, aim.weight
-    seen = np.full(clusters, -1, np.int64)
-    touched = np.empty(clusters, np.bool_)
-    back = np.empty(4 * k, np.int32)
-    stamp = np.int64(0)
-    moves = 0
-    for turn in range(aim.rounds):
-        hosts_at, hosts = _hosts(b, clusters, k)
-        member_at, member = _members(b, clusters)
-        touched[:] = False
-        moved = 0
-        for x in range(clusters):
-            first, last = member_at[x], member_at[x + 1]
-            if first == last or last - first > 4 * k or touched[x]:
-                continue
-            worth = _value(b.plain[x], b.square[x], b.size[x], weight)
-            gained, placed = 0.0, 0
-            for i in range(first, last):
-                p = member[i]
-                there, gain = _best_host(b, p, turn, hosts_at, hosts, seen, stamp, aim)
-                stamp += 1
-                if there < 0:
-                    break
-                gained += gain
-                back[placed] = there
-                placed += 1
-                _move(b, p, there, k)
-            if placed == last - first and gained > worth + 1e-9:
-                moved += placed
-                for i in range(placed):
-                    touched[back[i]] = True
-            else:
-                for i in range(placed - 1, -1, -1):
-                    _move(b, member[first + i], x, k)
-        for p in range(len(b.home)):
-            if b.size[b.home[p]] <= k:
-                continue
-            out = _leaving(b, p, k, weight)
-            there, gain = _best_host(b, p, turn, hosts_at, hosts, seen, stamp, aim)
-            stamp += 1
-            if there >= 0 and gain + out > 1e-9:
-                _move(b, p, there, k)
-                moved += 1
-        moves += moved
-        if moved < FEWEST_MOVES * len(b.home):
-            break
-    return moves
-
-
 @njit(cache=True, nogil=True)
 def split(b: Block, clusters: int, aim: Aim) -> int:
     """Split clusters of 2k records and more by the code that raises the objective most, again and again; returns the
     new number of clusters. `b` has room for one a k records."""
     k, weight = aim.k, aim.weight
     n_codes = b.support.shape[1]
-    member_at, member = _members(b, clusters)
+    member_at, member = members_of(b, clusters)
     count = np.zeros(n_codes, np.int64)
     own = np.empty(n_codes, np.int32)
     holders = np.empty(len(b.home), np.int32)
@@ -303,7 +75,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             if b.support[x, c] >= k:
                 own[n_own] = c
                 n_own += 1
-        before = _value(b.plain[x], b.square[x], size, weight)
+        before = value_of(b.plain[x], b.square[x], size, weight)
         best, best_value = -1, before + 1e-9
         for i in range(n_own):
             c = own[i]
@@ -325,7 +97,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
                 if rest >= k:
                     plain_rest += rest
                     square_rest += rest * rest
-            value = _value(plain, square, s, weight) + _value(plain_rest, square_rest, size - s, weight)
+            value = value_of(plain, square, s, weight) + value_of(plain_rest, square_rest, size - s, weight)
             if value > best_value:
                 best, best_value = c, value
             for q in range(first, last):
@@ -353,7 +125,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             member[first + q] = holders[q]
         for q in range(rest):
             member[first + inside + q] = others[q]
-            _move(b, others[q], other, k)
+            move(b, others[q], other, k)
         if inside >= 2 * k:
             todo.append((x, first, first + inside))
         if rest >= 2 * k:
