@@ -161,11 +161,10 @@ def _known(cohort: Cohort, m: int) -> list[list[str]]:
 
 
 def _chunks(release: Release, cohort: Cohort, m: int) -> Float64s:
-    from leeward.methods.disassociation.measures.estimates import estimates
-    from leeward.methods.disassociation.measures.published import read
+    from leeward.methods.disassociation.measures.estimates import estimates, read_once
 
     known = [codes for codes in _known(cohort, m) if codes]
-    return np.asarray(estimates(read(release), known, "one").high, np.float64)
+    return np.asarray(estimates(read_once(release), known, "one").high, np.float64)
 
 
 def _labels(release: Release, cohort: Cohort, m: int) -> Float64s:

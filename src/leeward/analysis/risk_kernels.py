@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from leeward.analysis.bits import popcount
 from leeward.arrays import AnyArray
 from leeward.compiled import njit
+
+TOUCH = 16
+"""Words of bitmaps that are joined in the time in which one record is found and marked."""
 
 
 @njit(cache=True, nogil=True)
@@ -131,6 +135,33 @@ def matching_records(offsets: AnyArray, values: AnyArray, constraint_of: AnyArra
 
 
 @njit(cache=True, nogil=True)
+def _rarest_of_bits(bits: AnyArray, width: int, partial: AnyArray, out: AnyArray) -> None:
+    """Smallest support of a set of 1 … len(out) of the first `width` bitmaps; `partial` is scratch."""
+    chosen = np.zeros(len(out) + 1, np.int64)
+    depth = 0
+    while depth >= 0:
+        c = chosen[depth]
+        if c >= width:
+            depth -= 1
+            if depth >= 0:
+                chosen[depth] += 1
+            continue
+        support = np.int64(0)
+        last = depth + 1 == len(out)
+        for w in range(bits.shape[1]):
+            word = bits[c, w] if depth == 0 else partial[depth - 1, w] & bits[c, w]
+            support += popcount(word)
+            if not last:
+                partial[depth, w] = word
+        out[depth] = min(out[depth], support)
+        if last:
+            chosen[depth] += 1
+        else:
+            chosen[depth + 1] = c + 1
+            depth += 1
+
+
+@njit(cache=True, nogil=True)
 def rarest_subsets(
     offsets: AnyArray,
     values: AnyArray,
@@ -143,12 +174,14 @@ def rarest_subsets(
     """Support of the rarest set of m codes of each chosen record, int64[len(chosen), largest]; 2^62 where
     it has fewer than m. Of a record with more than `widest` codes only the rarest `widest` are looked at.
 
-    For each record, every other record's overlap is a mask of its codes; supports of all its subsets are
-    the sums over the masks that contain them."""
+    Where there are few sets for the records to be looked at, each is counted by bitmaps. Otherwise every other record's
+    overlap is a mask of its codes, and supports of all its subsets are the sums over the masks that contain them."""
     n = len(offsets) - 1
     out = np.full((len(chosen), largest), np.int64(2**62), np.int64)
     overlap = np.zeros(n, np.uint16)
     count = np.zeros(1 << widest, np.int64)
+    words = (n + 63) // 64
+    bits, partial = np.empty((widest, words), np.uint64), np.empty((largest, words), np.uint64)
     for at in range(len(chosen)):
         r = chosen[at]
         own = values[offsets[r] : offsets[r + 1]].copy()
@@ -158,6 +191,20 @@ def rarest_subsets(
                 own[j], own[j - 1] = own[j - 1], own[j]
                 j -= 1
         width = min(len(own), widest)
+        touched, subsets = np.int64(0), np.int64(0)
+        for j in range(width):
+            touched += starts[own[j] + 1] - starts[own[j]]
+        choose = np.int64(1)
+        for size in range(1, min(width, largest) + 1):
+            choose = choose * (width - size + 1) // size
+            subsets += choose
+        if subsets * words < TOUCH * touched:
+            for j in range(width):
+                bits[j] = 0
+                for t in range(starts[own[j]], starts[own[j] + 1]):
+                    bits[j, holders[t] >> 6] |= np.uint64(1) << np.uint64(holders[t] & 63)
+            _rarest_of_bits(bits, width, partial, out[at])
+            continue
         count[: 1 << width] = 0
         for j in range(width):
             bit = np.uint16(1 << j)

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.engine._arrow import settle_imports
 from leeward.engine.engine import Engine, Frame, Kernel
 from leeward.engine.local import LocalEngine
-from leeward.engine.pool import at_most, available_threads, beside, over_blocks, pool
+from leeward.engine.pool import ahead, at_most, available_threads, beside, over_blocks, pool
 from leeward.errors import BadInput, did_you_mean
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Frame",
     "Kernel",
     "LocalEngine",
+    "ahead",
     "at_most",
     "available_threads",
     "beside",

@@ -76,6 +76,15 @@ def beside(*, at_once: bool = True) -> Executor:
     return _Threads(1) if at_once and available_threads() > 1 else _Caller()
 
 
+def ahead(items: Iterator[Result]) -> Iterator[Result]:
+    """The items, the next one made in a thread while the caller works on the last."""
+    with beside() as other:
+        waiting = other.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = other.submit(next, items, None)
+            yield item
+
+
 def processes(workers: int) -> Executor:
     """A pool of processes, for kernels of plain Python."""
     # Spawned: forked children of a process with threads may hang on a lock that one of these held.

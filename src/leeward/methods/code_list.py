@@ -37,11 +37,13 @@ MENTION = re.compile(r"#\d+$")
 def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
     """The result with the list of its codes, which is made when it is written: the other tables may be streams."""
     tables = anonymized.tables
+    noted: set[str] = set()
+    written: set[str] = set()
     k = int(anonymized.guarantee.k or 0)
     shown_only = anonymized.parameters.get("attacker") == "algorithm"
 
     def batches() -> Iterator[pa.RecordBatch]:
-        labels = shown_labels(tables)
+        labels = noted | shown_labels(tuple(each for each in tables if each.path not in written))
         bases: dict[str, str] = {}
         if anonymized.method == "visits":
             labels = {member for label in labels for member in label.split(MEMBERS)}
@@ -50,7 +52,20 @@ def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
         listed = labels | set(bases.values())
         yield code_list(listed, nodes_above(tables), cohort, k, bases, shown_only=shown_only)
 
-    return replace(anonymized, tables=(*tables, ReleaseTable(PATH, SCHEMA, batches)))
+    watched = tuple(_watched(each, noted, written) for each in tables)
+    return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
+
+
+def _watched(table: ReleaseTable, noted: set[str], written: set[str]) -> ReleaseTable:
+    """The table, whose labels are noted while it is written, so that it need not be made a second time."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in table.batches():
+            noted.update(labels_of(table, batch))
+            yield batch
+        written.add(table.path)
+
+    return replace(table, batches=batches)
 
 
 def code_list(
@@ -96,12 +111,15 @@ def _is_shown(code: str, released: set[str], above: Mapping[str, str]) -> bool:
 
 def shown_labels(tables: tuple[ReleaseTable, ...]) -> set[str]:
     """The distinct codes and labels of the data files."""
+    return {label for table in tables for batch in table.batches() for label in labels_of(table, batch)}
+
+
+def labels_of(table: ReleaseTable, batch: pa.RecordBatch) -> set[str]:
+    """The distinct codes and labels of some rows of a data file."""
     found: set[str] = set()
-    for table in tables:
-        for column, flat in (("codes", _flat), ("code", _plain)):
-            if column in table.schema.names and table.path.endswith(".parquet"):
-                for batch in table.batches():
-                    found.update(pc.unique(flat(batch.column(column))).drop_null().to_pylist())
+    for column, flat in (("codes", _flat), ("code", _plain)):
+        if column in table.schema.names and table.path.endswith(".parquet"):
+            found.update(pc.unique(flat(batch.column(column))).drop_null().to_pylist())
     return found
 
 

@@ -108,7 +108,12 @@ def shown_codes(share: Share) -> set[str]:
         column = next((name for name in ("codes", "code") if name in stored.schema_arrow.names), None)
         if column is None:
             continue
-        for batch in stored.iter_batches(columns=[column]):
+        # as a dictionary: a text is made once a column chunk, not once a row
+        texts = [stored.schema.column(i).path for i in range(len(stored.schema.names))]
+        stored = pq.ParquetFile(
+            file, read_dictionary=[path for path in texts if path.split(".")[0] == column]
+        )
+        for batch in stored.iter_batches(BLOCK_ROWS, columns=[column]):
             values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
             found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
     if share.method == "visits":

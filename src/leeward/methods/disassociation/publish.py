@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s
 from leeward.compiled import njit
+from leeward.engine import ahead
 from leeward.methods.disassociation.layout import Layout, layout_of
 from leeward.methods.disassociation.pipeline import Disassociated
 from leeward.randomness import Randomness
@@ -157,7 +158,7 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
                 schema=CHUNKS,
             )
 
-    return ReleaseTable("chunks.parquet", CHUNKS, batches)
+    return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
 
 
 class _Contents(NamedTuple):

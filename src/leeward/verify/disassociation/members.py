@@ -26,14 +26,20 @@ SUPPRESSED = "suppressed.parquet"
 
 
 def against_members(
-    layout: Layout, share: Share, events: pl.DataFrame, custody: Path, sensitive: NDArray[np.bool_]
+    layout: Layout,
+    share: Share,
+    events: pl.DataFrame,
+    held_by: tuple[pl.Series, Longs],
+    custody: Path,
+    sensitive: NDArray[np.bool_],
 ) -> list[Check]:
     """Every check that needs the clusters' members.
 
-    events : `patient`, `code` (the released code's number), no nulls.  sensitive : of each released code.
+    events : `patient`, `code` (the released code's number), no nulls.  held_by : `pairs_of` them.
+    sensitive : of each released code.
     """
     clusters = pl.read_parquet(custody / "clusters.parquet").select("patient", "node")
-    patients, starts, values = records_of(events, custody, layout)
+    patients, starts, values = records_of(events, held_by, custody, layout)
     if clusters["patient"].dtype == patients.dtype and not clusters["patient"].equals(patients):
         clusters = patients.to_frame().join(clusters, on="patient", how="left", maintain_order="left")
     if clusters.height != len(patients) or clusters["patient"].dtype != patients.dtype:
@@ -88,20 +94,21 @@ def against_members(
     ]
 
 
-def records_of(events: pl.DataFrame, custody: Path, layout: Layout) -> tuple[pl.Series, Longs, Ints]:
+def records_of(
+    events: pl.DataFrame, held_by: tuple[pl.Series, Longs], custody: Path, layout: Layout
+) -> tuple[pl.Series, Longs, Ints]:
     """The patients, ascending, with their distinct codes: record r has values[starts[r]:starts[r + 1]]."""
-    rows = events.select("patient", pl.col("code").cast(pl.Int32))
+    width = max(len(layout.chunks.codes), 1)
+    patients, keys = held_by
     if (custody / SUPPRESSED).is_file():
         gone = pl.read_parquet(custody / SUPPRESSED)
         known = {code: place for place, code in enumerate(layout.chunks.codes)}
         places = [known.get(code, -1) for code in gone["code"].to_list()]
         gone = gone.select("patient").with_columns(code=pl.Series(places, dtype=pl.Int32))
-        rows = rows.join(gone, on=["patient", "code"], how="anti")
-    width = max(len(layout.chunks.codes), 1)
-    patients, keys = pairs_of(rows, width)
+        rows = events.select("patient", pl.col("code").cast(pl.Int32))
+        patients, keys = pairs_of(rows.join(gone, on=["patient", "code"], how="anti"), width)
     starts = np.searchsorted(keys, np.arange(len(patients) + 1) * width).astype(np.int64)
-    keys %= width
-    return patients, starts, keys.astype(np.int32)
+    return patients, starts, (keys % width).astype(np.int32)
 
 
 def pairs_of(events: pl.DataFrame, codes: int) -> tuple[pl.Series, Longs]:

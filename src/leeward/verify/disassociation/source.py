@@ -66,12 +66,13 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
     kept = where(numbered, pl.col("code") >= 0)
     del events, numbered
-    checks.append(counts_in_bounds(layout, kept, open_codes))
+    held_by = pairs_of(kept, max(len(released), 1))
+    checks.append(counts_in_bounds(layout, held_by[1], open_codes))
     if not fit:
         return checks
     custody = share.folder.parent / "custody" / "data"
     if (custody / "clusters.parquet").is_file():
-        return checks + against_members(layout, share, kept, custody, open_codes)
+        return checks + against_members(layout, share, kept, held_by, custody, open_codes)
     return [*checks, records_fit(layout, kept.filter(~open_codes[kept["code"].to_numpy()]))]
 
 
@@ -103,17 +104,11 @@ def base_code(code: str, parameters: Mapping[str, Any]) -> str:
     return code.rsplit("#", 1)[0] if parameters.get("repeats") else code
 
 
-def patients_with(events: pl.DataFrame, codes: int) -> Longs:
-    """Number of patients with each code: repeats of a code in a patient count once."""
-    _, key = pairs_of(events, codes)
-    return np.bincount(key % codes, minlength=codes)
-
-
-def counts_in_bounds(layout: Layout, events: pl.DataFrame, suppressible: NDArray[np.bool_]) -> Check:
+def counts_in_bounds(layout: Layout, keys: Longs, suppressible: NDArray[np.bool_]) -> Check:
     """Each code's number of patients is between what its chunks show: exact but for item chunks (1 to
-    all). Codes that may have been suppressed have no upper bound."""
+    all). Codes that may have been suppressed have no upper bound. `keys`: see `pairs_of`."""
     low, high = count_bounds(layout)
-    true = patients_with(events, len(low))
+    true = np.bincount(keys % max(len(low), 1), minlength=len(low))
     outside = int(((true < low) | ((true > high) & ~suppressible)).sum())
     return of_count(
         "source_counts",

@@ -34,12 +34,13 @@ from leeward.methods.disassociation.measures.estimates import (
     Estimates,
     estimates_of_numbers,
     matching,
+    read_once,
     spread,
 )
 from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, Placement, Risk
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
-from leeward.methods.disassociation.measures.published import Published, read
+from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import risk_after
 from leeward.methods.disassociation.measures.whole_patient import whole_patient
 from leeward.methods.disassociation.repeats import renamed_code_sets
@@ -81,7 +82,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         check_measure("disassociation", OPTIONS, name, options)
-    published, sets = read(release), released_records(release, cohort, released_sets(release, cohort))
+    published, sets = read_once(release), released_records(release, cohort, released_sets(release, cohort))
     answers: Answers = {}
     found: dict[str, Figures] = {}
     with beside() as thread:  # the kernels release the interpreter lock

@@ -1,4 +1,4 @@
-"""Kernels of `measure.published` and `measure.estimates` (docs/methods/disassociation.md#estimating-counts).
+"""Kernels of `estimates` (docs/methods/disassociation.md#estimating-counts).
 
 Nodes are numbered so that all nodes below a node come right before it; code sets of a query are bit masks.
 """
@@ -16,85 +16,6 @@ from leeward.compiled import njit
 Array = NDArray[Any]
 
 RECORD, SHARED, ITEM = 0, 1, 2
-
-
-@njit(cache=True, nogil=True)
-def bottom_up(parent: Array) -> Any:
-    """New number of each node: children before parents, subtrees contiguous."""
-    n = len(parent)
-    head = np.full(n + 1, -1, np.int64)
-    following = np.full(n, -1, np.int64)
-    for v in range(n):
-        p = parent[v] if parent[v] >= 0 else n
-        following[v] = head[p]
-        head[p] = v
-    number = np.full(n, -1, np.int64)
-    stack = np.empty(n + 1, np.int64)
-    at = 0
-    root = head[n]
-    while root != -1:
-        depth = 0
-        stack[0] = root
-        while depth >= 0:
-            v = stack[depth]
-            child = head[v]
-            if child == -1:
-                number[v] = at
-                at += 1
-                depth -= 1
-            else:
-                head[v] = following[child]
-                depth += 1
-                stack[depth] = child
-        root = following[root]
-    return number
-
-
-@njit(cache=True, nogil=True)
-def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
-    """(distinct codes of each chunk, its 64-bit words a code): only non-empty subrecords take a bit."""
-    groups = len(start) - 1
-    distinct = np.zeros(groups, np.int64)
-    words = np.zeros(groups, np.int64)
-    seen = np.full(n_codes, -1, np.int64)
-    for g in range(groups):
-        filled = 0
-        for row in range(start[g], start[g + 1]):
-            filled += 1 if offsets[row + 1] > offsets[row] else 0
-            for i in range(offsets[row], offsets[row + 1]):
-                if seen[values[i]] != g:
-                    seen[values[i]] = g
-                    distinct[g] += 1
-        words[g] = (filled + 63) // 64
-    return distinct, words
-
-
-@njit(cache=True, nogil=True)
-def fill_entries(
-    start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array
-) -> Any:
-    """One entry a chunk and code: (code, chunk, where its bitmap starts) and the bitmaps."""
-    total = first[-1]
-    code = np.empty(total, np.int32)
-    group = np.empty(total, np.int32)
-    place = np.empty(total, np.int64)
-    bits = np.zeros(at_bits[-1], np.uint64)
-    slot = np.full(n_codes, -1, np.int64)
-    for g in range(len(start) - 1):
-        used = first[g]
-        filled = 0
-        for row in range(start[g], start[g + 1]):
-            for i in range(offsets[row], offsets[row + 1]):
-                c = values[i]
-                if slot[c] < first[g]:
-                    slot[c] = used
-                    code[used] = c
-                    group[used] = g
-                    place[used] = at_bits[g] + (used - first[g]) * words[g]
-                    used += 1
-                bits[place[slot[c]] + filled // 64] |= np.uint64(1) << np.uint64(filled % 64)
-            filled += 1 if offsets[row + 1] > offsets[row] else 0
-    return code, group, place, bits
 
 
 @njit(cache=True, nogil=True)
@@ -123,25 +44,61 @@ def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def wanting(
-    post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
+def _add_part(
+    entry: int,
+    bit: Any,
+    parts: int,
+    post_group: Array,
+    kind: Array,
+    item_mean: Array,
+    part_group: Array,
+    part_mask: Array,
+    part_mean: Array,
 ) -> Any:
-    """int64[entries], records below each entry's node that no node further down counts the code of: with shared chunks
-    that repeat codes of chunks below (`nested`) fewer than the node has."""
-    found = records[post_node]
-    last = np.full(len(parent), -1, np.int64)
-    for code in range(len(post_at) - 1):
-        for entry in range(post_at[code], post_at[code + 1]):
-            last[post_node[entry]] = entry
-        for entry in range(post_at[code], post_at[code + 1]):
-            up = parent[post_node[entry]]
-            while up >= 0:
-                above = last[up]
-                if above >= post_at[code] and kind[post_group[above]] == SHARED:
-                    found[above] -= records[post_node[entry]]
-                    break
-                up = parent[up]
-    return found
+    """Adds a code to the parts of a query in one node, its codes by chunk; returns the number of parts."""
+    g = post_group[entry]
+    mine = parts
+    if kind[g] != ITEM:
+        for i in range(parts):
+            if part_group[i] == g:
+                mine = i
+    if mine == parts:
+        part_group[parts] = g
+        part_mask[parts] = np.uint64(0)
+        part_mean[parts] = item_mean[entry]
+        parts += 1
+    part_mask[mine] |= bit
+    return parts
+
+
+@njit(cache=True, nogil=True)
+def _in_leaf(
+    n: int,
+    parts: int,
+    place: Array,
+    kind: Array,
+    words: Array,
+    bits: Array,
+    part_group: Array,
+    part_mask: Array,
+    part_mean: Array,
+    item_most: int,
+) -> Any:
+    """(low, expected, high) of a cluster of n records."""
+    below = n
+    mean = np.float64(n)
+    above = n
+    for i in range(parts):
+        if kind[part_group[i]] == ITEM:
+            below += 1 - n
+            mean *= part_mean[i] / n
+            above = min(above, item_most)
+        else:
+            s = _support(part_mask[i], place, words[part_group[i]], bits)
+            below += s - n
+            mean *= s / n
+            above = min(above, s)
+    return max(below, 0), mean, above
 
 
 @njit(cache=True, nogil=True)
@@ -156,7 +113,7 @@ def answer(
     words: Array,
     bits: Array,
     parent: Array,
-    root: Array,
+    post_root: Array,
     leaf: Array,
     records: Array,
     item_mean: Array,
@@ -164,7 +121,8 @@ def answer(
     want: Array,
 ) -> Any:
     """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry, `item_most`
-    the most records of a cluster that may hold an item-chunk code, `want` as `wanting` counts it.
+    the most records of a cluster that may hold an item-chunk code, `want` as `wanting` counts it, `post_root` the
+    topmost ancestor of each entry's node.
 
     Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
     bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
@@ -208,7 +166,7 @@ def answer(
             # The next tree that holds every code.
             target = np.int64(-1)
             if at[rarest] < stop[rarest]:
-                target = root[post_node[at[rarest]]]
+                target = np.int64(post_root[at[rarest]])
             if target < 0:
                 break
             whole = True
@@ -218,16 +176,16 @@ def answer(
                 if j != rarest:
                     # leap to the tree
                     step = np.int64(1)
-                    while at[j] + step < stop[j] and root[post_node[at[j] + step]] < target:
+                    while at[j] + step < stop[j] and post_root[at[j] + step] < target:
                         step *= 2
                     lo = at[j] + step // 2
                     hi = min(at[j] + step, stop[j])
-                    if at[j] < stop[j] and root[post_node[at[j]]] >= target:
+                    if at[j] < stop[j] and post_root[at[j]] >= target:
                         hi = at[j]
                         lo = at[j]
                     while lo < hi:
                         mid = (lo + hi) // 2
-                        if root[post_node[mid]] < target:
+                        if post_root[mid] < target:
                             lo = mid + 1
                         else:
                             hi = mid
@@ -235,14 +193,33 @@ def answer(
                 if at[j] >= stop[j]:
                     beyond = True
                     break
-                if root[post_node[at[j]]] != target:
+                if post_root[at[j]] != target:
                     whole = False
                     break
             if beyond:
                 break
             if not whole:
-                while at[rarest] < stop[rarest] and root[post_node[at[rarest]]] == target:
+                while at[rarest] < stop[rarest] and post_root[at[rarest]] == target:
                     at[rarest] += 1
+                continue
+            if leaf[target]:  # a tree of one cluster, as most are
+                parts = 0
+                for j in range(size):
+                    place[j] = post_place[at[j]]
+                    parts = _add_part(
+                        at[j], np.uint64(1) << np.uint64(j), parts, post_group, kind, item_mean,
+                        part_group, part_mask, part_mean,
+                    )  # fmt: skip
+                    while at[j] < stop[j] and post_root[at[j]] == target:
+                        at[j] += 1
+                below, mean, above = _in_leaf(
+                    records[target], parts, place[:size], kind, words, bits, part_group, part_mask, part_mean,
+                    item_most,
+                )  # fmt: skip
+                if above > 0:
+                    out_low[q] += below
+                    out_expected[q] += mean
+                    out_high[q] += above
                 continue
             for j in range(size):
                 t = at[j]
@@ -277,22 +254,21 @@ def answer(
                     for j in range(size):
                         bit = np.uint64(1) << np.uint64(j)
                         while at[j] < tree_stop[j] and post_node[at[j]] == x:
-                            g = post_group[at[j]]
                             if not (held & bit):
                                 held |= bit
                                 place[j] = post_place[at[j]]
                                 wants[j] = want[at[j]]
-                                mine = parts
-                                if kind[g] != ITEM:
-                                    for i in range(parts):
-                                        if part_group[i] == g:
-                                            mine = i
-                                if mine == parts:
-                                    part_group[parts] = g
-                                    part_mask[parts] = np.uint64(0)
-                                    part_mean[parts] = item_mean[at[j]]
-                                    parts += 1
-                                part_mask[mine] |= bit
+                                parts = _add_part(
+                                    at[j],
+                                    bit,
+                                    parts,
+                                    post_group,
+                                    kind,
+                                    item_mean,
+                                    part_group,
+                                    part_mask,
+                                    part_mean,
+                                )
                             at[j] += 1
                 if n_keys + 2 >= len(left):
                     left = np.append(left, np.zeros(len(left), np.uint64))
@@ -304,22 +280,21 @@ def answer(
                 if leaf[x]:
                     wanted = full & ~held
                     if (wanted & ~shared) == np.uint64(0):
-                        below = n
-                        mean = np.float64(n)
-                        above = n
-                        for i in range(parts):
-                            if kind[part_group[i]] == ITEM:
-                                below += 1 - n
-                                mean *= part_mean[i] / n
-                                above = min(above, item_most)
-                            else:
-                                s = _support(part_mask[i], place[:size], words[part_group[i]], bits)
-                                below += s - n
-                                mean *= s / n
-                                above = min(above, s)
+                        below, mean, above = _in_leaf(
+                            n,
+                            parts,
+                            place[:size],
+                            kind,
+                            words,
+                            bits,
+                            part_group,
+                            part_mask,
+                            part_mean,
+                            item_most,
+                        )
                         if above > 0:
                             left[n_keys] = wanted
-                            low[n_keys] = max(below, 0)
+                            low[n_keys] = below
                             expected[n_keys] = mean
                             high[n_keys] = above
                             n_keys += 1
@@ -458,14 +433,3 @@ def matching(
             depth += 1
         open_hit[depth - 1] += hit
     return total
-
-
-@njit(cache=True, nogil=True)
-def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: Array) -> Any:
-    """Subrecords behind each entry; 0 for item chunks."""
-    out = np.zeros(len(chunk), np.int64)
-    for e in range(len(chunk)):
-        if kind[chunk[e]] != ITEM:
-            for w in range(words[chunk[e]]):
-                out[e] += popcount(bits[place[e] + w])
-    return out

@@ -87,12 +87,11 @@ def estimates_of_numbers(
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
     means = item_means(p, prior)
-    want = kernels.wanting(p.at, p.entry_node, p.entry_chunk, p.kind, p.parent, p.records)
 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
             at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
-            p.bits, p.parent, p.root, p.leaf, p.records, means, item_most, want,
+            p.bits, p.parent, p.entry_root, p.leaf, p.records, means, item_most, p.want,
         )  # fmt: skip
         return found
 
@@ -193,7 +192,7 @@ def _read(path: str, stamp: tuple[int, ...]) -> Published:
     return read(path)
 
 
-def _cached(release: Release) -> Published:
+def read_once(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
     status = (release.share / manifest_name(release.share)).stat()
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
@@ -229,7 +228,7 @@ def estimate(
     Estimate(low=5120, expected=5300.2, high=6011)
     """
     opened = release if isinstance(release, Release) else Release.open(release)
-    published, wanted = _cached(opened), list(codes)
+    published, wanted = read_once(opened), list(codes)
     require_codes(opened, [wanted], published.number)
     if where:
         found = estimates_where(opened, published, [wanted], where, prior)

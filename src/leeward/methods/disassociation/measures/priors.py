@@ -47,10 +47,16 @@ def gathered_power(k: int) -> float:
 
 
 def item_means(published: Published, prior: str) -> NDArray[np.float64]:
-    """Expected records behind each entry, where it is in an item chunk."""
+    """Expected records behind each entry, where it is in an item chunk; worked out once a prior."""
+    if check_prior(prior) not in published.item_means:
+        published.item_means[prior] = _item_means(published, prior)
+    return published.item_means[prior]
+
+
+def _item_means(published: Published, prior: str) -> NDArray[np.float64]:
     p = published
     capped = np.minimum(p.records, p.k)[p.entry_node]
-    grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(check_prior(prior), (prior,))
+    grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(prior, (prior,))
     means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
     if prior == "occupancy":
         return (1 - SCATTERED) * means[0] + SCATTERED * scattered(p)
@@ -69,13 +75,11 @@ def scattered(published: Published) -> NDArray[np.float64]:
     How many they are follows from the share of the clusters that list the code in their item chunk, of those that do
     not count it (the estimate of occupancy). Entries of other chunks: 1.
     """
-    from leeward.methods.disassociation.measures import estimate_kernels as kernels
-
     p = published
     owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
     item = p.kind[p.entry_chunk] == ITEM
     size = p.records[p.entry_node].astype(np.float64)
-    among = kernels.wanting(p.at, p.entry_node, p.entry_chunk, p.kind, p.parent, p.records).astype(np.float64)
+    among = p.want.astype(np.float64)
     leaves = p.leaf
     if p.of_class is not None:  # a part of a release has the entries of some classes only
         leaves = leaves & np.isin(p.of_class, p.of_class[p.entry_node])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ class Published:
     codes : tuple of str, sorted
     k, m : int
         Of the guarantee.
-    parent, root : int64[nodes]; leaf : bool[nodes]; records : int64[nodes]
-        `parent` is -1 for a root; `root` is the node's topmost ancestor.
+    parent : int64[nodes]; leaf : bool[nodes]; records : int64[nodes]
+        `parent` is -1 for a root.
     node, kind, words, filled : [chunks]
         Each chunk's node, kind, 64-bit words of one bitmap, number of non-empty subrecords.
     at : int64[codes + 1]
@@ -42,7 +43,6 @@ class Published:
     k: int
     m: int
     parent: Array
-    root: Array
     leaf: Array
     records: Array
     node: Array
@@ -57,14 +57,33 @@ class Published:
     of_class: Array | None = None
     """int64[nodes], where the release has demographics."""
 
-    @property
+    @cached_property
     def number(self) -> dict[str, int]:
         """Index of each code."""
         return {code: i for i, code in enumerate(self.codes)}
 
+    @cached_property
+    def entry_root(self) -> Array:
+        """int32[entries], the topmost ancestor of each entry's node."""
+        return _roots(self.parent)[self.entry_node].astype(np.int32)
+
+    @cached_property
+    def want(self) -> Array:
+        """int64[entries], see `index_kernels.wanting`."""
+        from leeward.methods.disassociation.measures import index_kernels as kernels
+
+        return np.asarray(
+            kernels.wanting(self.at, self.entry_node, self.entry_chunk, self.kind, self.parent, self.records)
+        )
+
+    @cached_property
+    def item_means(self) -> dict[str, Array]:
+        """Expected records behind each entry by prior, as far as `priors.item_means` was asked for them."""
+        return {}
+
     def entry_counts(self) -> Array:
         """Number of records or subrecords behind each entry; 0 for item chunks, which publish no count."""
-        from leeward.methods.disassociation.measures import estimate_kernels as kernels
+        from leeward.methods.disassociation.measures import index_kernels as kernels
 
         return np.asarray(
             kernels.entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
@@ -79,7 +98,7 @@ def read(release: Release | str | Path) -> Published:
     BadInput
         The folder is no release of the method `disassociation`, or its files are damaged.
     """
-    from leeward.methods.disassociation.measures import estimate_kernels as kernels
+    from leeward.methods.disassociation.measures import index_kernels as kernels
 
     opened = release if isinstance(release, Release) else Release.open(release)
     if opened.method != "disassociation":
@@ -114,7 +133,7 @@ def read(release: Release | str | Path) -> Published:
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     return Published(
-        codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered, _roots(renumbered),
+        codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered,
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
