@@ -14,14 +14,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from scipy.optimize import nnls
 
-from common import commit, machine, measured
+from common import Run, commit, machine, measured
 
 START = "import sys; from leeward.cli.main import main; main(sys.argv[1:])"
 CODES = 900
@@ -64,8 +64,8 @@ FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
 }  # fmt: skip
 
 
-def run(method: str, case: Case, folder: Path) -> tuple[int, int, float, float]:
-    """Patients, rows (or cells of a table), peak memory in MB and seconds of one command."""
+def run(method: str, case: Case, folder: Path, more: Sequence[str] = ()) -> tuple[int, int, Run]:
+    """Patients, rows (or cells of a table), and what one command took, with `more` flags."""
     command, flags, _ = FLAGS[method]
     file, out = folder / "source.parquet", folder / "OUT"
     records, length = case
@@ -90,10 +90,10 @@ def run(method: str, case: Case, folder: Path) -> tuple[int, int, float, float]:
         frame.write_parquet(file)
         arguments = [command, str(file), *flags]
     del frame
-    found = measured([sys.executable, "-c", START, *arguments, "-o", str(out)])
+    found = measured([sys.executable, "-c", START, *arguments, *more, "-o", str(out)])
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    return records, rows, found.peak, found.wall
+    return records, rows, found
 
 
 def fit(found: list[tuple[int, int, float, float]]) -> tuple[float, float, float]:
@@ -121,7 +121,8 @@ def main() -> None:
         for case in FLAGS[method][2]:
             with tempfile.TemporaryDirectory(prefix="leeward-memory-") as folder:
                 os.environ["LEEWARD_STATE"] = folder
-                found.append(run(method, case, Path(folder)))
+                records, rows, took = run(method, case, Path(folder))
+                found.append((records, rows, took.peak, took.wall))
             report(method, found[-1])
         base, patient, row = fit(found)
         kept[method] = {"runs": found, "MB": base, "bytes a patient": patient, "bytes a row": row}
