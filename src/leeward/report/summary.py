@@ -78,7 +78,7 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
     return Summary(
         guarantee=f"{guarantee['name']} ({numbers_of(guarantee)})",
         safe_against=_sentence(str(guarantee["attacker"])),
-        not_against=tuple(str(each) for each in guarantee["not_protected"]),
+        not_against=tuple(_begun(str(each)) for each in guarantee["not_protected"]),
         costs=costs.figures,
         little_left=costs.little_left,
         risk=tuple(risk),
@@ -88,7 +88,12 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
 def _sentence(attacker: str) -> str:
     """The attacker as a sentence; some methods leave out who it is."""
     whole = f"Somebody who {attacker}" if attacker.startswith("knows ") else attacker
-    return whole if whole.endswith(".") else f"{whole}."
+    return _begun(whole if whole.endswith(".") else f"{whole}.")
+
+
+def _begun(sentence: str) -> str:
+    """The sentence with a capital at its beginning."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def numbers_of(guarantee: Mapping[str, Any]) -> str:

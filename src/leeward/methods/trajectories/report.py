@@ -57,8 +57,11 @@ def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section
     if lost:
         tiles += [
             Tile(percent(lost.kept_pairs), "of pairs published at all", "exact or generalized"),
-            Tile(percent(lost.ilm), "of the codes' information lost (ILM)", "0 % exact, 100 % suppressed"),
-            Tile(percent(lost.alm), "of the ages' information lost (ALM)", "0 % exact, 100 % suppressed"),
+            Tile(
+                percent(lost.ilm),
+                "of the codes' information lost (ILM)",
+                f"0 % exact, 100 % suppressed; of the ages' (ALM) {percent(lost.alm)}",
+            ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
@@ -150,11 +153,11 @@ def counts(found: Answers | None) -> Section | None:
             Tiles(
                 (
                     Tile(
-                        number(found.avgre),
+                        percent(found.avgre),
                         "average relative error (AvgRE)",
-                        "0: exact; 1: as far off as 0",
+                        "0 %: exact; 100 %: as far off as 0",
                     ),
-                    Tile(number(found.median), "median relative error"),
+                    Tile(percent(found.median), "median relative error"),
                 )
             ),
         ),

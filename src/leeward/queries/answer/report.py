@@ -8,15 +8,18 @@ from typing import Any
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
 from leeward.report.summary import Cost, Costs
+from leeward.vocabulary.names import icd_name
 
 SHOWN = 30
+SYSTEMS = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}
+"""Vocabularies whose codes have names here."""
 
 Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    return [glance(release, measures, verification), largest(release), levels(release), plain_words(release)]
+    return [glance(release, measures), largest(release), levels(release), plain_words(release)]
 
 
 def costs(release: Release, measures: Figures) -> Costs:
@@ -34,17 +37,13 @@ def costs(release: Release, measures: Figures) -> Costs:
     return Costs(tuple(figures), left)
 
 
-def glance(release: Release, measures: Figures, verification: Figures) -> Section:
+def glance(release: Release, measures: Figures) -> Section:
     """What a board reads first."""
-    checks = verification["checks"]
-    failed = sum(not check["passed"] for check in checks)
     facts = measures.get("method", {})
     tiles = [
-        Tile("passed" if not failed else f"{failed} failed", f"{len(checks)} checks of the released files",
-             tone="warn" if failed else "good"),
         Tile(number(release.table("itemsets.parquet").collect().height), "itemsets listed"),
         Tile(f"{release.guarantee['epsilon']:g}", "epsilon, for each patient, of the whole catalogue"),
-    ]  # fmt: skip
+    ]
     if "remaining" in facts:
         tiles.append(Tile(f"{facts['remaining']:g}", "epsilon left for further answers"))
     text = (
@@ -57,10 +56,20 @@ def glance(release: Release, measures: Figures, verification: Figures) -> Sectio
 def largest(release: Release) -> Section:
     """The itemsets with the largest counts of each size."""
     table = release.table("itemsets.parquet").collect()
-    rows = tuple((" & ".join(items), f"{count:,.0f}") for items, count in table.head(SHOWN).iter_rows())
+    system = SYSTEMS.get(release.parameters["vocabulary"], "")
+    shown = table.head(SHOWN).iter_rows()
+    rows = tuple((" & ".join(items), *_names(items, system), f"{count:,.0f}") for items, count in shown)
     if not rows:
         return Section("Itemsets", ("No noisy count reached the threshold of its size.",))
-    return Section("Itemsets", (Table(f"The first {len(rows):,}", ("itemset", "noisy count"), rows),))
+    head = ("itemset", *(("names",) if system else ()), "noisy count")
+    return Section("Itemsets", (Table(f"The first {len(rows):,}", head, rows),))
+
+
+def _names(items: list[str], system: str) -> tuple[str, ...]:
+    """What the codes of an itemset are called, as a cell; no cell where the vocabulary has no names here."""
+    if not system:
+        return ()
+    return ("; ".join(name for item in items if (name := icd_name(item.upper(), system))),)
 
 
 def levels(release: Release) -> Section:
