@@ -60,7 +60,7 @@ def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section
             Tile(
                 percent(lost.ilm),
                 "of the codes' information lost (ILM)",
-                f"0 % exact, 100 % suppressed; of the ages' (ALM) {percent(lost.alm)}",
+                f"0 % exact, 100 % suppressed; loss of the ages (ALM) {percent(lost.alm)}",
             ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
