@@ -36,7 +36,8 @@ class Model:
     def title(self) -> str:
         """For example `cox: time, status = 1`."""
         outcome = self.response or self.time
-        event = "" if self.event is None else f", {self.event} = {self.event_value}"
+        value = "" if self.event_value is None else f" = {self.event_value}"
+        event = "" if self.event is None else f", {self.event}{value}"
         return f"{self.kind}: {outcome}{event}"
 
     def to_json(self) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def write(
         figures = {
             "source": {"name": name},
             "notices": [],
-            "method": {**made.custody, "remaining": remaining},
+            "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
         }
         pending.put_json("custody/measures.json", figures)
         verification = verify(pending.folder)
@@ -210,6 +210,16 @@ def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dic
         custody={"levels": found["levels"], "vocabulary": meta.vocabulary, "seeded_rows": meta.seeded},
         seeded=meta.seeded,
     )
+
+
+def names_of_codes(session: IndexSession, found: dict[str, Any]) -> dict[str, str]:
+    """What the listed ICD codes are called, for the custodian's report; nothing for another vocabulary."""
+    from leeward.vocabulary.names import icd_name
+
+    system = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}.get(session.index.meta.vocabulary, "")
+    listed = {item for items in found["itemsets"] for item in items}
+    named = {item: icd_name(item.upper(), system) for item in sorted(listed)} if system else {}
+    return {item: name for item, name in named.items() if name}
 
 
 def readme(asked: Catalogue, row: str) -> str:

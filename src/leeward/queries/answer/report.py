@@ -8,18 +8,15 @@ from typing import Any
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
 from leeward.report.summary import Cost, Costs
-from leeward.vocabulary.names import icd_name
 
 SHOWN = 30
-SYSTEMS = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}
-"""Vocabularies whose codes have names here."""
 
 Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    return [glance(release, measures), largest(release), levels(release), plain_words(release)]
+    return [glance(release, measures), largest(release, measures), levels(release), plain_words(release)]
 
 
 def costs(release: Release, measures: Figures) -> Costs:
@@ -53,23 +50,17 @@ def glance(release: Release, measures: Figures) -> Section:
     return Section("At a glance", (text, Tiles(tuple(tiles))))
 
 
-def largest(release: Release) -> Section:
+def largest(release: Release, measures: Figures) -> Section:
     """The itemsets with the largest counts of each size."""
     table = release.table("itemsets.parquet").collect()
-    system = SYSTEMS.get(release.parameters["vocabulary"], "")
-    shown = table.head(SHOWN).iter_rows()
-    rows = tuple((" & ".join(items), *_names(items, system), f"{count:,.0f}") for items, count in shown)
+    names = measures.get("method", {}).get("names", {})
+    rows = tuple(
+        (" & ".join(f"{item} {names[item]}" if item in names else item for item in items), f"{count:,.0f}")
+        for items, count in table.head(SHOWN).iter_rows()
+    )
     if not rows:
         return Section("Itemsets", ("No noisy count reached the threshold of its size.",))
-    head = ("itemset", *(("names",) if system else ()), "noisy count")
-    return Section("Itemsets", (Table(f"The first {len(rows):,}", head, rows),))
-
-
-def _names(items: list[str], system: str) -> tuple[str, ...]:
-    """What the codes of an itemset are called, as a cell; no cell where the vocabulary has no names here."""
-    if not system:
-        return ()
-    return ("; ".join(name for item in items if (name := icd_name(item.upper(), system))),)
+    return Section("Itemsets", (Table(f"The first {len(rows):,}", ("itemset", "noisy count"), rows),))
 
 
 def levels(release: Release) -> Section:

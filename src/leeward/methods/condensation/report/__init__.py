@@ -145,7 +145,7 @@ def survival(curves: Sequence[figures.Curve]) -> Section | None:
     """Kaplan–Meier curves before and after."""
     if not curves:
         return None
-    parts = []
+    parts: list[Part] = []
     for each in curves:
         rows = [
             {"at": at, "share": share, "table": label}
@@ -153,9 +153,16 @@ def survival(curves: Sequence[figures.Curve]) -> Section | None:
             for at, share in zip(each.at, shares, strict=True)
         ]
         gap = max(abs(a - b) for a, b in zip(each.before, each.after, strict=True))
+        name = each.time if each.event is None else f"{each.time}, {each.event}"
+        name += "" if each.event_value is None else f" = {each.event_value}"
+        if gap == 0:
+            parts.append(
+                f"{name}: the curves are the same, as times and events of a stratum are released as they are."
+            )
+            continue
         parts.append(
             Chart(
-                f"{each.time}, {each.event} = {each.event_value}",
+                name,
                 f"Kaplan–Meier curves of original and release; they differ by at most {percent(gap)}.",
                 curve(rows, each.time),
                 f"The curves differ by at most {percent(gap)}.",
