@@ -1,18 +1,19 @@
 """The exact-time attack on condensed public registries, and what condensing costs their Cox models.
 
     python benchmarks/condensation_attacks.py --data DIR [--k 2,3,5,10,50] [--sets gbsg,pbc] [--seeds 3]
-        [--algorithm balanced] [--relations]
+        [--algorithm balanced] [--relations] [--planted]
 
 The attacker (tests/attacks/condensation.py) knows everything but the times: share of right exact times by the nearest
 row / by one-to-one matching, beside 1/k. Then the Cox coefficients outside the original's 95 % interval and with
 changed significance, and the rows that break a relation which the source has. `--relations` gives the confirmed
-relations of `RELATIONS` to the method.
+relations of `RELATIONS` to the method. `--planted` adds columns to rotterdam that are tied to others by construction.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,13 +49,32 @@ RELATIONS: dict[str, list[str]] = {
     "mgus2": ["ptime <= futime", "pstat = 0 => ptime = futime"],
     "support2": ["surv6m <= surv2m", "slos <= d.time", "hospdead = 1 => slos = d.time", "dzgroup -> dzclass"],
 }
+PLANTED = {
+    "same": (pl.col("age"), "same = age", pl.col("same") != pl.col("age")),
+    "relabelled": (
+        pl.col("size").cast(pl.String).str.replace_many({"<=20": "small", "20-50": "middle", ">50": "large"}),
+        "size -> relabelled",
+        pl.col("relabelled")
+        != pl.col("size")
+        .cast(pl.String)
+        .str.replace_many({"<=20": "small", "20-50": "middle", ">50": "large"}),
+    ),
+    "total": (pl.col("er") + pl.col("pgr"), "er <= total", pl.col("er") > pl.col("total")),
+    "some": (
+        pl.col("nodes").clip(upper_bound=3),
+        "some = 0 <=> nodes = 0",
+        (pl.col("some") == 0) != (pl.col("nodes") == 0),
+    ),
+}
+"""Columns that are planted into rotterdam: what each is, the relation that is confirmed, and what breaks it."""
 FURTHER_TIMES = {"rotterdam": ["rtime"], "mgus2": ["ptime"], "support2": ["slos"]}
 """Columns that equal the time in many rows, so that they are outcome times too."""
 
 
 def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -> tuple[pl.DataFrame, float]:
     """The released table, and how often a random row of a patient's own group has the patient's time."""
-    more = {"relations": RELATIONS[registry.name]} if given.relations and registry.name in RELATIONS else {}
+    stated = [*RELATIONS.get(registry.name, ()), *(each[1] for each in PLANTED.values() if given.planted)]
+    more = {"relations": stated} if given.relations and stated else {}
     method = Condensation(
         k=k,
         algorithm=given.algorithm,
@@ -76,7 +96,7 @@ def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -
 
 def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]:
     columns = read_table(registry.frame).table().columns
-    (model,) = models_of(registry.plan(FURTHER_OUTCOMES))
+    (model,) = models_of(registry.plan((*FURTHER_OUTCOMES, *PLANTED)))
     before = fit("cox", design_of(model, registry.frame, columns))
     near, linked, compared, broken, tied = [], [], [], [], []
     chance = 0.0
@@ -94,8 +114,10 @@ def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]
         linked.append(found.matching)
         chance = found.chance
         compared.append(compare(before, fit("cox", design_of(model, frame, columns))))
-        if registry.name in BROKEN:
-            broken.append(frame.select(BROKEN[registry.name].mean()).item())
+        impossible = [BROKEN[registry.name]] if registry.name in BROKEN else []
+        impossible += [each[2] for each in PLANTED.values()] if given.planted else []
+        if impossible:
+            broken.append(frame.select(pl.any_horizontal(impossible).mean()).item())
     rows = registry.frame.height
     error = float(np.sqrt((1 - 1 / k) / k / rows))
     highest = max(np.mean(near), np.mean(linked) if None not in linked else 0.0)
@@ -126,10 +148,14 @@ def main() -> None:
     parser.add_argument("--algorithm", default="balanced")
     parser.add_argument("--relations", action="store_true")
     parser.add_argument("--no-matching", action="store_true")
+    parser.add_argument("--planted", action="store_true")
     given = parser.parse_args()
     rows = []
     for name in given.sets.split(","):
         registry = load(given.data, name)
+        if given.planted:
+            columns = {name: each[0] for name, each in PLANTED.items()}
+            registry = replace(registry, frame=registry.frame.with_columns(**columns))
         for k in map(int, given.k.split(",")):
             try:
                 rows.append(measured(registry, k, given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Share:
     folder: Path
     manifest: dict[str, Any]
     name: str = NAME
+    _tables: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def method(self) -> str:
@@ -37,6 +38,12 @@ class Share:
     def data(self, name: str) -> Path:
         """Path of the data file `name`, for example `chunks.parquet`."""
         return self.folder / "data" / name
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The data file `name`, read once for all checks."""
+        if name not in self._tables:
+            self._tables[name] = pl.read_parquet(self.data(name))
+        return self._tables[name]
 
     def guarantee(self, key: str) -> int:
         """An integer of the manifest's guarantee (`k`, `m`)."""

@@ -18,7 +18,7 @@ def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
     """The order of records against what each file shows of them (of several rows of a record, the first)."""
     found: dict[str, pl.Series] = {}
     for name in files:
-        table = pl.read_parquet(share.data(name))
+        table = share.table(name)
         if "record" in table.columns and not (first := table["record"].is_first_distinct()).all():
             table = table.filter(first)
         for column in table.columns:

@@ -52,7 +52,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
 def layout(share: Share) -> tuple[list[Check], pl.DataFrame | None]:
     """The table is there, has columns and the rows that the manifest states."""
     try:
-        table = pl.read_parquet(share.data(TABLE))
+        table = share.table(TABLE)
     except (OSError, pl.exceptions.PolarsError):
         return [Check("layout", False, f"{TABLE} is missing or cannot be read.")], None
     k = share.guarantee("k")

@@ -26,7 +26,10 @@ from leeward.verify.manifest import Share
 from leeward.verify.numbered import Ints, Longs
 from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.order import order_check
-from leeward.verify.visits.kernels import number_lists
+from leeward.verify.visits.kernels import count_pairs, number_lists
+
+PAIRS_A_ENTRY = 16
+"""Pairs of labels are counted in a table of all pairs where it has at most so many cells for each entry of records."""
 
 TABLES = {
     "records.parquet": {"record": pl.Int64, "codes": pl.List(pl.String)},
@@ -44,7 +47,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     tables: dict[str, pl.DataFrame] = {}
     for name, schema in TABLES.items():
         try:
-            tables[name] = pl.read_parquet(share.data(name))
+            tables[name] = share.table(name)
         except (OSError, pl.exceptions.PolarsError):
             return [Check("layout", False, f"{name} cannot be read as Parquet.")]
         fault = layout_fault(tables[name], {**schema, **further[name]})
@@ -103,7 +106,7 @@ def with_numbers(records: pl.DataFrame) -> pl.DataFrame:
 
 def labels_of(records: pl.DataFrame) -> tuple[list[str], Longs]:
     """(texts in their order, the place of each entry of the records among them)."""
-    entries = records["codes"].explode(empty_as_null=False)
+    entries = entries_of(records["codes"])
     kind = entries.dtype
     assert isinstance(kind, pl.Enum)
     return kind.categories.to_list(), entries.to_physical().to_numpy().astype(np.int64)
@@ -244,7 +247,7 @@ def rare_sets(holds: Any, k: int, m: int) -> tuple[list[int], list[int]]:
             note(1, supports[supports > 0])
         if size == m or rows.nnz == 0:
             return
-        both = sp.triu(rows.T @ rows, k=1, format="csr")
+        both = pairs_of(rows)
         if both.nnz == 0:
             return
         note(size + 1, both.data)
@@ -260,6 +263,16 @@ def rare_sets(holds: Any, k: int, m: int) -> tuple[list[int], list[int]]:
 
     descend(holds, 1)
     return violations, occurring
+
+
+def pairs_of(rows: Any) -> Any:
+    """The supports of all sets of two labels, above the diagonal: labels × labels."""
+    width = rows.shape[1]
+    if width * width > PAIRS_A_ENTRY * rows.nnz:
+        return sp.triu(rows.T @ rows, k=1, format="csr")
+    counts = np.zeros((width, width), np.int32)
+    count_pairs(rows.indptr, rows.indices, counts)
+    return sp.csr_array(counts)
 
 
 def listed_sets(parts: Sequence[Published], k: int, file: Path) -> Check:

@@ -65,6 +65,16 @@ def count_people(record, offsets, things, count):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def count_pairs(offsets, values, counts):
+    """Adds to `counts` the lists with both of two values, the smaller one first; values of a list are distinct."""
+    for v in range(offsets.shape[0] - 1):
+        for i in range(offsets[v], offsets[v + 1]):
+            for j in range(i + 1, offsets[v + 1]):
+                a, b = values[i], values[j]
+                counts[min(a, b), max(a, b)] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def explain(of_events, image, of_visits, n, offsets, values, explained):
     """Marks the entries of released visits that an event of their source visit stands behind.
 
