@@ -1,19 +1,24 @@
 """What each level of visits keeps, and which associations it loses: sections of docs/benchmarks.md.
 
-    python benchmarks/visits_levels.py --data DIR --parts uci,claims,growth [--sizes 10000,30000,100000]
+    python benchmarks/visits_levels.py --data DIR --parts uci,claims,growth [--sizes 10000,30000,100000] [--done FILE]
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map.csv`; the long claims and the growing population
 are made up. Associations: phecodes of the whole release with six simulated SNPs, five draws; each SNP raises the odds
 of three phecodes. *Hits* are the original's after Bonferroni's correction, *lost* those of them that the release's
-tests do not find, *false* those that only these find. Every release is written and passes its verifier.
+tests do not find, *false* those that only these find. Every release is written and passes its verifier. `--done` keeps
+each row in a file as soon as it is measured, so that a long run can be stopped and go on; a part's section is written
+when all its rows are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import tempfile
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +57,23 @@ def with_snps(cohort: Cohort, mapping: Path) -> Cohort:
     return dataclasses.replace(cohort, patients=patients)
 
 
-def row(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place: Path) -> list[Any]:
+DONE: dict[str, Any] = {}
+"""Rows measured already, by data, level and k, with the file that keeps them."""
+
+
+def row(name: str, cohort: Callable[[], Cohort], level: str, k: int, mapping: Path, place: Path) -> list[Any]:
     """DC and CC (percent of the original), associations, CPU seconds of the whole run."""
+    if found := DONE.get(f"{name}, {level}, {k}"):
+        return list(found)
+    line = measured(name, cohort(), level, k, mapping, place)
+    DONE[f"{name}, {level}, {k}"] = line
+    if "file" in DONE:
+        Path(DONE["file"]).write_text(json.dumps(DONE, indent=0), encoding="utf-8")
+    return line
+
+
+def measured(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place: Path) -> list[Any]:
+    """One row, measured now."""
     began = time.process_time()
     assert cohort.patients is not None
     snps = [column for column in cohort.patients.columns if column != "patient"]
@@ -78,6 +98,22 @@ def row(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place: Pat
     return line
 
 
+def claims_of(patients: int, folder: Path, mapping: Path) -> Cohort:
+    """Made-up claims of up to ten codes."""
+    write_claims(folder / "claims.parquet", patients, seed=1)
+    codes = [f"diag_{place}" for place in range(1, 11)]
+    columns = {"patient": "patient", "code": codes, "visit": "claim"}
+    return with_snps(lw.read(folder / "claims.parquet", columns=columns, vocabulary="icd9"), mapping)
+
+
+def grown_to(patients: int, folder: Path, mapping: Path) -> Cohort:
+    """A made-up population of so many patients."""
+    write_visits(folder / f"{patients}", patients, seed=1)
+    columns = {"patient": "patient", "code": "code", "visit": "visit"}
+    read = lw.read(folder / f"{patients}" / "events.parquet", columns=columns, vocabulary="icd9")
+    return with_snps(read, mapping)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -86,7 +122,11 @@ def main() -> None:
     parser.add_argument("--parts", default="uci,claims,growth")
     parser.add_argument("--claims", type=int, default=20_000, help="Patients of the long claims.")
     parser.add_argument("--sizes", default="10000,30000,100000", help="Patients of the growing population.")
+    parser.add_argument("--done", type=Path, help="JSON file of the rows measured so far.")
     given = parser.parse_args()
+    if given.done:
+        DONE.update(json.loads(given.done.read_text(encoding="utf-8")) if given.done.is_file() else {})
+        DONE["file"] = str(given.done)
     mapping = given.data / "vocab" / "phecode_map.csv"
     for part in given.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,24 +135,16 @@ def main() -> None:
             options = ""
             if part == "uci":
                 file = given.data / "uci-diabetes130" / "diabetic_data.csv.gz"
-                cohort = with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping)
-                lines = [row("UCI", cohort, level, k, mapping, place) for level in LEVELS for k in (5, 10)]
+                uci = cache(lambda: with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping))
+                lines = [row("UCI", uci, level, k, mapping, place) for level in LEVELS for k in (5, 10)]
             elif part == "claims":
-                write_claims(Path(folder) / "claims.parquet", given.claims, seed=1)
-                codes = [f"diag_{place}" for place in range(1, 11)]
-                columns = {"patient": "patient", "code": codes, "visit": "claim"}
-                read = lw.read(Path(folder) / "claims.parquet", columns=columns, vocabulary="icd9")
                 name, options = f"long claims, {given.claims:,} patients", f" --claims {given.claims}"
-                lines = [row(name, with_snps(read, mapping), level, 5, mapping, place) for level in LEVELS]
+                claims = cache(lambda: claims_of(given.claims, Path(folder), mapping))
+                lines = [row(name, claims, level, 5, mapping, place) for level in LEVELS]
             else:
                 lines, options = [], f" --sizes {given.sizes}"
                 for size in map(int, given.sizes.split(",")):
-                    write_visits(Path(folder) / f"{size}", size, seed=1)
-                    columns = {"patient": "patient", "code": "code", "visit": "visit"}
-                    read = lw.read(
-                        Path(folder) / f"{size}" / "events.parquet", columns=columns, vocabulary="icd9"
-                    )
-                    grown = with_snps(read, mapping)
+                    grown = cache(lambda size=size: grown_to(size, Path(folder), mapping))
                     lines += [row(f"{size:,} patients", grown, level, 5, mapping, place) for level in GROWTH]
             command = f"python benchmarks/visits_levels.py --data DIR --parts {part}{options}"
             write_section(
