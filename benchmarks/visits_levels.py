@@ -98,6 +98,12 @@ def measured(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place
     return line
 
 
+def uci_of(data: Path, mapping: Path) -> Cohort:
+    """Diabetes 130-US hospitals."""
+    file = data / "uci-diabetes130" / "diabetic_data.csv.gz"
+    return with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping)
+
+
 def claims_of(patients: int, folder: Path, mapping: Path) -> Cohort:
     """Made-up claims of up to ten codes."""
     write_claims(folder / "claims.parquet", patients, seed=1)
@@ -134,8 +140,7 @@ def main() -> None:
             place.mkdir()
             options = ""
             if part == "uci":
-                file = given.data / "uci-diabetes130" / "diabetic_data.csv.gz"
-                uci = cache(lambda: with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping))
+                uci = cache(lambda: uci_of(given.data, mapping))
                 lines = [row("UCI", uci, level, k, mapping, place) for level in LEVELS for k in (5, 10)]
             elif part == "claims":
                 name, options = f"long claims, {given.claims:,} patients", f" --claims {given.claims}"

@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.disassociation.shapes import data_sets, flat, rules_of
+from tests.methods.disassociation.shapes import data_sets, flat, rules_of, sets_of
 from tests.oracles import disassociation as oracle
 from tests.oracles import fit as plain
 
 from leeward.methods.disassociation import fit as kernels
 from leeward.methods.disassociation import fit_moves as moves
+from leeward.methods.disassociation import refine
 from leeward.methods.disassociation.partition import (
+    LARGEST,
     Partition,
     cut_blocks,
     fitted_partition,
     pool_in_place,
     split_records,
 )
+from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.ranking import sort_by_sketch
 from leeward.methods.disassociation.workers import Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
@@ -45,7 +49,7 @@ def test_the_objective_never_falls_and_clusters_keep_k_records(drawn: Drawn) -> 
     after = clusters_of(fitted_partition(*flat(rows), rules, Workers(1)))
     assert sorted(r for cluster in after for r in cluster) == list(range(len(rows)))
     assert min(map(len, after)) >= p.k
-    assert max(map(len, after)) <= max(2 * p.max_cluster, *map(len, start))
+    assert max(map(len, after)) <= max(LARGEST * p.k, 2 * p.max_cluster, *map(len, start))
     weight = weight_of(rows, start, p)
     before = plain.objective(rows, start, p.k, weight, p.sensitive)
     assert plain.objective(rows, after, p.k, weight, p.sensitive) >= before - 1e-6
@@ -137,3 +141,26 @@ def test_more_records_alike_than_a_support_can_count_are_left_as_they_are() -> N
     rows = [frozenset({0})] * 70_000 + [frozenset({1, 2})] * 10
     partition = fitted_partition(*flat(rows), rules_of(oracle.Parameters(5, 2, 50), 3, fit=True), Workers(1))
     assert sorted(map(len, clusters_of(partition))) == [10, 70_000]
+
+
+def test_other_orders_of_clusters_leave_fewer_codes_in_item_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.Generator(np.random.Philox(6))
+    rows = [frozenset((draw.zipf(1.3, 4) % 200).tolist()) for _ in range(1500)]
+    rules = rules_of(oracle.Parameters(5, 2, 25), 200, fit=True)
+    more = disassociate(sets_of(rows, 200), rules, Workers(1))
+    other = disassociate(sets_of(rows, 200), rules, Workers(3))
+    monkeypatch.setattr(refine, "IDLE_PASSES", 0)
+    once = disassociate(sets_of(rows, 200), rules, Workers(1))
+    assert (more.order == once.order).all()  # the same clusters
+    assert (more.shared.item_left <= once.shared.item_left).all()
+    assert more.shared.item_left.sum() < once.shared.item_left.sum()
+    assert (more.shared.parent == other.shared.parent).all()
+
+
+@given(st.lists(st.sets(st.integers(0, 6), max_size=5), max_size=12), st.permutations(range(7)))
+def test_a_sketch_is_the_three_smallest_ranks(chunks: list[set[int]], ranks: list[int]) -> None:
+    offsets, codes = flat([frozenset(each) for each in chunks])
+    at = np.stack([offsets[:-1], offsets[1:]], axis=1)
+    order = sort_by_sketch(at, codes, np.array(ranks, np.int32), lambda n, work: [work(0, n)])
+    sketches = [([*sorted(ranks[c] for c in each), 9, 9, 9])[:3] for each in chunks]
+    assert order.tolist() == sorted(range(len(chunks)), key=lambda i: (sketches[i], i))

@@ -34,14 +34,16 @@ PURE = 0.4
 """From this share of the occurrences on, before the search, the data are called pure: few codes a patient, or few
 codes in all (UCI .53 to .72; long records with thousands of codes .22 to .34)."""
 
+ROUNDS = 4
+"""Rounds of moves, at most."""
+
 
 def aim_of(purity: float, k: int, cap: int) -> Aim:
-    """w = .3 where the start is pure already; w = .1 and more rounds where it is not (long records).
+    """w = .4 (less below k = 5) where the start is pure already, .1 where it is not (long records).
 
-    Chosen on UCI and on made-up records of 12 of 3,000 codes, for k from 3 to 25.
+    Chosen on UCI and on made-up records of 12 of 3,000 codes, for k from 2 to 25.
     """
-    most = min(cap, BLOCK_RECORDS)
-    return Aim(k, most, 0.3, 2) if purity >= PURE else Aim(k, most, 0.1, 4)
+    return Aim(k, min(cap, BLOCK_RECORDS), min(0.4, 0.08 * k) if purity >= PURE else 0.1, ROUNDS)
 
 
 def block_records(k: int, n_codes: int) -> int:

@@ -17,15 +17,11 @@ if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
 
 PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
-"""Ways to form clusters, each with its default `max_cluster` as a multiple of k. `ranked` belongs to
-`attacker: algorithm`."""
+"""Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
+since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
-MAX_PASSES = 24
-"""Default `max_passes`, but for `paper`: later passes find a few per cent of the joins, and more data need more."""
-
-FITTED_FROM_K = 4
-"""From this k on `fitted` is at least as good as `paper` and `settled` (docs/studies/disassociation.md); below, short
-records are counted better by `paper`."""
+MAX_PASSES = {"fitted": 60, "settled": 24}
+"""Default `max_passes`: later passes find few joins, and more data need more."""
 
 SETTLED_MAX_JOINT = 80
 """Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
@@ -77,7 +73,7 @@ class Disassociation(Parameters):
         Literal["auto", "fitted", "settled", "paper"],
         Parameter(
             "fitted: clusters that are large and alike (ours); settled: fewest codes in item chunks (ours); "
-            f"paper: HorPart as published; auto: fitted from k = {FITTED_FROM_K} on, below paper.",
+            "paper: HorPart as published; auto: fitted, or what `attacker: algorithm` needs.",
             shown=lambda p: p.chosen_partitioning,
         ),
     ] = "auto"
@@ -86,7 +82,10 @@ class Disassociation(Parameters):
         Parameter(
             "Split parts of at least this many records, at least k.",
             ge=2,
-            default=" or ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items()),
+            default=", ".join(
+                f"{'min(k, 10)·' if name == 'fitted' else times}k ({name})"
+                for name, times in PARTITIONINGS.items()
+            ),
             metavar="N",
             shown=lambda p: p.cluster_limit,
         ),
@@ -106,7 +105,8 @@ class Disassociation(Parameters):
         Parameter(
             "Maximum number of passes of Refine over all clusters.",
             ge=1,
-            default=f"{MAX_PASSES} or until nothing changes (paper)",
+            default=", ".join(f"{times} ({name})" for name, times in MAX_PASSES.items())
+            + ", until nothing changes (paper)",
             metavar="N",
             shown=lambda p: p.pass_limit,
         ),
@@ -256,17 +256,16 @@ class Disassociation(Parameters):
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":
-            return "fitted" if self.k >= FITTED_FROM_K else "paper"
+            return "fitted"
         return self.partitioning
 
     @property
     def cluster_limit(self) -> int:
         """Parts of at least this many records are split further."""
-        return (
-            self.max_cluster
-            if self.max_cluster is not None
-            else PARTITIONINGS[self.chosen_partitioning] * self.k
-        )
+        if self.max_cluster is not None:
+            return self.max_cluster
+        times = PARTITIONINGS[self.chosen_partitioning]
+        return self.k * (min(self.k, times) if self.chosen_partitioning == "fitted" else times)
 
     @property
     def joint_limit(self) -> int | None:
@@ -278,6 +277,4 @@ class Disassociation(Parameters):
     @property
     def pass_limit(self) -> int | None:
         """Passes of Refine; None: until nothing changes."""
-        if self.max_passes is None and self.chosen_partitioning not in ("paper", "ranked"):
-            return MAX_PASSES
-        return self.max_passes
+        return MAX_PASSES.get(self.chosen_partitioning) if self.max_passes is None else self.max_passes

@@ -20,6 +20,9 @@ from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
 from leeward.methods.disassociation.workers import Workers
 
+LARGEST = 20
+"""A fitted cluster does not grow beyond so many times k records (or twice `max_cluster`)."""
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -63,7 +66,8 @@ def fitted_partition(
     near = gather_records(offsets, values, partition.order, workers)
     bounds = partition.leaf_offsets
     at, codes, support = count_supports(*near, bounds, rules.n_codes)
-    aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, 2 * rules.max_cluster)
+    most = max(2 * rules.max_cluster, LARGEST * k)
+    aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, most)
     aim = aim if weight is None else aim._replace(weight=weight)
     frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
     blocks = cut_blocks(bounds, block_records(k, frequent))

@@ -135,3 +135,44 @@ def sort_by_ranks(
     order = np.argsort(key, kind="stable")
     blocks(len(key), lambda lo, hi: break_ties(order, key, virtual_at, virtual_code, rank, lo, hi))
     return order
+
+
+@njit(cache=True, nogil=True)
+def pack_least_ranks(
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+    lo: int,
+    hi: int,
+    key: NDArray[np.uint64],
+) -> None:
+    """Pack the three smallest ranks of each cluster's virtual item chunk, which stays in the order that it has."""
+    none = np.int32((1 << RANK_BITS) - 1)
+    for c in range(lo, hi):
+        first, second, third = none, none, none
+        for i in range(virtual_at[c, 0], virtual_at[c, 1]):
+            r = rank[virtual_code[i]]
+            if r < first:
+                first, second, third = r, first, second
+            elif r < second:
+                second, third = r, second
+            elif r < third:
+                third = r
+        key[c] = (
+            (uint64(first) << uint64(2 * RANK_BITS)) | (uint64(second) << uint64(RANK_BITS)) | uint64(third)
+        )
+
+
+def sort_by_sketch(
+    virtual_at: NDArray[np.int64],
+    virtual_code: NDArray[np.int32],
+    rank: NDArray[np.int32],
+    blocks: Callable[[int, Callable[[int, int], object]], list[object]],
+) -> NDArray[np.int64]:
+    """Positions of the clusters, stably sorted by the three smallest ranks of their virtual item chunks.
+
+    With ranks that are a permutation of the codes, clusters whose chunks are alike come to be neighbours (MinHash).
+    """
+    key = np.empty(len(virtual_at), np.uint64)
+    blocks(len(key), lambda lo, hi: pack_least_ranks(virtual_at, virtual_code, rank, lo, hi, key))
+    return np.argsort(key, kind="stable")

@@ -16,8 +16,15 @@ import numpy as np
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.joins import Leaves, Sides, merge_pairs, take_from_left, test_pairs
-from leeward.methods.disassociation.ranking import sort_by_ranks
+from leeward.methods.disassociation.ranking import sort_by_ranks, sort_by_sketch
 from leeward.methods.disassociation.rules import Rules
+
+IDLE_PASSES = 2
+"""Fitted: so many passes in a row, each by other ranks, may change nothing."""
+
+SCATTERED_JOINT = 200
+"""In those passes no joint cluster of more than so many times k records is made: it would blur which codes go
+together."""
 
 Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
 """Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
@@ -224,21 +231,34 @@ def refine(
 ) -> SharedChunks:
     """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
 
+    Fitted: when a pass changes nothing, the others look at the clusters in other orders, until `IDLE_PASSES` and one
+    more in a row change nothing (docs/methods/disassociation.md#refining).
+
     `leaves.item_left` and `holders` (leaves whose item chunk has each code) are updated.
     """
     n_codes = rules.n_codes
     n_nodes = len(clusters.node)
     parent = [np.full(n_nodes, -1, np.int64)]
     found: list[tuple[Int64s, Int32s, Int32s]] = []
-    passes = 0
+    passes = scattered = idle = 0
     while passes < rules.max_passes:
         passes += 1
-        rank = np.empty(n_codes, np.int32)
-        rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
-        order = sort_by_ranks(clusters.virtual.at, clusters.virtual.code, rank, blocks)
-        taken, pair, code, chunk = _scan(clusters, order, leaves, rules, blocks)
-        if not len(taken):
+        if scattered:
+            rank = _scattered_ranks(holders, scattered)
+            order = sort_by_sketch(clusters.virtual.at, clusters.virtual.code, rank, blocks)
+        else:
+            rank = np.empty(n_codes, np.int32)
+            rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
+            order = sort_by_ranks(clusters.virtual.at, clusters.virtual.code, rank, blocks)
+        limit = min(rules.max_joint, SCATTERED_JOINT * rules.k) if scattered else rules.max_joint
+        taken, pair, code, chunk = _scan(clusters, order, leaves, rules._replace(max_joint=limit), blocks)
+        idle = 0 if len(taken) else idle + 1
+        if (not rules.fit and idle) or idle > IDLE_PASSES:
             break
+        if scattered or idle:
+            scattered += 1
+        if idle:
+            continue
         new_node = n_nodes + np.arange(len(taken))
         found.append((new_node[pair], code, chunk))
         for side in (order[taken], order[taken + 1]):
@@ -256,6 +276,17 @@ def refine(
         leaves.item_left,
         passes,
     )
+
+
+def _scattered_ranks(holders: Int64s, turn: int) -> Int32s:
+    """A permutation of the codes, another one each turn; codes in fewer than two item chunks join nothing: last."""
+    n_codes = len(holders)
+    mixed = (
+        np.arange(1, n_codes + 1, dtype=np.uint64) * np.uint64(2654435761 + 2 * turn * 40503)
+    ) % np.uint64(1 << 32)
+    rank = np.empty(n_codes, np.int32)
+    rank[np.lexsort((mixed, holders < 2))] = np.arange(n_codes, dtype=np.int32)
+    return rank
 
 
 def _scan(
