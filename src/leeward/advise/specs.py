@@ -15,6 +15,10 @@ L_DIVERSITY = 2
 
 LARGEST_M = 6
 
+LONG_RECORD = 3
+"""Trajectories with more (code, age) pairs a patient are clustered by cells, without order inside a block of ages:
+several times more pairs are usable (docs/studies/trajectories.md#usable-pairs-by-clustering)."""
+
 
 def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
     """The `method:` of a spec: k from the threshold, m from what an attacker knows, policy and columns from the plan.
@@ -43,7 +47,10 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
         return {"name": name, "k": k, **_payload(situation)}
     if name == "trajectories":
         hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
-        return {"name": name, "k": k, **_payload(situation), **hidden}
+        facts = situation.facts
+        many = facts.mentions > LONG_RECORD * facts.patients
+        way = {"clustering": "cells", "order": "free"} if many else {}
+        return {"name": name, "k": k, **way, **_payload(situation), **hidden}
     if name == "linked":
         columns = [column for column in plan.keep if column in situation.facts.columns]
         views = ["patients+events+events" if m > 1 else "patients+events"]
