@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
@@ -84,6 +85,16 @@ def median_seconds(work: Callable[[], Any], repeat: int, *, warm_up: bool = True
         work()
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
+
+
+def once(file: Path | None, key: str, work: Callable[[], Any]) -> Any:
+    """What `work` gives, or gave when an earlier run kept it in the JSON `file`: a long run can go on in pieces."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file and file.is_file() else {}
+    if key not in known:
+        known[key] = work()
+        if file:
+            file.write_text(json.dumps(known, indent=0), encoding="utf-8")
+    return known[key]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,12 +1,13 @@
 """Partitionings of disassociation compared: counts of code sets, codes counted, occurrences in item chunks, seconds.
 
-    python benchmarks/partitioning.py --data DIR [--k 5,10,25]
+    python benchmarks/partitioning.py --data DIR [--k 5,10,25] [--done FILE]
     python benchmarks/partitioning.py --data DIR --k gap
 
 DIR is as for benchmarks/disassociation_quality.py. UCI and 30,000 made-up records of 12 of 3,000 codes served to choose
 the constants of the fitted partitioning and of the prior `occupancy` (development); made-up claims, Eunomia and
 pyPheWAS took no part (evaluation). Means over five draws of queries with 95 % intervals: W1 500 itemsets of up to 5
-codes a support, W2 500 records.
+codes a support, W2 500 records. `--done` keeps each partitioning's rows in a file as soon as they are measured, so that
+a long run can be stopped and go on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import numpy as np
 import polars as pl
 
 import leeward as lw
-from common import table, write_section
+from common import once, table, write_section
 from leeward.analysis import workloads
 from leeward.analysis.itemsets import supports_of
 from leeward.arrays import AnyArray, offsets_of
@@ -103,9 +105,15 @@ def queries_of(sets: CodeSets) -> list[list[tuple[list[AnyArray], AnyArray]]]:
 
 
 def rows(
-    name: str, cohort: Cohort, policy: str, k: int, partitioning: str, asked: list[list[tuple[Any, Any]]]
+    name: str,
+    cohort: Cohort,
+    policy: str,
+    k: int,
+    partitioning: str,
+    queries: Callable[[], list[list[tuple[Any, Any]]]],
 ) -> list[list[Any]]:
     """One release's figures, by prior."""
+    asked = queries()
     sets = cohort.code_sets()
     method = Disassociation(k=k, m=2, policy=policy, partitioning=partitioning)
     rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
@@ -226,6 +234,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--k", default="5", help="or `gap`: against the optimum")
+    parser.add_argument("--done", type=Path, help="JSON file of the rows measured so far.")
     options = parser.parse_args()
     command = f"python benchmarks/partitioning.py --data DIR --k {options.k}"
     with tempfile.TemporaryDirectory() as folder:
@@ -237,10 +246,10 @@ def main() -> None:
         ks = list(map(int, options.k.split(",")))
         lines = []
         for name, cohort, policy in shapes(options.data, Path(folder)):
-            asked = queries_of(cohort.code_sets())
-            for k in ks:
-                for partitioning in ("paper", "settled", "fitted"):
-                    lines += rows(name, cohort, policy, k, partitioning, asked)
+            asked = cache(partial(queries_of, cohort.code_sets()))
+            for k, way in itertools.product(ks, ("paper", "settled", "fitted")):
+                measure = partial(rows, name, cohort, policy, k, way, asked)
+                lines += once(options.done, f"{name}, {k}, {way}", measure)
     title = f"Disassociation: partitionings and priors, k = {', '.join(map(str, ks))}"
     write_section("partitioning-" + "-".join(map(str, ks)), title, command, table(COLUMNS, lines))
 

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
+import itertools
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import leeward as lw
-from common import table, write_section
+from common import once, table, write_section
 from leeward.cohort.cohort import Cohort
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
@@ -57,23 +57,11 @@ def with_snps(cohort: Cohort, mapping: Path) -> Cohort:
     return dataclasses.replace(cohort, patients=patients)
 
 
-DONE: dict[str, Any] = {}
-"""Rows measured already, by data, level and k, with the file that keeps them."""
-
-
-def row(name: str, cohort: Callable[[], Cohort], level: str, k: int, mapping: Path, place: Path) -> list[Any]:
+def measured(
+    name: str, read: Callable[[], Cohort], level: str, k: int, mapping: Path, place: Path
+) -> list[Any]:
     """DC and CC (percent of the original), associations, CPU seconds of the whole run."""
-    if found := DONE.get(f"{name}, {level}, {k}"):
-        return list(found)
-    line = measured(name, cohort(), level, k, mapping, place)
-    DONE[f"{name}, {level}, {k}"] = line
-    if "file" in DONE:
-        Path(DONE["file"]).write_text(json.dumps(DONE, indent=0), encoding="utf-8")
-    return line
-
-
-def measured(name: str, cohort: Cohort, level: str, k: int, mapping: Path, place: Path) -> list[Any]:
-    """One row, measured now."""
+    cohort = read()
     began = time.process_time()
     assert cohort.patients is not None
     snps = [column for column in cohort.patients.columns if column != "patient"]
@@ -130,27 +118,29 @@ def main() -> None:
     parser.add_argument("--sizes", default="10000,30000,100000", help="Patients of the growing population.")
     parser.add_argument("--done", type=Path, help="JSON file of the rows measured so far.")
     given = parser.parse_args()
-    if given.done:
-        DONE.update(json.loads(given.done.read_text(encoding="utf-8")) if given.done.is_file() else {})
-        DONE["file"] = str(given.done)
     mapping = given.data / "vocab" / "phecode_map.csv"
     for part in given.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder) / "releases"
             place.mkdir()
-            options = ""
+            options, ks = "", [5]
+            read: dict[str, Callable[[], Cohort]]
             if part == "uci":
-                uci = cache(lambda: uci_of(given.data, mapping))
-                lines = [row("UCI", uci, level, k, mapping, place) for level in LEVELS for k in (5, 10)]
+                read, levels, ks = {"UCI": lambda: uci_of(given.data, mapping)}, LEVELS, [5, 10]
             elif part == "claims":
-                name, options = f"long claims, {given.claims:,} patients", f" --claims {given.claims}"
-                claims = cache(lambda: claims_of(given.claims, Path(folder), mapping))
-                lines = [row(name, claims, level, 5, mapping, place) for level in LEVELS]
+                options = f" --claims {given.claims}"
+                made = partial(claims_of, given.claims, Path(folder), mapping)
+                read, levels = {f"long claims, {given.claims:,} patients": made}, LEVELS
             else:
-                lines, options = [], f" --sizes {given.sizes}"
-                for size in map(int, given.sizes.split(",")):
-                    grown = cache(lambda size=size: grown_to(size, Path(folder), mapping))
-                    lines += [row(f"{size:,} patients", grown, level, 5, mapping, place) for level in GROWTH]
+                options, levels = f" --sizes {given.sizes}", dict.fromkeys(GROWTH)
+                sizes = [int(size) for size in given.sizes.split(",")]
+                read = {f"{n:,} patients": partial(grown_to, n, Path(folder), mapping) for n in sizes}
+            lines = []
+            for name, make in read.items():
+                cohort = cache(make)
+                for level, k in itertools.product(levels, ks):
+                    measure = partial(measured, name, cohort, level, k, mapping, place)
+                    lines.append(once(given.done, f"{name}, {level}, {k}", measure))
             command = f"python benchmarks/visits_levels.py --data DIR --parts {part}{options}"
             write_section(
                 f"visits-levels-{part}", f"Visits: what each level keeps, {part}", command, table(HEAD, lines)
