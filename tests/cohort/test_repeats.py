@@ -8,7 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from leeward.analysis.containment import Index, Multisets
+from leeward.arrays import offsets_of
 from leeward.errors import BadInput
+from leeward.methods.censoring import gccens
 from leeward.randomness import Randomness
 from leeward.synthetic import repeats
 
@@ -30,6 +33,27 @@ def test_the_sample_has_the_thesis_means_and_share_of_unique_patients(counts: np
     sample = counts[picked]
     unique = [(counts >= record).all(axis=1).sum() == 1 for record in sample[::11]]
     assert np.mean(unique) == pytest.approx(repeats.UNIQUE, abs=0.05)
+
+
+def test_caps_of_three_fall_as_in_the_thesis(counts: np.ndarray) -> None:
+    """Table 1 of the thesis: mean losses .046, .046 and .091."""
+    picked = repeats.draw_sample(counts.astype(np.int16), repeats.SAMPLE_PATIENTS, Randomness.of(4))
+    population, sample = (as_multisets(np.minimum(each, 3)) for each in (counts, counts[picked]))
+    index = Index(population, np.full(4, 3), 2)
+    lost = {}
+    for k in (5, 10, 25):
+        caps = gccens.censor(index, sample, k).caps
+        before = np.minimum(counts[picked], 3)
+        lost[k] = 1 - np.minimum(before, caps).sum(axis=1) / before.sum(axis=1)
+    assert 0.02 <= lost[5].mean() <= 0.06
+    assert lost[5].mean() <= lost[10].mean() <= 0.08
+    assert lost[10].mean() <= lost[25].mean() <= 0.14
+
+
+def as_multisets(counts: np.ndarray) -> Multisets:
+    held = counts > 0
+    codes = np.broadcast_to(np.arange(4, dtype=np.int32), counts.shape)[held]
+    return Multisets(offsets_of(held.sum(axis=1)), codes, counts[held].astype(np.int32))
 
 
 @pytest.mark.parametrize("codes", [4, 30])

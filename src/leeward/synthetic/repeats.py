@@ -4,7 +4,8 @@ Published are: 301,423 patients with at least one of 250, 272, 401, 724 and on a
 them; a sample of 2,676 with 3.5, 2.3, 4.4, 2.0, of whom about 9 % are unique in the population. The rest is ours, set
 so that those figures come out:
 
-- a patient has one code, others join by chance; all four together are rare (Table 1 has caps of 3 fall at k = 5);
+- a patient has one code, others join by chance; all four together are rare, and then 724 has few mentions: Table 1 has
+  the same loss at k = 5 and 10 and twice that at 25, as if one code's cap fell to 2 and then to 1;
 - the mentions are overdispersed and split over the patient's codes at random;
 - a few patients are long in care, with many mentions of three codes: no two of them alike;
 - the sample is drawn with unequal chances, which grow with the mentions so that its means are met, in two strata, so
@@ -35,8 +36,10 @@ FIRST = (0.3475, 0.1697, 0.4177, 0.0651)
 """Chance of each code to be a patient's first."""
 JOINS = 0.25
 """Chance of each other code to join."""
-ALL_FOUR = 0.008
+ALL_FOUR = 0.075
 """Share of those with all four who keep them."""
+ONE_MORE = 0.25
+"""Chance of each further mention of the last code in those with all four."""
 SPLIT = (1.25, 0.75, 1.35, 0.6)
 """How mentions are split over a patient's codes (Dirichlet)."""
 SHAPE = 1.5
@@ -146,7 +149,12 @@ def _counts(draws: np.random.Generator, n: int) -> Int64s:
     total[long_in_care] = draws.integers(*LONG_MENTIONS, int(long_in_care.sum()))
     weight = draws.gamma(np.where(has, SPLIT, 1.0))
     weight = np.where(has, np.maximum(weight, 1e-12), 0.0)
-    return has + draws.multinomial(total, weight / weight.sum(axis=1, keepdims=True))
+    counts = has + draws.multinomial(total, weight / weight.sum(axis=1, keepdims=True))
+    whole = np.flatnonzero(has.all(axis=1))
+    few_mentions = np.minimum(counts[whole, -1], draws.geometric(1 - ONE_MORE, len(whole)))
+    counts[whole, 0] += counts[whole, -1] - few_mentions
+    counts[whole, -1] = few_mentions
+    return counts
 
 
 def _further(codes: int) -> list[str]:
