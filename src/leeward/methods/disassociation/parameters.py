@@ -20,7 +20,7 @@ PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
-MAX_PASSES = {"fitted": 60, "settled": 24}
+MAX_PASSES = {"fitted": 100, "settled": 24}
 """Default `max_passes`: later passes find few joins, and more data need more."""
 
 SETTLED_MAX_JOINT = 80
