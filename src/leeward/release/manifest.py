@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
-from leeward.release.content import Anonymized
 from leeward.version import __version__
+
+if TYPE_CHECKING:
+    from leeward.release.content import Anonymized
 
 NAME = "release.json"
 
