@@ -122,7 +122,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="leeward-memory-") as folder:
                 os.environ["LEEWARD_STATE"] = folder
                 records, rows, took = run(method, case, Path(folder))
-                found.append((records, rows, took.peak, took.wall))
+                found.append((records, rows, took.peak * 2**20 / 1e6, took.wall))
             report(method, found[-1])
         base, patient, row = fit(found)
         kept[method] = {"runs": found, "MB": base, "bytes a patient": patient, "bytes a row": row}

@@ -113,7 +113,7 @@ METHODS: dict[str, Method] = {
         "condense",
         "Release a table of patients as synthetic rows for planned models.",
         source="table",
-        memory=Memory(480, 0, 125),
+        memory=Memory(480, 0, 145),
     ),
     "k-anonymity": Method(
         "leeward.methods.k_anonymity.parameters:KAnonymity",
@@ -122,7 +122,7 @@ METHODS: dict[str, Method] = {
         source="table",
         measures="leeward.methods.condensation.measures",
         sections="leeward.methods.condensation.report",
-        memory=Memory(415, 560, 60),
+        memory=Memory(400, 3700, 65),
     ),
     "constraints": Method(
         "leeward.methods.constraints.parameters:Constraints",
@@ -134,7 +134,7 @@ METHODS: dict[str, Method] = {
         "leeward.methods.censoring.parameters:Censoring",
         "censor",
         "Release repeated codes as a k-map of a population.",
-        memory=Memory(370, 500, 300),
+        memory=Memory(365, 700, 465),
     ),
     "visits": Method(
         "leeward.methods.visits.parameters:Visits",
