@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.cli.conftest import Run
+from tests.forging import restate, write_parquet
 from tests.oracles import counts as oracle
 
 import leeward as lw
@@ -280,6 +281,19 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
     assert again.json()["remaining"] == 3.0, "paid once"
     assert {tuple(e["items"]): e["count"] for e in again.json()["itemsets"]} == found
     assert "costs nothing" in again.err
+    compared = leeward("verify", out, "--index", many)
+    assert (compared.status, "compared with the ledger's answers" in compared.out) == (0, True), compared.err
+    write_parquet(table.with_columns(pl.col("count") - 1), out / "share" / "data" / "itemsets.parquet")
+    (out / "share" / "data" / "itemsets.csv").write_text(
+        table.with_columns(pl.col("count") - 1, items=pl.col("items").list.join("|")).write_csv(),
+        encoding="utf-8",
+    )
+    restate(out)
+    alone, planted = leeward("verify", out), leeward("verify", out, "--index", many)
+    assert "published_answer" not in alone.out
+    assert (planted.status, "published_answer" in planted.out) == (4, True)
+    other = leeward("verify", many, "--index", many)
+    assert other.status == 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,7 @@ from leeward.release.content import Anonymized, Guarantee, stated_facts
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
-from leeward.verify import verify
+from leeward.verify import Source, verify
 from leeward.verify.notes import contract
 
 ITEMSETS: list[tuple[list[str], float]] = [
@@ -129,6 +130,73 @@ def add(items: list[str], count: float) -> Callable[[Made], None]:
 
 def level(number: int, **values: Any) -> Callable[[Made], None]:
     return lambda made: made.parameters["levels"][number].update(values)
+
+
+def answers_of(made: Made, **question: Any) -> list[tuple[str, str]]:
+    """What a ledger keeps that was asked a count and this catalogue."""
+    asked = {
+        "release": "itemsets", "epsilon": 1_000_000, "max_size": 2, "contributions": 10, "vocabulary": "symptoms",
+        "domains": {"sex": ["f", "m"]}, "rows": None, **question,
+    }  # fmt: skip
+    found = {
+        "itemsets": [items for items, _ in made.itemsets],
+        "counts": [int(count) for _, count in made.itemsets],
+        "levels": made.parameters["levels"],
+    }
+    return [(json.dumps({"query": "fever"}), "[3]"), (json.dumps(asked), json.dumps(found))]
+
+
+def beside_the_ledger(folder: Path, answers: list[tuple[str, str]]) -> list[str]:
+    return [check.name for check in verify(folder, Source(pl.DataFrame(), answers=answers)).failures]
+
+
+def test_a_stored_answer_passes_and_one_of_the_share_alone_too(tmp_path: Path) -> None:
+    made = Made()
+    folder = made.write(tmp_path / "out")
+    assert beside_the_ledger(folder, answers_of(made)) == []
+    assert beside_the_ledger(folder / "share", answers_of(made)) == []
+    assert any("ledger" in each for each in verify(folder).unchecked)
+
+
+def lower(made: Made) -> None:
+    made.itemsets[-1] = (made.itemsets[-1][0], made.itemsets[-1][1] - 1)
+
+
+def renamed(made: Made) -> None:
+    made.itemsets[1] = (["mumps"], made.itemsets[1][1])
+    made.itemsets[3] = (["fever", "mumps"], made.itemsets[3][1])
+
+
+OTHER_THAN_STORED: dict[str, Callable[[Made], Any]] = {
+    "a count that is one less": lower,
+    "a count without noise": lambda made: made.itemsets.__setitem__(0, (["fever"], 87.0)),
+    "a term for another": renamed,
+    "levels of another answer": level(0, candidates=12),
+    "a set less": lambda made: (made.itemsets.pop(), level(1, listed=1)(made)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_THAN_STORED)
+def test_a_catalogue_other_than_the_stored_one_is_caught(name: str, tmp_path: Path) -> None:
+    """Every one of them passes without the ledger."""
+    made = Made()
+    OTHER_THAN_STORED[name](made)
+    folder = made.write(tmp_path / "out")
+    assert failures(folder) == []
+    assert beside_the_ledger(folder, answers_of(Made())) == ["published_answer"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [{"epsilon": 2_000_000}, {"contributions": 20}, {"max_size": 3}, {"vocabulary": "icd9"}, {"rows": 4},
+     {"domains": {}}, {"release": "other"}],
+    ids=lambda question: next(iter(question)),
+)  # fmt: skip
+def test_an_answer_to_another_question_is_caught(question: dict[str, Any], tmp_path: Path) -> None:
+    made = Made()
+    assert beside_the_ledger(made.write(tmp_path / "out"), answers_of(made, **question)) == [
+        "published_answer"
+    ]
 
 
 SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {

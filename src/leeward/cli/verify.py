@@ -22,10 +22,28 @@ from leeward.cli.options import json_option, print_json, print_lines, with_sourc
     metavar="COHORT",
     help="The population of a k-map; read like --source [default: the one that custody/spec.yaml names].",
 )
+@click.option(
+    "--index", metavar="INDEX", help="For a catalogue of itemsets: the index whose ledger paid for it."
+)
+@click.option(
+    "--ledger",
+    "url",
+    metavar="URL",
+    envvar="LEEWARD_LEDGER",
+    help="Database with the budget of --index [default: the ledger in INDEX].",
+)
 @click.option("--all", "every", is_flag=True, help="Print every check, and what no check can tell.")
 @with_source
 @json_option
-def verify(out: str, source: Any, population: str | None, every: bool, as_json: bool) -> None:
+def verify(
+    out: str,
+    source: Any,
+    population: str | None,
+    index: str | None,
+    url: str | None,
+    every: bool,
+    as_json: bool,
+) -> None:
     """Check the guarantee of the release OUT from its files alone, without trusting how it was made.
 
     \b
@@ -33,13 +51,14 @@ def verify(out: str, source: Any, population: str | None, every: bool, as_json: 
       leeward verify release
       leeward verify release/share --all
       leeward verify release --source events.csv --patient pid --code icd --json
+      leeward verify catalogue --index INDEX
 
     Exit status: 0 every check passed; 4 at least one failed.
     """
     from dataclasses import replace
 
     from leeward.cli.options import as_released
-    from leeward.errors import VerificationFailed
+    from leeward.errors import BadInput, VerificationFailed
     from leeward.release import Release
     from leeward.runs.protect import read_source, refusal, watched
     from leeward.runs.protect import verify as check
@@ -47,20 +66,33 @@ def verify(out: str, source: Any, population: str | None, every: bool, as_json: 
     release = Release.open(out)
     source = as_released(release, source)
     everyone = None if source is None or population is None else replace(source, path=population)
-    if source is None:
+    if index is not None and release.method != "notes":
+        raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
+    if source is None and index is None:
         source = _named_source(release)
         everyone = _named_population(release, population)
     with watched(None) as say:
         say("Reading the source")
         cohort = None if source is None else read_source(source)
         say("Checking")
-        outcome = check(out, cohort, None if everyone is None else read_source(everyone))
+        outcome = check(
+            out, cohort, None if everyone is None else read_source(everyone), _stored_answers(index, url)
+        )
     if as_json:
         print_json(outcome.to_json())
     else:
         print_lines(*outcome_lines(outcome, every))
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
+
+
+def _stored_answers(index: str | None, url: str | None) -> list[tuple[str, str]] | None:
+    """What the ledger of an index keeps; None where no index is named."""
+    if index is None:
+        return None
+    from leeward.runs.itemsets import stored_answers
+
+    return stored_answers(index, url)
 
 
 def outcome_lines(outcome: Any, every: bool) -> list[str]:
@@ -71,9 +103,8 @@ def outcome_lines(outcome: Any, every: bool) -> list[str]:
     lines += [f"note    {warning}" for warning in outcome.warnings]
     if every:
         return lines + [f"unchecked  {sentence}" for sentence in outcome.unchecked]
-    compared = (
-        "compared with the source" if outcome.with_source else "from the files alone, without the source"
-    )
+    held = "the ledger's answers" if outcome.method == "notes" else "the source"
+    compared = f"compared with {held}" if outcome.with_source else f"from the files alone, without {held}"
     if outcome.passed:
         lines.append(
             f"Passed: {len(outcome.checks)} checks, {compared}; {len(outcome.unchecked)} things no check can tell "

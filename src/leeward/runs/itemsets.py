@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from leeward.errors import BadInput, VerificationFailed
+from leeward.queries import ledger as books
 from leeward.queries.answer.api import login_name
 from leeward.queries.answer.catalogue import (
     Catalogue,
@@ -127,6 +128,12 @@ def check_threshold(session: IndexSession, least: int) -> None:
         )
 
 
+def stored_answers(index: str | Path, ledger: str | None = None) -> list[tuple[str, str]]:
+    """Every question and answer that the ledger of an index keeps of its data set, to verify a catalogue with."""
+    session = open_session(index, ledger)
+    return books.answers(session.ledger, session.index.meta.id)
+
+
 def require_patients(session: IndexSession) -> None:
     """The catalogue protects patients; a budget of notes cannot pay for it."""
     if session.terms.unit != "patient":
@@ -162,7 +169,7 @@ def write(
             "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
         }
         pending.put_json("custody/measures.json", figures)
-        verification = verify(pending.folder)
+        verification = verify(pending.folder, answers=books.answers(session.ledger, session.index.meta.id))
         if not verification.passed:
             raise VerificationFailed(f"{refusal(verification)} Nothing was written.")
         pending.put_json("custody/verification.json", verification.to_json())

@@ -280,8 +280,14 @@ def read_source(source: SourceSpec) -> Cohort:
     )
 
 
-def verify(path: str | Path, source: Cohort | None = None, population: Cohort | None = None) -> Verification:
-    """Check the guarantee of a release from its files alone; with the source, also that it is all there.
+def verify(
+    path: str | Path,
+    source: Cohort | None = None,
+    population: Cohort | None = None,
+    answers: Sequence[tuple[str, str]] | None = None,
+) -> Verification:
+    """Check the guarantee of a release from its files alone; with the source, also that it is all there; a catalogue of
+    itemsets with the `answers` that its ledger keeps (`runs.itemsets.stored_answers`).
 
     Raises
     ------
@@ -297,7 +303,8 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
     if source is None:
         if population is not None:
             raise BadInput("`population` also needs the source (--source).")
-        return check(path, manifest=manifest_name(path))
+        known = None if answers is None else Source(_no_events(), answers=answers)
+        return check(path, known, manifest_name(path))
     everyone = None if population is None else population.events
     names = {code: (each.name, each.patients) for code, each in source.names.items()}
     people = None if population is None else population.patients
@@ -307,11 +314,13 @@ def verify(path: str | Path, source: Cohort | None = None, population: Cohort | 
 
 def _events_of(source: Cohort) -> pl.DataFrame:
     """The events; none for a table of patients, whose methods look at the patients alone."""
+    return _no_events() if source.events is None and source.patients is not None else source.require_events()
+
+
+def _no_events() -> pl.DataFrame:
     import polars as pl
 
-    if source.events is None and source.patients is not None:
-        return pl.DataFrame({"patient": [], "code": []}, schema={"patient": pl.Int64, "code": pl.String})
-    return source.require_events()
+    return pl.DataFrame({"patient": [], "code": []}, schema={"patient": pl.Int64, "code": pl.String})
 
 
 def measure(

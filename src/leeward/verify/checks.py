@@ -6,7 +6,7 @@ who may read the release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,8 @@ class Source:
         a public table).
     vocabulary
         What the source's codes are of, as `leeward.vocabulary.load` knows it.
+    answers
+        For a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps of its data.
     """
 
     events: pl.DataFrame
@@ -68,6 +70,7 @@ class Source:
     names: Mapping[str, tuple[str, int | None]] | None = None
     vocabulary: str | None = None
     population_patients: pl.DataFrame | None = None
+    answers: Sequence[tuple[str, str]] | None = None
 
     @cached_property
     def numbered(self) -> Numbered:

@@ -47,7 +47,6 @@ NEVER = {
         "with --coarsen-groups, whether each time is a median",
         "columns that a stated relation names, and columns with imputed values, number by number",
     ),
-    "notes": ("the released counts against the answers that the ledger keeps",),
 }
 """Method -> what this verifier does not check, with the source or without."""
 
@@ -93,6 +92,10 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
         ]
     if not custody or not (share.folder.parent / "custody" / "spec.yaml").is_file():
         found.append(f"Without the spec of the run: {PARAMETERS}.")
+    if share.method == "notes" and (source is None or source.answers is None):
+        found.append(
+            "Without the ledger (--index INDEX): whether the counts are an answer that was paid for."
+        )
     if share.method == "disassociation":
         found += _of_disassociation(share, custody)
     if share.manifest["parameters"].get("demographics") and share.method != "censoring":

@@ -39,6 +39,7 @@ from leeward.queries.ledger.spending import (
     Left,
     NotAllotted,
     Paid,
+    answers,
     found,
     left,
     paid_by,

@@ -108,6 +108,14 @@ def paid_by(ledger: Ledger, data_set: str, key: str, project: str) -> bool:
     return known is not None and (project, data_set, key) in known.payments
 
 
+def answers(ledger: Ledger, data_set: str) -> list[tuple[str, str]]:
+    """The questions that were answered on a data set, each with the stored answer: texts as they are kept."""
+    asked = sa.select(tables.answers.c.question, tables.answers.c.payload)
+    given = asked.where(tables.answers.c.data_set == data_set, tables.answers.c.payload.is_not(None))
+    with reading(ledger) as connection:
+        return [(question, payload) for question, payload in connection.execute(given)]
+
+
 def reserve(
     ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None = None
 ) -> list[Paid]:

@@ -4,7 +4,8 @@ Noise cannot be seen in one release, so what is checked is everything that would
 that more was spent than stated: counts are whole and at or above the public threshold of their size, every itemset's
 parts are listed (candidates come from noisy results), items are of public domains, the levels' ε add up to no more than
 the guarantee's, the stated noise has the stated ε. With the custodian's folder beside it: items are of the public
-vocabulary, and the ledger was charged at least the ε that the guarantee states.
+vocabulary, and the ledger was charged at least the ε that the guarantee states. With the answers that the ledger keeps:
+the catalogue is one of them, number by number (`verify.notes.answers`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
+from leeward.verify.notes.answers import published_answer
 
 TABLE = "itemsets.parquet"
 ROUNDING = 1e-9
@@ -27,7 +29,8 @@ Rows = list[tuple[tuple[str, ...], float]]
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a catalogue; `source` is not used: the guarantee is about the noise, not about the data."""
+    """Every check of a catalogue; of `source` only the ledger's answers are used: the guarantee is about the noise, not
+    about the data."""
     rows, problem = read(share)
     if problem is not None:
         return [problem]
@@ -47,6 +50,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     custody = share.folder.parent / "custody"
     if share.folder.name == "share" and custody.is_dir():
         checks += [vocabulary(rows, parameters, custody), charge(share, custody)]
+    if source is not None and source.answers is not None:
+        checks.append(published_answer(share, rows, source.answers))
     return checks
 
 
