@@ -1,18 +1,21 @@
 """The mutation bench: releases of every method changed one way at a time, and what of it `leeward verify` refutes.
 
-    python benchmarks/mutations.py [--cases NAME,…] [--random 100] [--survivors] [--page]
+    python benchmarks/mutations.py [--cases NAME;…] [--random 100] [--survivors] [--keep FOLDER] [--page]
 
 Made-up cohorts (tests/mutations/bench.py: cases), no data needed. Mutations follow from what a release has: what its
 guarantee speaks of (things moved, merged, split, added, dropped, exchanged), every column and row of every file,
 orders, every sentence, every key and parameter, metadata, and random edits. Each is judged by plain definitions
 (tests/mutations/definitions.py, paths.py): what breaks nothing and says true things is not counted. Digests, rows and
 the README's figures are restated after each. Then the verifier sees it twice: with source and custody, and the share
-alone. With `--page` the table and the survivors go into docs/studies/verifier.md.
+alone. With `--keep` each score is kept as a file of the folder; with `--page` the table and the survivors go into
+docs/studies/verifier.md, of the kept scores where `--keep` is given (releases not named are not run again).
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import re
 import sys
 import tempfile
@@ -26,7 +29,15 @@ from tests.mutations import bench
 from common import commit, machine, table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "verifier.md"
-HEAD = ["release", "kinds", "random edits", "break nothing", "with source and custody", "share alone"]
+HEAD = [
+    "release",
+    "commit",
+    "kinds",
+    "random edits",
+    "break nothing",
+    "with source and custody",
+    "share alone",
+]
 
 
 def row(score: bench.Score) -> list[str]:
@@ -34,6 +45,7 @@ def row(score: bench.Score) -> list[str]:
     alone = f"{score.alone_caught} of {score.alone} ({score.share_alone:.1%})"
     return [
         score.name,
+        score.commit,
         str(score.kinds),
         str(score.random),
         str(len(score.neutral)),
@@ -69,26 +81,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cases", default="")
+    parser.add_argument("--cases", default="", help="NAME;NAME…; none: all")
     parser.add_argument("--random", type=int, default=100)
     parser.add_argument("--survivors", action="store_true", help="list what was not refuted")
+    parser.add_argument("--keep", type=Path, help="folder of the scores")
     parser.add_argument("--page", action="store_true", help="write the tables into the study")
     options = parser.parse_args()
-    wanted = [name for name in options.cases.split(",") if name]
+    wanted = [name for name in options.cases.split(";") if name]
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     scores = []
     for name, case in bench.cases().items():
-        if wanted and name.replace(",", "") not in wanted:
+        kept = None if options.keep is None else options.keep / f"{name}.json"
+        if wanted and name not in wanted:
+            if kept is not None and kept.is_file():
+                scores.append(bench.Score(**json.loads(kept.read_text(encoding="utf-8"))))
             continue
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             made = bench.make(name, case, Path(folder) / "sound")
             scores.append(bench.run(made, list(bench.mutations(made, options.random)), Path(folder)))
+        scores[-1].commit = commit()
+        if kept is not None:
+            kept.write_text(json.dumps(dataclasses.asdict(scores[-1])), encoding="utf-8")
         print(" | ".join(row(scores[-1])), f"| {time.perf_counter() - begin:.0f} s", flush=True)
     if options.survivors:
         print(survivors(scores))
     if options.page:
         command = f"python benchmarks/mutations.py --random {options.random} --page"
-        said = f"{machine()}. Commit {commit()}. Command: `{command}`."
+        said = f"{machine()}. Command: `{command}`."
         for mark, body in (
             ("scores", f"{said}\n\n{table(HEAD, [row(score) for score in scores])}"),
             ("survivors", survivors(scores)),

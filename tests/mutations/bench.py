@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 from tests.forging import restate
-from tests.mutations import generic, guarantees, guarantees_more, orders
+from tests.mutations import generic, guarantees, guarantees_joined, guarantees_more, orders
+from tests.mutations.classed import labels_of, record_labels
 from tests.mutations.copies import Kinds, Mutation
 from tests.mutations.definitions import Truth
 from tests.mutations.judging import broken
@@ -36,7 +37,18 @@ def mutations(made: Made, random: int = 100) -> Iterator[Mutation]:
 
 
 def aimed(made: Made) -> Kinds:
+    """At the method's guarantee, and at its classes."""
+    if made.demographics:
+        yield from guarantees_joined.classed_kinds(made.out)
+    if made.method == "constraints" and made.demographics:
+        return  # the labels of each class: any value of any column
+    yield from of_method(made)
+
+
+def of_method(made: Made) -> Kinds:
     """At the method's guarantee."""
+    if made.method == "disassociation" and getattr(made.case.method, "attacker", None) == "algorithm":
+        return guarantees_joined.singles_kinds(made.out)
     if made.method == "disassociation":
         guarantees.TRUE_CODES.clear()
         guarantees.TRUE_CODES.update(
@@ -51,6 +63,8 @@ def aimed(made: Made) -> Kinds:
         "censoring": guarantees.censoring_kinds,
         "trajectories": guarantees_more.trajectories_kinds,
         "visits": guarantees_more.visits_kinds,
+        "linked": guarantees_joined.linked_kinds,
+        "notes": guarantees_joined.catalogue_kinds,
     }[made.method](made.out)
 
 
@@ -58,8 +72,15 @@ def order_kinds(made: Made) -> Kinds:
     """Orders by what source, custody and share know of each record."""
     truth, out = made.truth, made.out
     custody = "custody/data/"
-    if made.method == "disassociation":
+    if made.method in ("disassociation", "notes"):
         return orders.order_kinds(out, {}, {})
+    if made.method == "linked":
+        table = pl.read_parquet(out / "share/data/patients.parquet")
+        known = {f"share: {name}": table[name] for name in table.columns[1:]}
+        known["source"] = truth.custody("records.parquet").sort("record")["place"]
+        numbers = {f"share/data/{name}.parquet": "" for name in ("visits", "events")}
+        numbers["share/data/patients.parquet"] = custody + "records.parquet"
+        return orders.order_kinds(out, known, numbers)
     if made.method in ("condensation", "k-anonymity"):
         released = truth.custody("released_rows.parquet").sort("record")
         table = pl.read_parquet(out / "share/data/table.parquet")
@@ -73,8 +94,9 @@ def order_kinds(made: Made) -> Kinds:
         known["source"] = by_source(out, truth)
     elif made.method == "visits":
         known["source"] = truth.custody("patients.parquet").sort("record")["patient"]
-        name = "visit_sets.parquet" if (out / custody / "visit_sets.parquet").is_file() else "visits.parquet"
-        files["share/data/visits.parquet"] = custody + name
+        beside = ("visit_sets.parquet", "visits.parquet", "records.parquet")
+        found = [custody + each for each in beside if (out / custody / each).is_file()]
+        files["share/data/visits.parquet"] = ",".join(found)
     else:
         known["source"] = truth.custody("records.parquet").sort("record")["place"]
         if made.method == "trajectories":
@@ -84,14 +106,24 @@ def order_kinds(made: Made) -> Kinds:
 
 def by_source(out: Path, truth: Truth) -> pl.Series:
     """For each record the place of a patient whose generalized codes it has, each patient once."""
-    codes = pl.read_parquet(out / "share/data/codes.parquet")
-    label = {code: name for name, members, gone in codes.iter_rows() if not gone for code in members}
+    codes, records = pl.read_parquet(out / "share/data/codes.parquet"), pl.read_parquet(out / RECORDS)
+    member, of_record = dict.fromkeys(truth.held, 0), [0] * records.height
+    if "class" in codes.columns:
+        member = dict(truth.custody("class_of_patient.parquet").iter_rows())
+        names = list(truth.case.method.demographics)
+        number = {labels: n for n, labels in labels_of(out, names).items()}
+        of_record = [number[row[1:]] for row in record_labels(out, names).iter_rows()]
+    else:
+        codes = codes.with_columns(pl.lit(0).alias("class"))
+    shown = codes.filter(~pl.col("suppressed")).select("class", "code", "members")
+    label = {(n, code): name for n, name, members in shown.iter_rows() for code in members}
     places: dict[Any, list[int]] = {}
     for place, patient in enumerate(truth.patients()):
-        image = tuple(sorted({label[code] for _, code, _ in truth.held[patient] if code in label}))
-        places.setdefault(image, []).append(place)
-    records = pl.read_parquet(out / RECORDS)
-    return pl.Series([places[tuple(sorted(codes))].pop(0) for codes in records["codes"].to_list()])
+        mine = member[patient]
+        image = sorted({label[mine, code] for _, code, _ in truth.held[patient] if (mine, code) in label})
+        places.setdefault((mine, *image), []).append(place)
+    lists = zip(of_record, records["codes"].to_list(), strict=True)
+    return pl.Series([places[n, *sorted(held)].pop(0) for n, held in lists])
 
 
 @dataclass
@@ -108,6 +140,7 @@ class Score:
     alone_caught: int = 0
     survivors: list[str] = field(default_factory=list)
     survivors_alone: list[str] = field(default_factory=list)
+    commit: str = ""
     refuses: bool = False
     """Whether the verifier refuses to judge the sound share alone."""
 
@@ -123,7 +156,7 @@ class Score:
 def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """Apply, classify and verify each mutation in a copy of its own."""
     score = Score(made.name)
-    source, copy = made.source(), scratch / "copy"
+    source, copy = made.source, scratch / "copy"
     score.refuses = refuted(made.out / "share", None)
     for mutation in chosen:
         if mutation.part == "random":

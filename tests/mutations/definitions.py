@@ -79,14 +79,14 @@ def forest_of(out: Path) -> tuple[list[Tree], dict[int, Tree], Broken]:
     broken: Broken = set()
     nodes, chunks = rows_of(out, "nodes.parquet"), rows_of(out, "chunks.parquet")
     made: dict[int, Tree] = {}
-    for node, _, kind, _ in nodes.iter_rows():
+    for node, kind in nodes.select("node", "kind").iter_rows():
         made[node] = Leaf(0) if kind == "cluster" else Joint([])
     if len(made) != nodes.height or not set(nodes["kind"]) <= {"cluster", "joint"}:
         broken.add("nodes")
     if not numbered(sorted(made), len(made)):
         broken.add("nodes")
     roots = []
-    for node, parent, _, records in nodes.iter_rows():
+    for node, parent, records in nodes.select("node", "parent", "records").iter_rows():
         if isinstance(tree := made[node], Leaf):
             tree.size = records
         if parent is None:
@@ -141,12 +141,15 @@ def disassociation_share(out: Path) -> Broken:
     manifest = manifest_of(out)
     k, m, parameters = manifest["guarantee"].get("k"), manifest["guarantee"].get("m"), manifest["parameters"]
     roots, made, broken = forest_of(out)
+    singles = parameters.get("attacker") == "algorithm"
     stated = dict(rows_of(out, "nodes.parquet").select("node", "records").iter_rows())
     for node, tree in made.items():
         if tree.size != stated[node] or (isinstance(tree, Joint) and len(tree.children) < 2):
             broken.add("sizes")
         for chunk in tree.chunks if isinstance(tree, Leaf) else tree.shared:
-            if len(chunk) != tree.size:
+            if singles and len(domain(chunk)) > 1:
+                broken.add("guarantee")
+            if len(chunk) > tree.size or (len(chunk) < tree.size and not singles):
                 broken.add("sizes")
             if not is_km_anonymous(chunk, k, m):
                 broken.add("guarantee")
@@ -186,6 +189,8 @@ def disassociation_truth(out: Path, truth: Truth) -> Broken:
     before, _, _ = forest_of(truth.out)
     if sorted(map(canonical, roots), key=repr) == sorted(map(canonical, before), key=repr):
         return set()
+    if not (truth.out / "custody/data/clusters.parquet").is_file():
+        return {"content"}  # custody does not say who is in which cluster
     clusters = dict(truth.custody("clusters.parquet").iter_rows())
     gone = set()
     if (truth.out / "custody/data/suppressed.parquet").is_file():

@@ -213,7 +213,8 @@ def disassociation_kinds(out: Path) -> Kinds:
             ),
         }
     yield from named("guarantee", changes)
-    yield from zipped(out)
+    if (out / "custody/data/clusters.parquet").is_file():
+        yield from zipped(out)
 
 
 def zipped(out: Path) -> Kinds:

@@ -78,7 +78,7 @@ def renumber(files: dict[str, str], order: Places) -> Change:
                 numbered = table.join(new, on="record", how="left", maintain_order="left").with_columns(
                     record=pl.col("new")
                 )
-                rest = [name for name in ("position", "visit") if name in table.columns]
+                rest = [name for name in ("position", "visit", "code") if name in table.columns]
                 write_parquet(numbered.drop("new").select(table.columns).sort("record", *rest), out / one)
 
     return apply

@@ -26,4 +26,4 @@ def refuting(name: str, mutation: str, target: Path) -> set[str]:
     shutil.copytree(made.out, target)
     found.change(target)
     restate(target)
-    return {check.name for check in verify(target, made.source()).failures}
+    return {check.name for check in verify(target, made.source).failures}

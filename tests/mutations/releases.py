@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
+import polars as pl
 from tests.mutations.definitions import Truth
-from tests.verify.made import Case, patients_with_codes, registry, sample_of
+from tests.verify.made import CODES, Case, patients_with_codes, registry, sample_of
 
+from leeward.cohort.cohort import Cohort
 from leeward.methods.censoring import Censoring
 from leeward.methods.condensation import Condensation
 from leeward.methods.constraints import Constraints
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.k_anonymity import KAnonymity
+from leeward.methods.linked import Linked
 from leeward.methods.trajectories import Trajectories
 from leeward.methods.visits import Visits
 from leeward.randomness import Randomness
@@ -23,22 +29,67 @@ from leeward.verify import Source, verify
 
 def cases() -> dict[str, Case]:
     """The releases that are mutated: every method, with the parameters that change what is verified."""
-    people, table = patients_with_codes(400), registry(400)
+    people, table, many = with_people(400), registry(400), with_people(1200)
     sample = sample_of(people, 200)
+    asked: dict[str, Any] = {"demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exact"}}
+    linked = dated(people)
     return {
-        "disassociation": Case(patients_with_codes(1200), Disassociation(k=5, m=2)),
+        "disassociation": Case(many, Disassociation(k=5, m=2)),
         "disassociation, diverse and safe": Case(
-            patients_with_codes(1200), Disassociation(k=5, m=2, sensitive=("272.1",), diversity=3, safe=True)
+            many, Disassociation(k=5, m=2, sensitive=("272.1",), diversity=3, safe=True)
         ),
+        "disassociation, algorithm known": Case(people, Disassociation(k=5, m=2, attacker="algorithm")),
+        "disassociation, demographics": Case(many, Disassociation(k=5, m=2, **asked)),
         "constraints": Case(people, Constraints(k=5, m=2, policy="hierarchy:2")),
+        "constraints, cba": Case(people, Constraints(k=5, m=2, policy="hierarchy:2", algorithm="cba")),
+        "constraints, demographics": Case(people, Constraints(k=5, m=2, policy="hierarchy:2", **asked)),
         "censoring": Case(sample, Censoring(k=3, scope="global", cap=3, payload=("snp",)), people),
         "censoring by record": Case(sample, Censoring(k=3, cap=3, scope="record", payload=("snp",)), people),
+        "censoring by groups": Case(sample, Censoring(k=3, cap=3, payload=("snp",)), people),
+        "censoring, raised": Case(sample, Censoring(k=3, cap=3, scope="raise", payload=("snp",)), people),
+        "censoring, demographics": Case(
+            sample, Censoring(k=3, cap=3, scope="raise", payload=("snp",), **asked), people
+        ),
         "trajectories": Case(people, Trajectories(k=5, payload=("snp",))),
+        "trajectories, cells": Case(
+            people, Trajectories(k=5, clustering="cells", order="free", payload=("snp",))
+        ),
+        "trajectories, demographics": Case(people, Trajectories(k=5, payload=("snp",), **asked)),
         "visits": Case(people, Visits(k=3, payload=("snp",))),
         "visits, containment": Case(people, Visits(k=3, level="containment", merge_visits=True)),
+        "visits, codes": Case(people, Visits(k=3, level="codes", payload=("snp",))),
+        "visits, code": Case(people, Visits(k=3, level="code", rescue=True, payload=("snp",))),
+        "visits, generalized": Case(people, Visits(k=3, enforce="generalize", payload=("snp",))),
+        "visits, demographics": Case(people, Visits(k=3, payload=("snp",), **asked)),
+        "cohort": Case(people, Visits(k=3, payload=("snp",))),
         "condensation": Case(table, Condensation(k=10, strata=("event",), time=("time",))),
+        "condensation, coarse times": Case(
+            table, Condensation(k=10, strata=("event",), time=("time",), coarsen_time=True)
+        ),
         "k-anonymity": Case(table, KAnonymity(k=5, quasi_identifiers=("age", "site"))),
+        "linked": Case(linked, Linked(k=3)),
+        "linked, days and demographics": Case(
+            linked, Linked(k=3, views=("patients+visits+events",), days=180, **asked)
+        ),
+        "catalogue": Case(people, None),
     }
+
+
+def with_people(n: int) -> Cohort:
+    """Patients with codes, ages and sexes."""
+    made = patients_with_codes(n)
+    assert made.patients is not None
+    draws = np.random.Generator(np.random.Philox(key=3))
+    ages, sexes = draws.integers(30, 70, n), np.array(["F", "M"])[draws.integers(0, 2, n)]
+    return replace(made, patients=made.patients.with_columns(age=pl.Series(ages), sex=pl.Series(sexes)))
+
+
+def dated(cohort: Cohort) -> Cohort:
+    """The same with a date of each visit."""
+    events = cohort.require_events().with_columns(
+        date=pl.lit(dt.date(2015, 1, 1)) + pl.duration(days=(pl.col("age") * 365).cast(pl.Int64))
+    )
+    return replace(cohort, events=events)
 
 
 OTHERS: dict[str, Sequence[Any]] = {
@@ -70,6 +121,18 @@ OTHERS: dict[str, Sequence[Any]] = {
     "draw": ("uniform",),
     "missing": ("impute",),
     "rare": ("keep",),
+    "attacker": ("operation",),
+    "demographics": (["age"], ["sex"], ["sex", "age"]),
+    "keep": ({"age": 10}, {"age": "all", "sex": "exact"}, {"sex": "exact"}),
+    "small": ("suppress", "drop"),
+    "recoding": ("local",),
+    "views": (["patients+visits"], ["patients+events", "patients+visits"], ["patients+events+events"]),
+    "days": (90, 360),
+    "membership_is_secret": ("",),
+    "mechanism": ("Laplace noise",),
+    "domains": ({"sex": ["f"]}, {"sex": ["f", "m", "p001"]}, {}),
+    "row": ("note", "patient"),
+    "levels": ([],),
     "quasi_identifiers": (["age"], ["age", "site", "dose"]),
 }
 """Other values that a parameter can have, by name; flags are turned over, numbers are one more."""
@@ -107,6 +170,8 @@ FURTHER: dict[str, dict[str, Any]] = {
         "plan": [{"linear": {"response": "dose", "covariates": ["age"]}}],
     },
     "k-anonymity": {"plan": [{"linear": {"response": "dose", "covariates": ["age"]}}]},
+    "linked": {"days": 30, "demographics": ["sex"], "small": "drop", "hierarchies": {"sex": "file"}},
+    "notes": {"threshold": 5, "qids": ["age"], "spurious": 0.01},
 }
 """Parameters that a release of the method need not have, with a value that it could."""
 
@@ -127,17 +192,40 @@ class Made:
     case: Case
     out: Path
     truth: Truth
+    source: Source
+
+    @property
+    def kind(self) -> str:
+        """`cohort` or `catalogue`, else the method's name."""
+        return self.name if self.name in ("cohort", "catalogue") else str(self.case.method.name)
 
     @property
     def method(self) -> str:
-        return str(self.case.method.name)
+        """As the manifest names it."""
+        return "notes" if self.kind == "catalogue" else str(self.case.method.name)
 
-    def source(self) -> Source:
-        return self.case.source()
+    @property
+    def demographics(self) -> tuple[str, ...]:
+        return tuple(getattr(self.case.method, "demographics", ()))
 
 
 def make(name: str, case: Case, out: Path) -> Made:
-    """Protect and write a release with its spec; it must pass its own verification."""
+    """A release with its spec; it must pass its own verification."""
+    source = case.source()
+    if name == "catalogue":
+        source = make_catalogue(case, out)
+    elif name == "cohort":
+        make_cohort(case, out)
+    else:
+        protect(case, out)
+    found = verify(out, source)
+    if not found.passed:
+        raise AssertionError(f"{name}: {found}")
+    return Made(name, case, out, Truth(case, out), source)
+
+
+def protect(case: Case, out: Path) -> None:
+    """Protect and write."""
     from leeward.release import write
     from leeward.release.spec import to_yaml
     from leeward.runs.protect import in_memory, spec_of
@@ -147,7 +235,44 @@ def make(name: str, case: Case, out: Path) -> Made:
     everyone = in_memory(case.population)
     spec = spec_of(case.cohort, case.method, "local", 3, ("parquet",), (), everyone, None)
     write(anonymized, out, spec_text=to_yaml(spec))
-    found = verify(out, case.source())
-    if not found.passed:
-        raise AssertionError(f"{name}: {found}")
-    return Made(name, case, out, Truth(case, out))
+
+
+def make_cohort(case: Case, out: Path) -> None:
+    """A cohort drawn from a master, which stays beside it."""
+    from leeward.runs.extract import extract
+    from leeward.runs.protect import protect as whole_story
+
+    master = out.parent / "master"
+    whole_story(case.cohort, case.method, master, seed=3)
+    names = case.cohort.require_events()["patient"].unique().sort()
+    extract(master, names[::3], out, membership_is_secret="a test", seed=3)
+
+
+def make_catalogue(case: Case, out: Path) -> Source:
+    """A catalogue of itemsets of an index, with noise that is the same each time; the ledger's stored answers."""
+    from leeward.queries.privacy import mechanism
+    from leeward.queries.privacy.mechanism import Noise
+    from leeward.runs.index import index
+    from leeward.runs.itemsets import itemsets, stored_answers
+
+    def seeded(noise: Noise, size: int) -> list[int]:
+        draws = np.random.Generator(np.random.Philox(key=size))
+        return [int(a - b) for a, b in draws.geometric(1 - noise.alpha, (size, 2))]
+
+    events, people = case.cohort.require_events(), case.cohort.patients
+    assert people is not None
+    notes = events.group_by("patient", "visit", maintain_order=True).agg(terms=pl.col("code").cast(pl.String))
+    notes = notes.join(people.select("patient", "sex"), on="patient")
+    place = out.parent / "index"
+    (out.parent / "codes.txt").write_text("\n".join(CODES) + "\n", encoding="utf-8")
+    index(
+        notes,
+        place,
+        epsilon_total=100,
+        terms=str(out.parent / "codes.txt"),
+        domain=("sex=F,M",),
+        new_budget="a bench",
+    )
+    with patch.object(mechanism, "draw", seeded):
+        itemsets(place, out, epsilon=20, qid=("sex",))
+    return Source(pl.DataFrame(), answers=stored_answers(place))

@@ -77,8 +77,11 @@ class Case:
     def source(self) -> Source:
         """What the verifier compares with."""
         events = self.cohort.events if self.cohort.events is not None else pl.DataFrame()
-        people = None if self.population is None else self.population.events
-        return Source(events, self.cohort.patients, people)
+        people = self.population or Cohort()
+        names = {code: (each.name, each.patients) for code, each in self.cohort.names.items()}
+        return Source(
+            events, self.cohort.patients, people.events, names, self.cohort.vocabulary, people.patients
+        )
 
 
 def sample_of(everyone: Cohort, people: int = 80) -> Cohort:

@@ -65,6 +65,7 @@ __all__ = [
     "accept_restored",
     "allot",
     "allotments",
+    "answers",
     "audit",
     "check_opening",
     "close",

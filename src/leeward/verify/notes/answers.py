@@ -1,4 +1,4 @@
-"""A released catalogue against the answers that the ledger keeps: what was published is what was paid, number by number.
+"""A released catalogue against the answers that the ledger keeps: what was published was paid, number by number.
 
 Counts that are not those of a stored answer have other noise, or none, than what was charged.
 """
@@ -21,7 +21,7 @@ MICRO = 1_000_000
 
 
 def published_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]]) -> Check:
-    """Whether one stored answer of the ledger has these itemsets, counts and levels, and was asked as the manifest says.
+    """Whether one stored answer of the ledger has these itemsets, counts and levels and was asked as stated.
 
     answers : texts of the questions and answers that the ledger keeps of the data set.
     """
