@@ -141,6 +141,8 @@ class Score:
     survivors: list[str] = field(default_factory=list)
     survivors_alone: list[str] = field(default_factory=list)
     commit: str = ""
+    parts: dict[str, list[int]] = field(default_factory=dict)
+    """Part of the mutations -> broken and refuted with source and custody, broken and refuted with the share alone."""
     refuses: bool = False
     """Whether the verifier refuses to judge the sound share alone."""
 
@@ -173,22 +175,26 @@ def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
         if not whole:
             score.neutral.append(label)
             continue
-        score.whole += 1
-        if refuted(copy, source):
-            score.whole_caught += 1
-        else:
-            score.survivors.append(f"{label} [{', '.join(sorted(whole))}]")
-        if not alone:
-            continue
-        if score.refuses:
-            continue
-        score.alone += 1
-        if refuted(copy / "share", None):
-            score.alone_caught += 1
-        else:
-            score.survivors_alone.append(f"{label} [{', '.join(sorted(alone))}]")
+        found(score, label, whole, copy, source)
+        if alone and not score.refuses:
+            found(score, label, alone, copy / "share", None)
     shutil.rmtree(copy, ignore_errors=True)
     return score
+
+
+def found(score: Score, label: str, broken: set[str], out: Path, source: Source | None) -> None:
+    """Count one mutation, with the source or alone, as refuted or as a survivor."""
+    part = score.parts.setdefault(label.partition(":")[0], [0, 0, 0, 0])
+    caught = refuted(out, source)
+    if source is None:
+        score.alone, score.alone_caught = score.alone + 1, score.alone_caught + caught
+    else:
+        score.whole, score.whole_caught = score.whole + 1, score.whole_caught + caught
+    at = 2 * (source is None)
+    part[at], part[at + 1] = part[at] + 1, part[at + 1] + caught
+    if not caught:
+        left = score.survivors_alone if source is None else score.survivors
+        left.append(f"{label} [{', '.join(sorted(broken))}]")
 
 
 def refuted(out: Path, source: Source | None) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 from tests.forging import write_parquet
-from tests.mutations.copies import manifest_of
+from tests.mutations.copies import manifest_of, read
 from tests.mutations.definitions import Broken, Truth, rows_of
 
 Labels = tuple[str, ...]
@@ -116,7 +116,7 @@ def parts(out: Path, folder: Path) -> dict[Labels, Path]:
                 if file.suffix == ".csv":
                     shutil.copy(file, target / room / "data")
                 elif file.suffix == ".parquet" and file.name != "classes.parquet":
-                    table = part_of(pl.read_parquet(file), number, new)
+                    table = part_of(read(file), number, new)
                     table = table.drop(names) if room == "share" and file.name in OF_RECORDS else table
                     write_parquet(table, target / room / "data" / file.name)
         manifest = manifest_of(out)
@@ -151,6 +151,6 @@ def truth_of(truth: Truth, labels: Labels, part: Path) -> Truth:
     members = truth.out / "custody/data/class_of_patient.parquet"
     if members.is_file():
         number = next(n for n, each in labels_of(truth.out, names).items() if each == labels)
-        mine = set(pl.read_parquet(members).filter(pl.col("class") == number)["patient"])
+        mine = set(read(members).filter(pl.col("class") == number)["patient"])
         found.held = {patient: rows for patient, rows in found.held.items() if patient in mine}
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from tests.mutations.copies import manifest_of
+from tests.mutations.copies import manifest_of, read
 from tests.oracles.disassociation_checks import (
     Joint,
     Leaf,
@@ -47,7 +47,7 @@ class Truth:
                 self.held.setdefault(patient, []).append((visit, code, age))
 
     def custody(self, name: str) -> pl.DataFrame:
-        return pl.read_parquet(self.out / "custody" / "data" / name)
+        return read(self.out / "custody" / "data" / name)
 
     def payload(self) -> dict[Any, Codes]:
         """Patient -> payload."""
@@ -64,7 +64,7 @@ Broken = set[str]
 
 
 def rows_of(out: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet(out / "share" / "data" / name)
+    return read(out / "share" / "data" / name)
 
 
 def numbered(values: Sequence[int], n: int) -> bool:

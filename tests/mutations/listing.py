@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from tests.mutations.copies import manifest_of, parquets
+from tests.mutations.copies import manifest_of, parquets, read
 from tests.mutations.definitions import Broken, Truth
 from tests.mutations.paths import tree_of
 
@@ -18,16 +18,14 @@ LISTED = ["code", "name", "vocabulary", "suppressed"]
 def list_of(out: Path) -> pl.DataFrame | None:
     """The list; None where a release has none of this form."""
     file = out / "share/data/codes.parquet"
-    if not file.is_file() or "name" not in pl.read_parquet_schema(file):
-        return None
-    return pl.read_parquet(file)
+    return read(file) if file.is_file() and "name" in read(file).columns else None
 
 
 def shown(out: Path) -> set[str]:
     """The codes in the data files, members of generalized ones one by one, mentions as their code too."""
     found: set[str] = set()
     for path in parquets(out):
-        table = pl.read_parquet(out / path)
+        table = read(out / path)
         if path.endswith("/codes.parquet"):
             continue
         for name in {"code", "codes"} & set(table.columns):
