@@ -97,11 +97,11 @@ def main() -> None:
             if kept is not None and kept.is_file():
                 scores.append(bench.Score(**json.loads(kept.read_text(encoding="utf-8"))))
             continue
-        begin = time.perf_counter()
+        begin, now = time.perf_counter(), commit()
         with tempfile.TemporaryDirectory() as folder:
             made = bench.make(name, case, Path(folder) / "sound")
             scores.append(bench.run(made, list(bench.mutations(made, options.random)), Path(folder)))
-        scores[-1].commit = commit()
+        scores[-1].commit = now
         if kept is not None:
             kept.write_text(json.dumps(dataclasses.asdict(scores[-1])), encoding="utf-8")
         print(" | ".join(row(scores[-1])), f"| {time.perf_counter() - begin:.0f} s", flush=True)

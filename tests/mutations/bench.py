@@ -26,14 +26,16 @@ RECORDS = "share/data/records.parquet"
 
 
 def mutations(made: Made, random: int = 100) -> Iterator[Mutation]:
-    """Every mutation of the release."""
+    """Every mutation of the release; of a variant of a method without those that no parameter changes: metadata and
+    random edits."""
     yield from aimed(made)
     yield from generic.content_kinds(made.out)
     yield from order_kinds(made)
     yield from generic.words_kinds(made.out)
     yield from generic.claims_kinds(made.out, choices, FURTHER[made.method])
-    yield from generic.metadata_kinds(made.out)
-    yield from generic.random_kinds(made.out, random)
+    if made.name == made.kind:
+        yield from generic.metadata_kinds(made.out)
+        yield from generic.random_kinds(made.out, random)
 
 
 def aimed(made: Made) -> Kinds:

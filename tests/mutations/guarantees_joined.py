@@ -63,7 +63,7 @@ def classed_kinds(out: Path) -> Kinds:
         def records(change: Callable[[Rows], Rows | None]) -> Change:
             return in_rows(file, change)
 
-        def exchange(rows: Rows) -> None:
+        def crossed(rows: Rows) -> None:
             put(rows[mine[0]], labels[second])
             put(rows[other], labels[first])
 
@@ -95,15 +95,10 @@ def classed_kinds(out: Path) -> Kinds:
             "a record counted with its new class": both(
                 records(lambda rows: put(rows[mine[0]], labels[second])), sizes(first, -1), sizes(second, 1)
             ),
-            "records of two classes exchange labels": records(exchange),
+            "records of two classes exchange labels": records(crossed),
             "two classes exchange records": both(
                 records(everywhere),
-                classes(
-                    lambda rows: (
-                        exchange(rows, first, second, "records"),
-                        None,
-                    )[1]
-                ),
+                classes(lambda rows: exchange(rows, first, second, "records")),
             ),
             "a record with an exact age": records(lambda rows: few(rows, mine[:1])),
             "a class with an exact age, its records too": split(mine),
