@@ -154,11 +154,26 @@ def catalogue_share(out: Path) -> Broken:
     for size, level in levels.items():
         if sizes[size] != level["listed"] or level["listed"] > level["candidates"]:
             broken.add("levels")
-        if level["scale"] * level["epsilon"] < parameters["contributions"] * (1 - 1e-9):
+        if abs(level["scale"] * level["epsilon"] / parameters["contributions"] - 1) > 1e-9:
             broken.add("guarantee")
+        if size > 1 and level["candidates"] != tried(listed, size, values):
+            broken.add("levels")
     if sum(level["epsilon"] for level in levels.values()) > manifest["guarantee"]["epsilon"] * (1 + 1e-9):
         broken.add("guarantee")
     return broken
+
+
+def tried(listed: set[frozenset[str]], size: int, values: dict[str, str]) -> int:
+    """How many sets of a size have every part with a term listed, and no two values of a column."""
+    items = sorted({item for whole in listed for item in whole} | set(values))
+    count = 0
+    for each in combinations(items, size):
+        named = [values[item] for item in each if item in values]
+        parts = [frozenset(each) - {item} for item in each]
+        count += len(set(named)) == len(named) < size and all(
+            part in listed for part in parts if any(item not in values for item in part)
+        )
+    return count
 
 
 def catalogue_truth(out: Path, truth: Truth) -> Broken:

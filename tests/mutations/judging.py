@@ -126,6 +126,7 @@ UNSEEN: dict[str, dict[str, str]] = {
         "vocabulary": "no word depends on the name of the vocabulary",
         "domains": "values without a frequent itemset are not seen",
         "max_rows_per_patient": "rows are not seen",
+        "levels": "judged by the definition: thresholds, and how many terms there are, are not seen",
     },
     "k-anonymity": {
         "quasi_identifiers": "classes of fewer columns are larger",

@@ -66,8 +66,10 @@ def of_manifest(manifest: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[
     yield "another name", lambda m: m["guarantee"].update(name="epsilon-differential privacy")
     yield "another unit", lambda m: m["guarantee"].update(unit="household")
     yield "an epsilon claimed", lambda m: m["guarantee"].update(epsilon=0.1)
+    contract = contract_of(manifest["method"])
+    assert contract is not None
     for key in manifest["parameters"]:
-        if key in contract_of(manifest["method"]).required:  # type: ignore[union-attr]
+        if key in contract.required or key in contract.needed:
             yield f"parameter {key} gone", lambda m, k=key: m["parameters"].pop(k)
         yield f"parameter {key} is an object", lambda m, k=key: m["parameters"].update({k: {"p001": 1}})
     for key in ("name", "attacker", "not_protected", "unit"):

@@ -8,18 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.forging import write_parquet
 
+from leeward.queries.answer.catalogue import Items, next_candidates
 from leeward.release.content import Anonymized, Guarantee, stated_facts
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
 from leeward.verify import Source, verify
 from leeward.verify.notes import contract
+from leeward.verify.notes.check import candidates
 
 ITEMSETS: list[tuple[list[str], float]] = [
     (["fever"], 90.0),
@@ -112,8 +115,7 @@ def test_an_honest_catalogue_passes(tmp_path: Path) -> None:
 def test_an_empty_catalogue_passes(tmp_path: Path) -> None:
     made = Made()
     made.itemsets = []
-    for level in made.parameters["levels"]:
-        level["listed"] = 0
+    made.parameters["levels"] = [{**made.parameters["levels"][0], "listed": 0}]
     assert verify(made.write(tmp_path / "out")).passed
 
 
@@ -212,9 +214,16 @@ SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
     "an order of its own": (lambda made: made.itemsets.reverse(), "order"),
     "levels that spend more than stated": (level(1, epsilon=0.7, scale=20.0), "budget"),
     "less noise than the level's epsilon": (level(0, scale=10.0), "budget"),
+    "more noise than the level's epsilon": (level(0, scale=40.0), "budget"),
+    "candidates that cannot have been": (level(1, candidates=6), "candidates"),
+    "a value more in a public domain": (
+        lambda made: made.parameters["domains"].update(sex=["f", "m", "x"]),
+        "candidates",
+    ),
+    "no maximum of rows stated": (lambda made: made.parameters.pop("max_rows_per_patient"), "parameters"),
     "no epsilon": (lambda made: setattr(made, "epsilon", None), "budget"),
     "a number of itemsets that is not theirs": (level(0, listed=3), "numbers"),
-    "more itemsets than candidates": (level(1, candidates=1), "numbers"),
+    "more itemsets than candidates": (level(0, candidates=1), "numbers"),
     "no levels": (lambda made: made.parameters.pop("levels"), "levels"),
     "a level without its threshold": (lambda made: made.parameters["levels"][0].pop("threshold"), "levels"),
     "less charged than stated": (lambda made: setattr(made, "charged", 0.5), "charge"),
@@ -244,3 +253,27 @@ def test_another_layout_is_caught(table: pa.Table, tmp_path: Path) -> None:
     made = Made()
     made.table = table
     assert "layout" in failures(made.write(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_candidates_are_counted_as_they_are_made(seed: int) -> None:
+    """Up to four levels of made-up results, the candidates of each made by the method from the one before."""
+    draws = np.random.Generator(np.random.Philox(seed))
+    terms = int(draws.integers(2, 7))
+    values = {"sex=f": "sex", "sex=m": "sex", "zip=1": "zip"}
+    texts = (*(f"t{place}" for place in range(terms)), *values)
+    names = (*(("", text) for text in texts[:terms]), ("sex", "f"), ("sex", "m"), ("zip", "1"))
+    items = Items(names, terms, texts)
+    tried: list[tuple[int, ...]] = [(term,) for term in range(terms)]
+    rows: list[tuple[tuple[str, ...], float]] = []
+    levels: dict[int, dict[str, Any]] = {}
+    for size in range(1, 5):
+        kept = {each: 1 for each in tried if draws.random() < 0.8}
+        rows += [(tuple(texts[place] for place in each), 1.0) for each in kept]
+        levels[size] = {"candidates": len(tried)}
+        tried = next_candidates(kept, items, 100_000)
+        if not tried:
+            break
+    assert candidates(rows, levels, values).passed
+    levels[max(levels)]["candidates"] += 1
+    assert not candidates(rows, levels, values).passed or max(levels) == 1

@@ -97,6 +97,7 @@ class Contract:
     records : files with the records in the order of their numbers: what they show must not say that order.
     owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
     only : parameter -> of which other parameters it can be one (all parameters -> whether it may be there).
+    needed : parameter -> beside which others it is always stated (all parameters -> whether it must be there).
     """
 
     tables: Sequence[Table]
@@ -107,6 +108,7 @@ class Contract:
     records: Sequence[str] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
     only: Mapping[str, Rule] = field(default_factory=dict)
+    needed: Mapping[str, Rule] = field(default_factory=dict)
     model: str = "prosecutor"
 
 
@@ -191,6 +193,7 @@ def parameters_known(share: Share, contract: Contract) -> Check:
     if not isinstance(stated, dict):
         return Check("parameters", False, "`parameters` of release.json is no object.")
     wrong = sum(key not in stated for key in contract.required)
+    wrong += sum(key not in stated and bool(rule(stated)) for key, rule in contract.needed.items())
     for key, value in stated.items():
         rule = contract.parameters.get(key)
         wrong += rule is None or not rule(value)

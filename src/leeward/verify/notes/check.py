@@ -24,6 +24,8 @@ from leeward.verify.notes.answers import published_answer
 
 TABLE = "itemsets.parquet"
 ROUNDING = 1e-9
+MOST_CANDIDATES = 100_000
+"""Beyond it, those are tried whose parts have the largest counts."""
 
 Rows = list[tuple[tuple[str, ...], float]]
 
@@ -46,6 +48,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         order(rows),
         budget(share, levels),
         numbers(rows, levels),
+        candidates(rows, levels, values_of(parameters)),
     ]
     custody = share.folder.parent / "custody"
     if share.folder.name == "share" and custody.is_dir():
@@ -156,13 +159,16 @@ def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
         return Check("budget", False, "The manifest states no epsilon, or no bound of contributions.")
     total = math.fsum(level["epsilon"] for level in levels.values())
     weak = sum(
-        level["scale"] * level["epsilon"] < contributions * (1 - ROUNDING) for level in levels.values()
+        not math.isclose(level["scale"] * level["epsilon"], contributions, rel_tol=ROUNDING)
+        for level in levels.values()
     )
     return Check(
         "budget",
         total <= stated * (1 + ROUNDING) and stated > 0 and weak == 0,
         f"{len(levels)} levels spend epsilon {total:g} together; {stated:g} is stated. "
-        + (f"{weak} of them have less noise than that." if weak else "Their noise is that of their epsilon."),
+        + (
+            f"{weak} of them have other noise than that." if weak else "Their noise is that of their epsilon."
+        ),
         {"levels": total, "stated": stated, "weak": weak},
     )
 
@@ -179,6 +185,49 @@ def numbers(rows: Rows, levels: dict[int, dict[str, Any]]) -> Check:
         bad,
         "Each size has as many itemsets as stated, of no fewer candidates.",
         "sizes have another number of itemsets than stated, or more than candidates.",
+    )
+
+
+def candidates(rows: Rows, levels: dict[int, dict[str, Any]], of_qid: dict[str, str]) -> Check:
+    """From size 2 on, the candidates follow from what is listed and the public domains: as many are stated."""
+    listed: dict[int, set[frozenset[str]]] = {}
+    for items, _ in rows:
+        listed.setdefault(len(items), set()).add(frozenset(items))
+    terms = len(listed.get(1, ()))
+    bad = 0
+    for size, level in levels.items():
+        tried = terms * (terms - 1) // 2 + terms * len(of_qid)
+        if size > 2:
+            smaller = listed.get(size - 1, set())
+            tried = sum(tryable(whole, smaller, of_qid) for whole in extended(smaller, set(of_qid)))
+        bad += size > 1 and level["candidates"] != min(tried, MOST_CANDIDATES)
+    return of_count(
+        "candidates",
+        bad,
+        "Each size was tried with the candidates that the smaller sets and the public domains make.",
+        "sizes have another number of candidates than the smaller sets and the public domains make.",
+    )
+
+
+def extended(smaller: set[frozenset[str]], values: set[str]) -> set[frozenset[str]]:
+    """The sets with one item more, which meets each of the others in a listed set or is a value."""
+    beside: dict[str, set[str]] = {}
+    for whole in smaller:
+        for item in whole:
+            beside.setdefault(item, set()).update(whole)
+    found = set()
+    for whole in smaller:
+        further = set.intersection(*(beside[item] for item in whole)) | values
+        found.update(whole | {item} for item in further - whole)
+    return found
+
+
+def tryable(whole: frozenset[str], smaller: set[frozenset[str]], of_qid: dict[str, str]) -> bool:
+    """Whether every part with a term is listed, and no two values are of one quasi-identifier."""
+    named = [of_qid[item] for item in whole if item in of_qid]
+    parts = (whole - {item} for item in whole)
+    return len(set(named)) == len(named) and all(
+        part in smaller for part in parts if any(item not in of_qid for item in part)
     )
 
 

@@ -75,7 +75,9 @@ CONTRACT = Contract(
         "max_rows_per_patient": lambda value: value is None or whole(1)(value),
         "levels": levels,
     },
-    required=("max_size", "contributions", "mechanism", "vocabulary", "domains", "row", "levels"),
+    required=(
+        "max_size", "contributions", "mechanism", "vocabulary", "domains", "row", "max_rows_per_patient", "levels",
+    ),
     words=words,
     numbers=(),
-)
+)  # fmt: skip

@@ -268,6 +268,13 @@ CONTRACT = Contract(
     model="journalist",
     records=("records.parquet", "visits.parquet"),
     owners={"patients.parquet": "patient"},
+    needed={
+        "m": lambda p: p.get("level") == "codes",
+        "alpha": lambda p: p.get("level") == "codes",
+        "key": lambda p: p.get("level") == "visit",
+        "enforce": lambda p: p.get("level") == "visit",
+        "climb_to": lambda p: p.get("enforce") == "generalize",
+    },
     only={
         "m": lambda p: p.get("level") == "codes",
         "alpha": lambda p: p.get("level") == "codes",
