@@ -161,14 +161,14 @@ def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """Apply, classify and verify each mutation in a copy of its own."""
     score = Score(made.name)
     source, copy = made.source, scratch / "copy"
-    score.refuses = refuted(made.out / "share", None)
+    score.refuses = refuted(sent(made.out, scratch), None)
     for mutation in chosen:
         if mutation.part == "random":
             score.random += 1
         else:
             score.kinds += 1
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(made.out, copy)
+        shutil.copytree(made.out, copy, symlinks=True)
         mutation.change(copy)
         if mutation.restated:
             restate(copy)
@@ -179,9 +179,17 @@ def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
             continue
         found(score, label, whole, copy, source)
         if alone and not score.refuses:
-            found(score, label, alone, copy / "share", None)
+            found(score, label, alone, sent(copy, scratch), None)
     shutil.rmtree(copy, ignore_errors=True)
     return score
+
+
+def sent(out: Path, scratch: Path) -> Path:
+    """The share as a recipient has it: without custody beside it."""
+    folder = scratch / "sent"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(out / "share", folder / "share", symlinks=True)
+    return folder / "share"
 
 
 def found(score: Score, label: str, broken: set[str], out: Path, source: Source | None) -> None:

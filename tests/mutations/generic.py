@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,11 @@ def words_kinds(out: Path) -> Kinds:
             "words",
             lines(lambda s, p=place, w=word: s.__setitem__(p, s[p].replace(f" {w}", "", 1))),
         )
+        if figure := re.search(r"\d+", sentence):
+            other = f"{sentence[: figure.start()]}{int(figure[0]) + 1}{sentence[figure.end() :]}"
+            yield Mutation(
+                f"{about}: another figure", "words", lines(lambda s, p=place, o=other: s.__setitem__(p, o))
+            )
     yield Mutation(
         "not_protected empty", "words", in_manifest(lambda m: m["guarantee"].update(not_protected=[]))
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -240,10 +242,62 @@ def test_exchanged_payload_values_are_caught(releases, tmp_path: Path) -> None:
 def test_an_extract_is_checked_against_its_master(releases, tmp_path: Path) -> None:
     assert verify(releases["extract"]).passed
     spoilt = broken(releases["extract"], tmp_path / "x", VISITS, lambda visits: in_first(visits, ALL_FIVE))
-    assert failures(spoilt) == {"visit_sets", "same_as_master"}
+    assert failures(spoilt) == {"visit_sets", "same_as_master", "figures_stated"}
     shutil.copytree(releases["extract"] / "share", tmp_path / "sent")
     with pytest.raises(BadInput, match=r"custody/master\.json"):
         verify(tmp_path / "sent")
+
+
+def in_manifest(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        file = folder / "share/release.json"
+        content = json.loads(file.read_text())
+        change(content)
+        file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    return apply
+
+
+def figure(sentence: int, step: int) -> Callable[[dict[str, Any]], None]:
+    """The first figure of a sentence of the limits, larger."""
+
+    def change(content: dict[str, Any]) -> None:
+        lines = content["guarantee"]["not_protected"]
+        lines[sentence] = re.sub(r"\d+(?= of)", lambda m: str(int(m[0]) + step), lines[sentence], count=1)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (lambda m: m["parameters"].update(policy="hierarchy:3"), "parameters_of_master"),
+        (lambda m: m["parameters"].pop("vocabulary"), "parameters_of_master"),
+        (lambda m: m["parameters"].update(rescue=True), "parameters_of_master"),
+        (lambda m: m["parameters"].pop("membership_is_secret"), "reason_stated"),
+        (figure(0, 1), "figures_stated"),
+        (figure(1, -1), "figures_stated"),
+    ],
+    ids=["policy", "vocabulary", "rescue", "reason", "known members", "joined cohorts"],
+)
+def test_what_a_cohort_says_of_itself_is_counted_and_compared_with_its_master(
+    releases, tmp_path: Path, change: Callable[[dict[str, Any]], Any], check: str
+) -> None:
+    shutil.copytree(releases["extract"], tmp_path / "x")
+    shutil.copytree(releases["payload"], tmp_path / "payload")
+    in_manifest(change)(tmp_path / "x")
+    assert failures(tmp_path / "x") == {check}
+
+
+def test_a_cohort_with_another_payload_than_its_master_is_caught(releases, tmp_path: Path) -> None:
+    shutil.copytree(releases["payload"], tmp_path / "payload")
+    folder = broken(
+        releases["extract"],
+        tmp_path / "x",
+        "share/data/records.parquet",
+        lambda r: r.with_columns(snp=pl.concat([r["snp"][1:], r["snp"][:1]])),
+    )
+    assert failures(folder) == {"payload_of_master"}
 
 
 def test_another_master_than_the_one_named_is_refused(releases, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ NEVER = {
     "trajectories": (IDENTIFIER,),
     "visits": (
         IDENTIFIER,
-        "the figures on known members and on payloads that can be joined, which the method counted",
+        "the payload that joined when a cohort was drawn, against the file that it came from",
     ),
     "condensation": (
         "whether rows are nearer to patients' own than chance makes them, with fewer than three columns of numbers",

@@ -16,6 +16,7 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.manifest import Share, manifest_checks, open_share
 from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
+from leeward.verify.visits.drawn import figures_stated, parameters_of_master, payload_of_master
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import level_checks
 from leeward.verify.visits.reading import VisitLists
@@ -48,6 +49,8 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
+    checks += [parameters_of_master(share, master), *payload_of_master(share, master, custody)]
+    drawn: Placed | None = None
     placed: Placed | None = None
     if demographics_of(share):
         more, drawn, placed = place_drawn(share, master)
@@ -61,6 +64,8 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
         checks.append(
             visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
         )
+    classes = None if drawn is None or placed is None else (drawn, placed)
+    checks += figures_stated(share, visits, population, k, classes)
     return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
 
 
