@@ -11,9 +11,15 @@ import sklearn.cluster  # noqa: F401  # importing it draws from Python's own gen
 from tests.mutations import bench
 from tests.mutations.copies import Mutation
 
-CASES = bench.cases()
+CASES = {
+    name: case
+    for name, case in bench.cases().items()
+    if ("," not in name and " by " not in name)
+    or name in ("constraints, demographics", "visits, containment")
+}
+"""One release a method, and two more; benchmarks/mutations.py has all of them."""
 LEAST = 0.95
-A_CASE = 30
+A_CASE = 21
 """Mutations a case: some of each part, drawn by their names."""
 
 

@@ -344,6 +344,19 @@ def test_merged_visits_shown_apart_are_caught(releases, tmp_path: Path) -> None:
     assert "one_set_a_record" in failures(broken(releases["containment"], tmp_path / "x", VISITS, apart))
 
 
+@pytest.mark.parametrize("stated", ["icd10", None])
+def test_another_vocabulary_than_the_sources_is_caught(releases, tmp_path: Path, stated: str | None) -> None:
+    shutil.copytree(releases["code"], tmp_path / "x")
+
+    def restated(content: dict[str, Any]) -> None:
+        content["parameters"] |= {"vocabulary": stated}
+        if stated is None:
+            del content["parameters"]["vocabulary"]
+
+    in_manifest(restated)(tmp_path / "x")
+    assert "vocabulary_of_source" in failures(tmp_path / "x", made_up())
+
+
 def test_a_patient_more_in_the_source_is_caught(releases) -> None:
     source = made_up()
     events = source.require_events()
