@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from tests.mutations import bench
+from tests.mutations.reasons import reason
 
 from common import commit, machine, table
 
@@ -57,6 +58,18 @@ def row(score: bench.Score) -> list[str]:
     ]
 
 
+def parts(scores: list[bench.Score]) -> list[list[str]]:
+    """A line for each part of the mutations, over all releases."""
+    found: dict[str, list[int]] = {}
+    for score in scores:
+        for part, counts in score.parts.items():
+            found[part] = [a + b for a, b in zip(found.get(part, [0] * 4), counts, strict=True)]
+    return [
+        [part, f"{caught} of {broken}", f"{caught_alone} of {alone}"]
+        for part, (broken, caught, alone, caught_alone) in found.items()
+    ]
+
+
 def survivors(scores: list[bench.Score]) -> str:
     """What was not refuted, release by release."""
     lines = []
@@ -65,7 +78,9 @@ def survivors(scores: list[bench.Score]) -> str:
             ("with source and custody", score.survivors),
             ("share alone", score.survivors_alone),
         ):
-            lines += [f"- {score.name}, {which}: `{each}`" for each in found]
+            for each in found:
+                why = reason(score.name, each)
+                lines.append(f"- {score.name}, {which}: `{each}`" + (f": {why}." if why else ""))
     return "\n".join(lines) or "None."
 
 
@@ -116,7 +131,13 @@ def main() -> None:
         command = f"python benchmarks/mutations.py --random {options.random} --page"
         said = f"{machine()}. Command: `{command}`."
         for mark, body in (
-            ("scores", f"{said}\n\n{table(HEAD, [row(score) for score in scores])}"),
+            (
+                "scores",
+                (
+                    f"{said}\n\n{table(HEAD, [row(score) for score in scores])}\n\n"
+                    f"{table(['part', 'with source and custody', 'share alone'], parts(scores))}"
+                ),
+            ),
             ("survivors", survivors(scores)),
             ("neutral", neutral(scores)),
         ):
