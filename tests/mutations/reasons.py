@@ -9,8 +9,8 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         r"disassociation.*",
         r"claims: parameter max_(cluster|joint|passes)\b.*",
         (
-            "bounds of sizes and effort that carry no guarantee; the spec names them only where they are not the default, "
-            "which the verifier does not know"
+            "bounds of sizes and effort that carry no guarantee; the spec need not name them, "
+            "and the verifier does not know the defaults"
         ),
     ),
     (
@@ -21,7 +21,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r"constraints.*",
         r"claims: parameter policy gone .*",
-        "the spec names it and custody's policy is compared; a recipient loses a fact and gains no false one",
+        "with the spec it is refuted; a recipient loses a fact and gains no false one",
     ),
     (
         r".*",

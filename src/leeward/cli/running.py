@@ -73,7 +73,8 @@ def run_and_tell(
             return
         done = run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
     except (BadInput, GuaranteeUnreachable) as error:
-        raise type(error)(flagged(str(error), parameters_class(method), FLAGS)) from None
+        kind = BadInput if isinstance(error, BadInput) else GuaranteeUnreachable
+        raise kind(flagged(str(error), parameters_class(method), FLAGS)) from None
     tell(done, as_json)
 
 

@@ -71,7 +71,7 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
     if name == "policy" and given is None:
         given = asked.get("utility")
     if name not in stated:
-        return not given or name not in STATED
+        return not given or given == "none" or name not in STATED | {"policy"}
     if not given:
         return not shown or name not in STATED | ASKED
     if name == "algorithm" and asked.get("mapping"):

@@ -10,6 +10,8 @@ from tests.mutations.planted import refuting
 
 PLANTED = {
     "records.parquet: codes: codes in another order": "labels_in_order",
+    "parameter policy gone": "parameters_of_spec",
+    'parameter privacy claimed: "listed"': "parameters",
 }
 
 

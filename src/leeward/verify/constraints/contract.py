@@ -126,5 +126,7 @@ CONTRACT = Contract(
     required=("algorithm", "k"),
     words=words,
     numbers=("k", "m"),
+    only={"privacy": lambda p: p.get("m") is None, "m": lambda p: "privacy" not in p or p["m"] is None},
+    needed={"privacy": lambda p: p.get("m") is None},
     records=("records.parquet",),
 )
