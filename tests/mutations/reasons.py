@@ -19,6 +19,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "with the source it is refuted; a recipient loses a fact and gains no false one",
     ),
     (
+        r".*",
+        r"content: codes.parquet: vocabulary: .*",
+        "which vocabulary a code is of cannot be read from the share; with the source it is refuted",
+    ),
+    (
         r"constraints.*",
         r"claims: parameter policy gone .*",
         "with the spec it is refuted; a recipient loses a fact and gains no false one",

@@ -270,7 +270,7 @@ def make_catalogue(case: Case, out: Path) -> Source:
         place,
         epsilon_total=100,
         terms=str(out.parent / "codes.txt"),
-        domains=("sex=F,M",),
+        domains={"sex": ("F", "M")},
         new_budget="a bench",
     )
     with patch.object(mechanism, "draw", seeded):

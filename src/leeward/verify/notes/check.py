@@ -215,7 +215,7 @@ def extended(smaller: set[frozenset[str]], values: set[str]) -> set[frozenset[st
     for whole in smaller:
         for item in whole:
             beside.setdefault(item, set()).update(whole)
-    found = set()
+    found: set[frozenset[str]] = set()
     for whole in smaller:
         further = set.intersection(*(beside[item] for item in whole)) | values
         found.update(whole | {item} for item in further - whole)

@@ -44,13 +44,13 @@ def source_checks(
     )
     if source.vocabulary is not None:
         stated = share.manifest["parameters"].get("vocabulary")
-        own = Path(source.vocabulary).name
+        theirs = Path(source.vocabulary).name
         detail = (
             "The vocabulary is the source's."
-            if stated == own
+            if stated == theirs
             else "The source's codes are of another vocabulary."
         )
-        checks.append(Check("vocabulary_of_source", stated == own, detail))
+        checks.append(Check("vocabulary_of_source", stated == theirs, detail))
     if owners is not None:
         same = owners["patient"].dtype == source.events["patient"].dtype
         if not same or not np.array_equal(owners["record"].sort().to_numpy(), np.arange(records)):
