@@ -46,7 +46,7 @@ def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
         tiles.append(
             Tile(
                 f"{number(worst.at_risk)} → {number(worst.after)}",
-                f"patients whom {known(release, worst.view)} single out",
+                f"patients whose {known(release, worst.view)} fewer than {views.k} share",
                 f"of {number(views.patients)}, before and after",
                 "good",
             )
@@ -84,7 +84,7 @@ def risk(release: Release, views: Views | None) -> Section | None:
     ]
     said = "; ".join(f"{each.view}: {percent(each.at_risk / n)}" for each in views.views)
     chart = Chart(
-        f"Patients with a row that fewer than {views.k} patients share",
+        f"Patients with a joined row that fewer than {views.k} patients share",
         f"Two bars a join, before and after. Before: {said}. After: {number(sum(e.after for e in views.views))}.",
         charts.grouped_bars(
             bars,
