@@ -56,7 +56,8 @@ PRICE = 0.06
 
 
 def measure(method: str, store: Path) -> None:
-    """All sizes with two threads, the largest with one too; what the store has is not measured again."""
+    """All sizes with two threads, the largest with one too; what the store has is not measured again. The kernels must
+    have been compiled before (`leeward warm`): else the first run pays for them."""
     kept: dict[str, Any] = json.loads(store.read_text()) if store.is_file() else {}
     runs = kept.setdefault(method, [])
     largest = CASES[method][-1]
@@ -133,9 +134,13 @@ def page(kept: dict[str, list[dict[str, Any]]]) -> str:
     return f"""# Scale
 
 What each method takes as patients grow, and what is to be expected of more of them than were tried. Measured on
-{"; ".join(where)}, which did other work too: figures are processor seconds (user and system, all threads) and peak
-resident memory, not seconds of the clock. One run each. Commit {", ".join(commits)}. Command:
-`python benchmarks/scale.py --store FILE`, then `--page`.
+{"; ".join(where)}.
+One run each, or the lower of two; commit {", ".join(commits)}; command: `python benchmarks/scale.py --store FILE`, then
+`--page`.
+
+The machine did much other work at the same time, so the figures are processor seconds (user and system, all threads)
+and peak resident memory, not seconds of the clock. A processor that others share does less in a second: on a quiet
+machine the seconds are fewer.
 
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
 Zipf frequencies; censoring releases a tenth of the patients, who are the population; k = 5 (condensation 20), other
@@ -155,9 +160,9 @@ last two sizes once a is taken off.
 
 ## Beyond what was measured
 
-Nothing in this table was run: it is the fit, as if growth went on in a straight line. Where the growth above is more
-than 1.1, the seconds are too low. The price is for {PRICE:g} dollars an hour for a processor with 8 GiB of memory, for
-as many such as the memory asks for, while one of them works; more processors at work cost the same and end sooner.
+Nothing in this table was run for it: it is the fit, as if growth went on in a straight line. Where the growth above is
+more than 1.1, the seconds are too low. The price is for {PRICE:g} dollars an hour for a processor with 8 GiB of memory,
+for as many such as the memory asks for, while one of them works; more processors at work end sooner for the same.
 
 {table(["method", "patients", "CPU time", "peak GiB", "dollars", "where"], beyond)}
 
