@@ -180,6 +180,9 @@ def test_what_people_read_shows_no_abbreviation_without_its_words(name: str, fre
     ending = [made.summary.little_left or "", *(f"{each.value} {each.what}" for each in made.summary.costs)]
     pages = [made.report.read_text(), (made.path / "share/README.md").read_text(), "\n".join(ending)]
     assert [each for page in pages for each in unexplained(page)] == []
+    assert 'fill="white"' not in pages[0], (
+        "a chart has no paper of its own: in dark mode its words would be on white"
+    )
 
 
 @pytest.mark.parametrize("name", CASES)

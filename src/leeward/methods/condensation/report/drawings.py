@@ -126,7 +126,7 @@ def heat(found: figures.Correlations) -> str:
         .properties(width=side, height=side)
         for label, first in ((BEFORE, True), (AFTER, False))
     ]
-    styled = alt.hconcat(*maps).configure(font=FONT).configure_view(stroke=None)
+    styled = alt.hconcat(*maps).configure(font=FONT, background="transparent").configure_view(stroke=None)
     return charts.drawn(styled)
 
 
