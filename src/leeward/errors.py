@@ -33,16 +33,16 @@ class VerificationFailed(LeewardError):
     exit_code = 4
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     """The known word that a person may have meant, whatever the case; None where none is near."""
     from difflib import get_close_matches
 
     by_lower = {each.lower(): each for each in known}
-    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.55)
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=cutoff)
     return by_lower[close[0]] if close else None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """` Did you mean 'x'?` for the nearest of the known words, or nothing."""
-    close = nearest(word, known)
+    close = nearest(word, known, cutoff)
     return f" Did you mean '{close}'?" if close else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from leeward.cli.flags import domains_of, flagged
+from leeward.cli.main import status_of
 from leeward.cli.running import FLAGS
 from leeward.errors import BadInput
 from leeward.methods.trajectories.parameters import Trajectories
@@ -40,3 +41,9 @@ def test_messages_name_flags_and_their_values() -> None:
     assert flagged(message, Trajectories, FLAGS) == (
         "Leave them out with `--odd-ages 'leave out'`, or `--drop`; `--improve`, `--k`, `nothing: here`."
     )
+
+
+def test_a_parameter_that_does_not_fit_is_status_2(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n1,2\n")
+    assert status_of(["condense", str(table), "--k", "1", "-o", str(tmp_path / "out")]) == 2

@@ -19,6 +19,9 @@ comes `age`."""
 FLAGS = {role: f"--{role}" for role in ("patient", "code", *OPTIONAL)} | {"vocabulary": "--vocabulary-column"}
 """Role -> its flag on the command line; in a spec it is the role itself, below `columns`."""
 
+ALIKE = 0.55
+"""How alike a column's name has to be to be proposed: `patient` is no `rtime`."""
+
 ROLES = ("patient", "code", *OPTIONAL, "patients")
 
 
@@ -114,8 +117,8 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
     for column in needed:
         if column not in found:
             listed = f" Its columns: {', '.join(available)}." if found else ""
-            hint = did_you_mean(column, available)
-            near = nearest(column, available)
+            hint = did_you_mean(column, available, ALIKE)
+            near = nearest(column, available, ALIKE)
             check = "" if near or found else " Check that its first row holds the column names."
             own = f" Name yours with {FLAGS[column]} {near or 'COL'}." if column in FLAGS else ""
             raise BadInput(f"{name}: no column '{column}'.{hint}{own}{listed}{check}")
