@@ -136,7 +136,8 @@ def _plan(models: list[tuple[str, Mapping[str, Any]]]) -> str:
 
 def title(kind: str, model: Mapping[str, Any]) -> str:
     """For example `cox: time, status = 1`."""
-    event = f", {model['event']} = {model.get('event_value')}" if model.get("event") else ""
+    value = "" if model.get("event_value") is None else f" = {model['event_value']}"
+    event = f", {model['event']}{value}" if model.get("event") else ""
     return f"{kind}: {model.get('response') or model.get('time')}{event}"
 
 
