@@ -93,3 +93,10 @@ def test_mistakes_write_nothing(
     assert status_of(["condense", "registry.csv", *flags, "-o", "out"]) == status
     assert words in capsys.readouterr().err
     assert not (here / "out").exists()
+
+
+def test_a_plan_without_an_events_value_is_released(here: Path) -> None:
+    """The README and the verifier write it alike."""
+    (here / "plan.yaml").write_text(PLAN.replace("event_value: 0, ", ""))
+    flags = ["--k", "30", "--plan", "plan.yaml", "--repetitions", "0", "--measure", "marginals"]
+    assert status_of(["condense", "registry.csv", *flags, "-o", "out"]) == 0
