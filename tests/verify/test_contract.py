@@ -44,6 +44,7 @@ def of_manifest(manifest: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[
     yield "a key more in the guarantee", lambda m: m["guarantee"].update(risk_note="none")
     yield "a key more in a file's entry", lambda m: m["files"][0].update(source="p001")
     yield "a parameter more", lambda m: m["parameters"].update(identifiers=["p001"])
+    yield "hierarchies without demographics", lambda m: m["parameters"].update(hierarchies={"sex": "file"})
     yield "seed among the parameters", lambda m: m["parameters"].update(seed=3)
     yield "version of words", lambda m: m.update(leeward="p001")
     yield "k of the guarantee", lambda m: m["guarantee"].update(k=m["guarantee"]["k"] + 1)

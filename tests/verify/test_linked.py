@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from tests.forging import by_method, restate, write_parquet
 from tests.methods.linked.test_linked import people
+from tests.verify.made import patients_with_codes
 
 from leeward.methods.linked import Linked
 from leeward.randomness import Randomness
@@ -134,6 +135,23 @@ def test_events_lost(made: tuple[Path, Source], tmp_path: Path) -> None:
     """The codes of a patient that others of the class show too."""
     lost: dict[str, Change] = {"events": lambda t: t.filter(pl.col("record") != t["record"][-1])}
     assert broken(made, tmp_path, lost, beside=True) == {"lost_rows"}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("events", lambda t: t.with_columns(visit=pl.lit(0, pl.Int64)).unique().sort(t.columns)),
+        ("visits", lambda t: pl.concat([t, t.tail(1).with_columns(pl.col("visit") + 1)])),
+    ],
+    ids=["all codes in the first visit", "a visit more"],
+)
+def test_codes_in_another_visit_of_their_patient(name: str, changed: Change, tmp_path: Path) -> None:
+    """No view has visits, so that k is not concerned: the visits are the patients' own all the same."""
+    cohort = patients_with_codes(60)
+    out = write(Linked(k=2).protect(cohort, randomness=Randomness.of(3)), tmp_path / "out")
+    source = Source(cohort.require_events(), cohort.patients)
+    assert by_method(verify(out, source)) == set()
+    assert broken((out, source), tmp_path, {name: changed}, beside=True) == {"own_visits"}
 
 
 def test_patients_lost(made: tuple[Path, Source], tmp_path: Path) -> None:

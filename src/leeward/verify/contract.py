@@ -37,6 +37,10 @@ ROWS_AT_ONCE = 1 << 20
 LISTS = ("list<element: string>", "list<item: string>")
 
 
+OF_CLASSES = frozenset({"keep", "small", "recoding", "hierarchies"})
+"""Parameters of classes, which only a release with demographics has."""
+
+
 def always(parameters: Mapping[str, Any]) -> bool:
     """A data file that every release of the method has."""
     return True
@@ -193,6 +197,7 @@ def parameters_known(share: Share, contract: Contract) -> Check:
     if not isinstance(stated, dict):
         return Check("parameters", False, "`parameters` of release.json is no object.")
     wrong = sum(key not in stated for key in contract.required)
+    wrong += "demographics" not in stated and bool(OF_CLASSES & set(stated))
     wrong += sum(key not in stated and bool(rule(stated)) for key, rule in contract.needed.items())
     for key, value in stated.items():
         rule = contract.parameters.get(key)

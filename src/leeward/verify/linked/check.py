@@ -160,7 +160,15 @@ def with_source(
     owner = pl.DataFrame({"record": np.arange(len(place)), "patient": patients.gather(place)})
     owner = owner.with_columns(pl.Series("class", of_record))
     known = own_days(own, share.manifest["parameters"].get("days"))
-    return [*checks, own_rows(owner, known, visits, events), lost_rows(share, owner, known, visits, events)]
+    checks += [own_rows(owner, known, visits, events), lost_rows(share, owner, known, visits, events)]
+    told = source.events.columns
+    if (
+        share.manifest["parameters"]["views"] == ["patients+events"]
+        and "visit" in told
+        and not sum(source.events.select("patient", "visit", "code").null_count().row(0))
+    ):
+        checks.append(own_visits(owner, source.events, visits, events))
+    return checks
 
 
 def own_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
@@ -191,6 +199,38 @@ def own_rows(owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, eve
         "Every event and every day is the patient's own.",
         "events or days are not those of the patient whose number they have.",
     )
+
+
+def own_visits(owner: pl.DataFrame, own: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+    """Where no view has visits, each of a patient's visits has its own codes but for those that nobody of the class
+    shows."""
+    known = own.select("patient", "visit", pl.col("code").cast(pl.String)).unique().join(owner, on="patient")
+    shown = events.join(owner, on="record").select("class", "code").unique()
+    wanted = known.join(shown, on=["class", "code"], how="semi")
+    wrong = (
+        known.select("record", "visit")
+        .unique()["record"]
+        .value_counts(name="held")
+        .join(visits["record"].value_counts(name="released"), on="record", how="full")
+        .filter(pl.col("held").ne_missing(pl.col("released")))
+        .height
+    )
+    theirs, mine = visit_sets(wanted), visit_sets(events)
+    differing = theirs.join(mine, on="record", how="full", suffix=" released").filter(
+        pl.col("sets").ne_missing(pl.col("sets released"))
+    )
+    return of_count(
+        "own_visits",
+        wrong + differing.height,
+        "The visits of every patient are the source's, each with its own codes.",
+        "patients have other visits than the source, or codes in another of their visits.",
+    )
+
+
+def visit_sets(events: pl.DataFrame) -> pl.DataFrame:
+    """`record`, `sets`: the code sets of each record's visits, as one text."""
+    codes = events.group_by("record", "visit").agg(pl.col("code").sort().str.join("\x1f"))
+    return codes.group_by("record").agg(pl.col("code").sort().str.join("\x1e").alias("sets"))
 
 
 def with_days(visits: pl.DataFrame) -> pl.DataFrame:
