@@ -274,5 +274,5 @@ def make_catalogue(case: Case, out: Path) -> Source:
         new_budget="a bench",
     )
     with patch.object(mechanism, "draw", seeded):
-        itemsets(place, out, epsilon=20, qid=("sex",))
+        itemsets(place, out, epsilon=20, quasi_identifiers=("sex",))
     return Source(pl.DataFrame(), answers=stored_answers(place))
