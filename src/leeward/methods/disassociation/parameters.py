@@ -20,6 +20,9 @@ PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
+FITTED_FROM_K = 4
+"""From this k on `fitted` is the default; below, `paper` counts short records of few codes better (pyPheWAS)."""
+
 MAX_PASSES = {"fitted": 100, "settled": 24}
 """Default `max_passes`: later passes find few joins, and more data need more."""
 
@@ -73,7 +76,7 @@ class Disassociation(Parameters):
         Literal["auto", "fitted", "settled", "paper"],
         Parameter(
             "fitted: clusters that are large and alike (ours); settled: fewest codes in item chunks (ours); "
-            "paper: HorPart as published; auto: fitted, or what `attacker: algorithm` needs.",
+            f"paper: HorPart as published; auto: fitted from k = {FITTED_FROM_K} on, below paper.",
             shown=lambda p: p.chosen_partitioning,
         ),
     ] = "auto"
@@ -256,7 +259,7 @@ class Disassociation(Parameters):
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":
-            return "fitted"
+            return "fitted" if self.k >= FITTED_FROM_K else "paper"
         return self.partitioning
 
     @property
