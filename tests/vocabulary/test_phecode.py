@@ -100,8 +100,8 @@ def test_registry_refuses_what_its_reader_refuses(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no column"):
         registry.add("phecode", bad, environ)
     assert not (tmp_path / "home").exists()
-    with pytest.raises(BadInput, match="unknown kind of vocabulary 'snomed'"):
-        registry.add("snomed", bad, environ)
+    with pytest.raises(BadInput, match="unknown kind of vocabulary 'loinc'"):
+        registry.add("loinc", bad, environ)
     (tmp_path / "file").write_text("")
     good = tmp_path / "good.csv"
     good.write_text("node,parent\n*,\na,*\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -50,8 +51,13 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
     target = _folder(environ) / f"{kind}.csv{'.gz' if compressed else ''}"
     aside = target.with_name(target.name + ".new")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        put(source, aside)
+        with (
+            tempfile.TemporaryDirectory() as folder
+        ):  # what is refused leaves nothing in the user's directory
+            made = Path(folder) / target.name
+            put(source, made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(made, aside)
         aside.replace(target)
         for other in _candidates(kind, environ):
             if other != target:

@@ -43,13 +43,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         membership_is_secret="nobody is told",
         seed=1,
     )
-    assert "3 persons" not in drawn._repr_html_()
+    assert "is left with at least 3" not in drawn._repr_html_()
     return {name: each.report.read_text() for name, each in
             (("master", master), ("drawn", drawn), ("measured", measured))}  # fmt: skip
 
 
 def test_a_master_speaks_of_its_patients(pages: dict[str, str]) -> None:
-    assert "is left with at least 3 persons." in pages["master"]
+    assert "is left with at least 3 patients." in pages["master"]
     assert "of the population&#39;s" not in pages["master"]
     assert "The payload columns" not in pages["master"]
 
@@ -57,7 +57,7 @@ def test_a_master_speaks_of_its_patients(pages: dict[str, str]) -> None:
 def test_an_extract_says_what_membership_costs(pages: dict[str, str]) -> None:
     for name in ("drawn", "measured"):
         assert "If membership in the cohort is known" in pages[name]
-        assert "at least 3 persons of the 80 it was drawn from; whoever also knows" in pages[name]
+        assert "at least 3 patients of the 80 it was drawn from; whoever also knows" in pages[name]
     assert "The payload columns" in pages["drawn"] and "The payload columns" not in pages["measured"]
     assert "of the population&#39;s" in pages["measured"]
 
