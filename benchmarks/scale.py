@@ -111,7 +111,7 @@ def page(kept: dict[str, list[dict[str, Any]]]) -> str:
             alone = one.get(r["patients"])
             measured.append(
                 [method, f"{r['patients']:,}", f"{r['rows']:,}", f"{r['cpu']:.1f}", f"{r['peak']:,.0f}",
-                 f"{alone['cpu']:.1f}" if alone else "", f"{alone['peak']:,.0f}" if alone else ""]
+                 f"{alone['cpu']:.1f}" if alone else "–", f"{alone['peak']:,.0f}" if alone else "–"]
             )  # fmt: skip
         if len(two) < 3:
             continue
