@@ -85,10 +85,8 @@ class Disassociation(Parameters):
         Parameter(
             "Split parts of at least this many records, at least k.",
             ge=2,
-            default=", ".join(
-                f"{'min(k, 10)·' if name == 'fitted' else times}k ({name})"
-                for name, times in PARTITIONINGS.items()
-            ),
+            default="min(k, 10)·k (fitted; in classes 10k), "
+            + ", ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items() if name != "fitted"),
             metavar="N",
             shown=lambda p: p.cluster_limit,
         ),
@@ -268,7 +266,9 @@ class Disassociation(Parameters):
         if self.max_cluster is not None:
             return self.max_cluster
         times = PARTITIONINGS[self.chosen_partitioning]
-        return self.k * (min(self.k, times) if self.chosen_partitioning == "fitted" else times)
+        # Classes are small already: smaller parts of them would leave more codes in item chunks.
+        small = self.chosen_partitioning == "fitted" and not self.demographics
+        return self.k * (min(self.k, times) if small else times)
 
     @property
     def joint_limit(self) -> int | None:
