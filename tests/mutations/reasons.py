@@ -14,6 +14,31 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         ),
     ),
     (
+        r"disassociation.*",
+        r"claims: parameter partitioning\b.*",
+        "how clusters came about cannot be read from them and carries no guarantee; `auto` in a spec names none",
+    ),
+    (
+        r"disassociation.*",
+        r"claims: parameter repeats\b.*",
+        "chunks hold sets either way; what the source's records were is refuted with the spec at hand",
+    ),
+    (
+        r"disassociation.*",
+        r"claims: parameter diversity\b.*",
+        "which codes are sensitive is not in the share, so that nobody can count; with the source it is refuted (F6)",
+    ),
+    (
+        r"trajectories.*",
+        r"claims: parameter hierarchy\b.*",
+        "open: the tree itself is in the release and is checked; its name is not compared with the spec's file",
+    ),
+    (
+        r"trajectories.*",
+        r"content: codes.parquet: (vocabulary|name): .*",
+        "codes of a hierarchy from a file: the verifier has no vocabulary or names to compare with",
+    ),
+    (
         r"visits.*",
         r"claims: parameter vocabulary\b.*",
         (
