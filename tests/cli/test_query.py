@@ -90,7 +90,7 @@ def test_notes_cost_more_and_say_why(lw: Callable[..., Said], index: str) -> Non
     status, out, err = lw("query", index, "fever", "--epsilon", "0.5", "--unit", "note", "--user", "ann")
     assert status == 0
     assert "this costs 2 (a patient may have 4 notes, and the budget protects patients)" in err
-    assert "notes (95 %" in out
+    assert re.search(r"\bnotes? \(95 %", out)  # the noisy count may be 1
 
 
 def test_a_histogram(lw: Callable[..., Said], index: str) -> None:
