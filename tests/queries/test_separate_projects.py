@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,12 +19,12 @@ from leeward.queries.privacy.accounting import Budget, micro
 number = itertools.count()
 
 
-def open_new(folder: Path, cap: float = 2, **more: object) -> Ledger:
+def open_new(folder: Path, cap: float = 2, **more: Any) -> Ledger:
     place = folder / str(next(number))
     place.mkdir()
     ledger = books.make_ledger(place)
     terms = {"charge_projects_separately": True, **more}
-    books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(cap)), **terms))  # type: ignore[arg-type]
+    books.register(ledger, DataSet(id="all", budget=Budget(epsilon=micro(cap)), **terms))
     return ledger
 
 
@@ -120,9 +121,9 @@ def test_terms_that_would_tell_are_refused(tmp_path: Path) -> None:
         ({"charge_projects_separately": False}, "as its parent does"),
         ({"budget": Budget(epsilon=micro(1))}, "at least its parent's budget"),
     ):
-        terms = {"budget": budget, "charge_projects_separately": True, **more}
+        terms: dict[str, Any] = {"budget": budget, "charge_projects_separately": True, **more}
         with pytest.raises(BadInput, match=message):
-            books.register(ledger, DataSet(id="child", parent="all", **terms))  # type: ignore[arg-type]
+            books.register(ledger, DataSet(id="child", parent="all", **terms))
     books.register(ledger, DataSet(id="child", parent="all", budget=budget, charge_projects_separately=True))
 
 

@@ -98,25 +98,12 @@ class Labelled:
 def labelled_of(release: Release) -> Labelled:
     """The labels of released visits, trajectories or censored records, each once a record (each pair of a trajectory by
     itself)."""
-    rows = (
-        {
-            "visits": lambda: (
-                release.table("visits.parquet")
-                .select("record", "codes")
-                .explode("codes", empty_as_null=True)
-                .unique()
-            ),
-            "censoring": lambda: (
-                release.table("records.parquet")
-                .select("record", "codes")
-                .explode("codes", empty_as_null=True)
-                .unique()
-            ),
-            "trajectories": lambda: release.table("trajectories.parquet").select("record", codes="code"),
-        }[release.method]()
-        .collect()
-        .drop_nulls()
-    )
+    if release.method == "trajectories":
+        shown = release.table("trajectories.parquet").select("record", codes="code")
+    else:
+        file = "visits.parquet" if release.method == "visits" else "records.parquet"
+        shown = release.table(file).select("record", "codes").explode("codes", empty_as_null=True).unique()
+    rows = shown.collect().drop_nulls()
     text = rows["codes"].cast(pl.String)
     labels = text.unique().sort()
     place = dict(zip(labels, range(len(labels)), strict=True))

@@ -12,7 +12,6 @@ from leeward.errors import BadInput
 from leeward.methods.disassociation.measures import estimates as chunks
 from leeward.methods.disassociation.measures.estimates import Estimate
 from leeward.methods.disassociation.measures.priors import DEFAULT
-from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.measures.unknown_codes import nearest_codes, require_codes
 from leeward.release import Release
 
@@ -66,7 +65,7 @@ def estimates(
             f"{opened.method}."
         )
     if opened.method == "disassociation":
-        published = read(opened.share)
+        published = chunks.read_once(opened)
         require_codes(opened, queries, published.number)
         weighted = prior or DEFAULT
         found = (

@@ -16,12 +16,12 @@ from tests.oracles.published import POLICY, project, random_release, running_exa
 
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.estimates import (
-    estimate,
     estimates,
     matching,
 )
 from leeward.methods.disassociation.measures.priors import item_mean
 from leeward.methods.disassociation.measures.published import read
+from leeward.runs.estimate import estimate
 
 TABLE = """296.00, 692.71 | 4 | 4 | 4 | 4
 296.01, 692.71 | 3 | 3 | 3.2 | 4

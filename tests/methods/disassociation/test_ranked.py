@@ -18,9 +18,9 @@ from tests.oracles.disassociation import Parameters
 
 from leeward.errors import BadInput
 from leeward.methods.disassociation import Disassociation, ranked
-from leeward.methods.disassociation.measures.estimates import estimate
 from leeward.randomness import Randomness
 from leeward.release import Release, write
+from leeward.runs.estimate import estimate
 from leeward.verify import verify
 
 COHORTS = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 40

@@ -20,11 +20,11 @@ from tests.oracles import disassociation as oracle
 
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures.covers import covers
-from leeward.methods.disassociation.measures.estimates import estimate
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.workers import Workers
 from leeward.runs import protect as workflow
+from leeward.runs.estimate import estimate
 
 RECORDS = running_example()
 CODES = sorted({code for record in RECORDS for code in record})

@@ -21,7 +21,6 @@ from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.priors import DEFAULT, check_prior, item_means
 from leeward.methods.disassociation.measures.published import Array, Published, part, read
-from leeward.methods.disassociation.measures.unknown_codes import require_codes
 from leeward.release import Release
 from leeward.release.reading import manifest_name
 
@@ -196,42 +195,3 @@ def read_once(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
     status = (release.share / manifest_name(release.share)).stat()
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
-
-
-def estimate(
-    release: Release | str | Path,
-    codes: Iterable[str],
-    prior: str = DEFAULT,
-    *,
-    where: Mapping[str, str] | None = None,
-) -> Estimate:
-    """How many records of a disassociated release hold all of `codes`: bounds and expected number.
-
-    Parameters
-    ----------
-    release : Release or path
-        The folder that the recipient got (`share/`), or the one that holds it.
-    codes : iterable of str
-    prior : {"occupancy", "cubic", "graded", "uniform", "one"}
-        On the count of a code that is published without one (in an item chunk).
-    where : mapping of str to str, optional
-        Labels of demographic columns that the records must be at or below, such as `{"age": "70-79"}`.
-
-    Raises
-    ------
-    BadInput
-        The release does not have one of the codes; the message names the nearest.
-
-    Examples
-    --------
-    >>> estimate("OUT/share", ["250.00", "401.9"])  # doctest: +SKIP
-    Estimate(low=5120, expected=5300.2, high=6011)
-    """
-    opened = release if isinstance(release, Release) else Release.open(release)
-    published, wanted = read_once(opened), list(codes)
-    require_codes(opened, [wanted], published.number)
-    if where:
-        found = estimates_where(opened, published, [wanted], where, prior)
-    else:
-        found = estimates(published, [wanted], prior)
-    return Estimate(int(found.low[0]), float(found.expected[0]), int(found.high[0]))
