@@ -15,8 +15,11 @@ from pathlib import Path
 MARGIN = 128 * 2**20
 """Bytes that the watch leaves free: more than a run takes between two looks."""
 
-EVERY = 0.02
-"""Seconds between two looks."""
+EVERY, SELDOM = 0.02, 0.5
+"""Seconds between two looks, at least and at most."""
+
+FASTEST = 16 * 2**30
+"""Bytes a second: no process takes memory faster, so the next look waits while that much is left."""
 
 GROUPS = ((Path("/sys/fs/cgroup"), "", "memory.max", "memory.current"),
           (Path("/sys/fs/cgroup/unified"), "", "memory.max", "memory.current"),
@@ -114,10 +117,14 @@ def watched_memory(end: Callable[[], None]) -> Iterator[None]:
     over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(EVERY):
+        wait = EVERY
+        while not over.wait(wait):
             free = free_memory()
-            if free is not None and free < MARGIN:
+            if free is None:
+                continue
+            if free < MARGIN:
                 end()
+            wait = min(SELDOM, max(EVERY, (free - MARGIN) / FASTEST))
 
     threading.Thread(target=watch, name="memory", daemon=True).start()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,13 +11,31 @@ import polars.selectors as cs
 import pyarrow as pa
 
 
-def settle_imports() -> None:
+def settle_imports(*, with_pandas: bool = True) -> None:
     """Let pyarrow look for pandas now, in the calling thread.
 
     It does so at the first array that it makes of NumPy's, in whichever thread that happens, and marks the search as
-    done before it is: of two threads that come first together one fails.
+    done before it is: of two threads that come first together one fails. Without pandas, for a process that hands
+    pyarrow none of its frames, importing it is saved; whoever asks pyarrow for such a frame later still gets it.
     """
-    pa.array(np.zeros(1))
+    if with_pandas or "pandas" in sys.modules:
+        pa.array(np.zeros(1))
+        return
+    sys.meta_path.insert(0, _WithoutPandas)
+    try:
+        pa.array(np.zeros(1))
+        pa.array([0])  # of Python's objects: another place that looks
+    finally:
+        sys.meta_path.remove(_WithoutPandas)
+
+
+class _WithoutPandas:
+    """A finder by which pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

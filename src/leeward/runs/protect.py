@@ -193,6 +193,7 @@ def run(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
+    from leeward.engine import at_most, beside
     from leeward.release.folder import check_out
 
     spec = spec if isinstance(spec, Spec) else load(spec)
@@ -202,7 +203,8 @@ def run(
         for each in (spec.source, spec.population):
             if each is not None:
                 require_memory_to_read(each)
-    with watched(tell, STAGES) as say:
+    with at_most(threads), watched(tell, STAGES) as say, beside() as other:
+        other.submit(prepare_kernels)  # most of reading leaves the interpreter to others
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
@@ -221,6 +223,12 @@ def run(
             allow_memory=allow_memory,
             tell=say,
         )
+
+
+def prepare_kernels() -> None:
+    from leeward.compiled import prepare
+
+    prepare()
 
 
 def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:

@@ -165,6 +165,48 @@ def set_candidates(
 
 
 @njit(cache=True, nogil=True)
+def candidates_of_trees(
+    wanted: Array,
+    enough: int,
+    leaves: Array,
+    parent: Array,
+    node_groups: Array,
+    groups_of: Array,
+    kind: Array,
+    start: Array,
+    offsets: Array,
+    values: Array,
+    bounds: Array,
+    codes: Array,
+    records: Array,
+    stamp: Array,
+    hit: Array,
+) -> Any:
+    """Records that may hold all of `wanted`: the best cluster of each tree of nodes, summed until there are
+    `enough`."""
+    best = np.zeros(len(parent), np.int64)  # of each root
+    chain = np.empty(len(parent), np.int32)
+    total = np.int64(0)
+    for leaf in leaves:
+        depth = 1
+        chain[0] = leaf
+        while parent[chain[depth - 1]] >= 0:
+            chain[depth] = parent[chain[depth - 1]]
+            depth += 1
+        count = set_candidates(
+            wanted, chain[:depth], node_groups, groups_of, kind, start, offsets, values, bounds, codes, records,
+            stamp, hit,
+        )  # fmt: skip
+        root = chain[depth - 1]
+        if count > best[root]:
+            total += count - best[root]
+            best[root] = count
+        if total >= enough:
+            break
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _fits(
     record: Array,
     leaf: int,

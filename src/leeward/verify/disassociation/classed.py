@@ -196,15 +196,8 @@ def _candidates(layout: Layout, wanted: Ints, enough: int) -> int:
         layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values,
         layout.bounds, layout.codes, layout.nodes.records,
     )  # fmt: skip
-    best: dict[int, int] = {}
-    for leaf in np.flatnonzero(layout.nodes.leaf):
-        chain = layout.chain(int(leaf))
-        count = int(counting.set_candidates(wanted, chain, *arrays, stamp, hit))
-        root = int(chain[-1])
-        best[root] = max(best.get(root, 0), count)
-        if sum(best.values()) >= enough:
-            break
-    return sum(best.values())
+    leaves = np.flatnonzero(layout.nodes.leaf)
+    return int(counting.candidates_of_trees(wanted, enough, leaves, layout.nodes.parent, *arrays, stamp, hit))
 
 
 def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:
