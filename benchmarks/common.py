@@ -49,11 +49,14 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The commit that was measured, marked where the tree differs from it."""
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() or "unknown"
+    """The commit that was measured, marked where the tree differs from it; pages that benchmarks write do not count."""
+    found = _git("describe", "--always", "--abbrev=10").strip()
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
+    return f"{found or 'unknown'}{'-dirty' if changed else ''}"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout
 
 
 def measured(command: Sequence[str]) -> Run:
