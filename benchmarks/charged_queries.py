@@ -103,7 +103,8 @@ def main() -> None:
         folder = Path(name)
         index = index_table(notes(chosen.notes), folder / "index", terms=TERMS).index
         ledger = books.make_ledger(chosen.ledger or folder / "index")
-        books.register(ledger, books.DataSet(id=index.meta.id, budget=Budget(epsilon=micro(1000))))
+        everything = Budget(epsilon=micro(1000))
+        books.register(ledger, books.DataSet(id=index.meta.id, budget=everything, default_allotment="all"))
         session = open_session(folder / "index", chosen.ledger)
         queries = list({index.resolve(each).canonical(): each for each in questions(1200)}.values())[
             : 1000 + WARM_UP
