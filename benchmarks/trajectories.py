@@ -35,6 +35,12 @@ from leeward.synthetic.trajectories import write_trajectories
 SIZES = (5_000, 10_000, 20_000, 27_639)
 KS = (2, 5, 15)
 JOININGS = ("thesis", "size", "normalised")
+LARGE = 100_000
+WAYS = {
+    "alignment": (),
+    "cells, order kept": ("--clustering", "cells"),
+    "cells, order free": ("--clustering", "cells", "--order", "free"),
+}
 ORACLE_SECONDS = 10.0
 LINES: list[str] = []
 
@@ -133,6 +139,17 @@ def speed(path: Path) -> None:
         _, part, spaces = load(path, n)
         row = [f"{clustering_seconds(part, spaces, k, 'normalised', 1):.2f} s" for k in KS]
         say(f"| {n:,} | " + " | ".join(row) + " |", flush=True)
+
+
+def ways(folder: Path, path: Path) -> None:
+    """The whole command by way of clustering, at the thesis's size and at a hundred thousand patients."""
+    large = folder / "large.parquet"
+    write_trajectories(large, LARGE, seed=1)
+    say("\n| patients | clustering | whole command s | CPU s | its peak MB |\n|---:|---|---:|---:|---:|")
+    for n, file in ((SIZES[-1], path), (LARGE, large)):
+        for name, flags in WAYS.items():
+            whole = whole_command(file, "normalised", *flags)
+            say(f"| {n:,} | {name} | {whole.wall:.1f} | {whole.cpu:.1f} | {whole.peak:.0f} |")
 
 
 def whole_command(path: Path, joining: str = "normalised", *further: str):
@@ -241,6 +258,7 @@ def main() -> None:
         write_trajectories(path, seed=1)
         if not options.no_speed:
             speed(path)
+            ways(folder, path)
             written("trajectories", "Trajectories: clustering and the whole command", "")
         if options.exact:
             exact(path)
