@@ -88,6 +88,9 @@ def test_the_verdict_of_a_method_that_kept_little() -> None:
     assert little_left(fate, {"total": 100, "suppressed": 27}).startswith(
         "of 915 codes 87 are left, and 73.0 %"
     )
+    assert little_left(fate, {"total": 100, "suppressed": 27}, " of the classes").startswith(
+        "of 915 codes of the classes 87"
+    )
     assert not little_left({**fate, "suppressed": 400}, {"total": 100, "suppressed": 10})
     gone: dict[str, Any] = {"before": 36_740, "kept": 0.0}
     assert little_left_of_censoring(7, 915, gone).startswith(

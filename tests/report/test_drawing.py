@@ -38,6 +38,17 @@ def test_bars_are_as_high_as_their_shares() -> None:
     assert {"1 code", "2 codes", "10.0 %", "0.0 %", "40.0 %", "before", "after", "at risk"} <= set(words)
 
 
+def test_long_names_below_narrow_bars_are_broken_and_one_colour_has_no_legend() -> None:
+    rows = [{"level": "the code itself", "share": 0.5, "what": "Codes"}]
+    rows += [{"level": f"{n} up", "share": 0.1, "what": "Codes"} for n in range(15)]
+    svg = charts.grouped_bars(
+        rows, x="level", y="share", group="what", x_title="level", y_title="share", colors={"Codes": "#000"}
+    )
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+    assert "the code itself" not in texts and {"the", "code", "itself", "3 up"} <= set(texts)
+    assert "Codes" not in texts
+
+
 def test_parts_of_a_stacked_bar_follow_each_other() -> None:
     rows = [
         {"code": "250", "n": 30, "kind": "a"},

@@ -192,7 +192,7 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "12 missing codes left out 12 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …",
         "passed cluster sizes All 4 clusters hold 5 records.",
         "a warning of the verifier",
-        "collusion",
+        "Collusion",
         "Verified: all 2 checks",
         "No code was taken out or made coarser",
         "cover problem",

@@ -16,7 +16,7 @@ import polars as pl
 
 from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
-from leeward.arrays import AnyArray, Float64s
+from leeward.arrays import AnyArray, Float64s, counted
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -109,12 +109,12 @@ def _candidates(
         )
     m = int(release.guarantee.get("m") or (1 if method == "visits" else 2))
     if method == "disassociation":
-        return f"{m} codes of a patient", _chunks(release, cohort, m), False
+        return f"{counted('code', m)} of a patient", _chunks(release, cohort, m), False
     if method == "constraints":
-        return f"{m} codes of a patient", _labels(release, cohort, m), False
+        return f"{counted('code', m)} of a patient", _labels(release, cohort, m), False
     if method == "visits":
         beside = "the demographics and " if release.parameters.get("demographics") else ""
-        return f"{beside}{m} codes of a patient that the release shows", _shown(release, m), False
+        return f"{beside}{counted('code', m)} of a patient that the release shows", _shown(release, m), False
     return None
 
 

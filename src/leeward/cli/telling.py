@@ -50,7 +50,7 @@ def told(
 
 def summary_lines(summary: Summary) -> Iterator[str]:
     """Safe against, not against, and what it cost; each with a colour of its own."""
-    from leeward.report.summary import DOORS_SHOWN
+    from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED
 
     yield from labelled("Safe against", summary.safe_against, "cyan")
     for place, line in enumerate(summary.risk):
@@ -61,6 +61,8 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     more = len(summary.not_against) - len(doors)
     if more:
         yield from labelled("", f"- {more} more: see the report")
+    if not summary.costs:
+        yield from labelled("It cost", NOT_MEASURED)
     for place, cost in enumerate(summary.costs):
         yield from labelled("" if place else "It cost", str(cost), None, TONES[cost.tone])
 

@@ -60,12 +60,16 @@ def grouped_bars(
         drawing.bar(start + 1, up(row[y]), bar - 2, up(0) - up(row[y]), colors[row[group]])
         words = f"{100 * row[y]:.1f} %"
         drawing.text(start + bar / 2, up(row[y]) - 6, words, size=11 if bar > 44 else 9, anchor="middle")
+    below = up(0)
     for place, name in enumerate(names):
-        drawing.text(left + (place + 0.5) * step, up(0) + 18, name, anchor="middle")
+        lines = [name] if width_of(name) < step else name.split()
+        for number, line in enumerate(lines):
+            drawing.text(left + (place + 0.5) * step, up(0) + 18 + 14 * number, line, anchor="middle")
+        below = max(below, up(0) + 14 * (len(lines) - 1))
     drawing.line([(left, up(0)), (left + WIDTH, up(0))], SOFT)
-    drawing.text(left + WIDTH / 2, up(0) + 40, x_title, size=TITLE, anchor="middle")
+    drawing.text(left + WIDTH / 2, below + 40, x_title, size=TITLE, anchor="middle")
     drawing.legend(left, 14, colors)
-    return drawing.svg(left + WIDTH + 4, up(0) + 48)
+    return drawing.svg(left + WIDTH + 4, below + 48)
 
 
 def stacked(

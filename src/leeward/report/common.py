@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table
+from leeward.report.summary import begun, sentence
 
 ROWS_SHOWN = 10
 
@@ -19,9 +20,9 @@ def guarantee_section(release: Release) -> Section:
         "The guarantee and its limits",
         (
             f"**{guarantee['name']}** ({', '.join(numbers)}), for each {guarantee['unit']}.",
-            f"Attacker: {guarantee['attacker']}",
+            f"Attacker: {sentence(guarantee['attacker'])}",
             "Not protected:",
-            Notes(tuple(guarantee["not_protected"])),
+            Notes(tuple(begun(each) for each in guarantee["not_protected"])),
         ),
     )
 

@@ -65,8 +65,8 @@ class Drawing:
         self.marks.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>')
 
     def legend(self, x: float, y: float, colors: dict[str, str]) -> None:
-        """A square and a name for each colour, in one row."""
-        for name, color in colors.items():
+        """A square and a name for each colour, in one row; a single colour needs none."""
+        for name, color in colors.items() if len(colors) > 1 else ():
             self.bar(x, y - 10, 11, 11, color)
             self.text(x + 16, y, name, size=LEGEND)
             x += 16 + width_of(name, LEGEND) + 24

@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import number
-from leeward.report.summary import Summary
+from leeward.report.summary import NOT_MEASURED, Summary
 
 
 def result_html(
@@ -27,7 +27,7 @@ def result_html(
         "guarantee": summary.guarantee,
         "safe against": summary.safe_against,
         "not against": " ".join(summary.not_against),
-        "it cost": "; ".join(map(str, summary.costs)) or "not measured",
+        "it cost": "; ".join(map(str, summary.costs)) or NOT_MEASURED,
         "source": f"{source.get('name', '–')}: {number(source.get('patients'))} patients, "
         f"{number(source.get('codes'))} codes",
         "verified": f"{sum(check['passed'] for check in checks)} of {len(checks)} checks passed",

@@ -19,6 +19,9 @@ DOORS_SHOWN = 2
 """What is not protected, in a summary: so many sentences, and how many more there are."""
 
 
+NOT_MEASURED = "not measured; `leeward measure` with the source does"
+
+
 @dataclass(frozen=True)
 class Cost:
     """One figure of what a release cost: `value` of `what`, such as "26.3 %" "of the codes' occurrences …"."""
@@ -77,21 +80,21 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
     guarantee = release.guarantee
     return Summary(
         guarantee=f"{guarantee['name']} ({numbers_of(guarantee)})",
-        safe_against=_sentence(str(guarantee["attacker"])),
-        not_against=tuple(_begun(str(each)) for each in guarantee["not_protected"]),
+        safe_against=sentence(str(guarantee["attacker"])),
+        not_against=tuple(begun(str(each)) for each in guarantee["not_protected"]),
         costs=costs.figures,
         little_left=costs.little_left,
         risk=tuple(risk),
     )
 
 
-def _sentence(attacker: str) -> str:
+def sentence(attacker: str) -> str:
     """The attacker as a sentence; some methods leave out who it is."""
     whole = f"Somebody who {attacker}" if attacker.startswith("knows ") else attacker
-    return _begun(whole if whole.endswith(".") else f"{whole}.")
+    return begun(whole if whole.endswith(".") else f"{whole}.")
 
 
-def _begun(sentence: str) -> str:
+def begun(sentence: str) -> str:
     """The sentence with a capital at its beginning."""
     return sentence[:1].upper() + sentence[1:]
 

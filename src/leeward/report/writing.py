@@ -14,7 +14,7 @@ from leeward.release import Release
 from leeward.release.aside import owner_only
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
-from leeward.report.summary import DOORS_SHOWN, Summary
+from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary
 
 Figures = Mapping[str, Any]
 
@@ -66,6 +66,7 @@ def render(
         source=measures.get("source", {}),
         summary=summary,
         doors_shown=DOORS_SHOWN,
+        not_measured=NOT_MEASURED,
         verification=verification,
         sections=[
             *(own(release, measures, verification) if own is not None else ()),

@@ -94,7 +94,7 @@ def extract(
         known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
         figures: dict[str, Any] = {
             "source": {
-                "name": f"{Path(master).name} (master)",
+                "name": f"Cohort of {Path(master).name}",
                 "vocabulary": known["source"].get("vocabulary"),
                 "patients": len(records),
             },

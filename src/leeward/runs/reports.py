@@ -102,6 +102,8 @@ def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
         "patients above, measured",
         "rule, and who reports the number",
     )
+    if not found:  # a column of dashes
+        columns, rows = (*columns[:3], columns[4]), tuple((*row[:3], row[4]) for row in rows)
     table = Table(
         "Thresholds that others report; which of them applies is not for a program to say",
         columns,

@@ -302,7 +302,7 @@ def plain_words(release: Release) -> Section:
                 "so guessing whose it "
                 f"is succeeds at most once in {k}, as long as it is not known who is in the sample."
             ),
-            "What it does not protect against is under *The guarantee and its limits*.",
+            "What it does not protect against is under **The guarantee and its limits**.",
         ),
     )
 

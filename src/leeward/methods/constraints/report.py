@@ -59,10 +59,11 @@ def glance(release: Release, codes: Codes | None, errors: Are | None) -> Section
     if codes:
         of = codes.codes
         lost = codes.occurrences.share(codes.occurrences.suppressed)
+        beside = " of the classes" if release.parameters.get("demographics") else ""
         tiles += [
             Tile(
                 number(of.suppressed),
-                f"of {of.total:,} codes suppressed",
+                f"of {of.total:,} codes{beside} suppressed",
                 f"{percent(lost)} of all occurrences",
                 "warn" if of.suppressed else "good",
             ),
@@ -131,7 +132,7 @@ def risk(release: Release, found: RiskBefore | None) -> Section | None:
     table = risk_table(caption, found.by_m, k)
     m = release.guarantee.get("m")
     after = (
-        f"In the release nobody can be distinguished from fewer than {k - 1:,} others by up to {m} codes."
+        f"In the release at least {k:,} records fit any {m} released codes, or none does."
         if m
         else "The release protects the listed code sets only; attackers may know others of the table."
     )
@@ -211,6 +212,6 @@ def plain_words(release: Release) -> Section:
                 f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they "
                 "know, or the codes they know were taken out and tell nothing."
             ),
-            "What it does not protect against is under *The guarantee and its limits*.",
+            "What it does not protect against is under **The guarantee and its limits**.",
         ),
     )

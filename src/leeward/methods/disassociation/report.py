@@ -204,6 +204,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
         SHARED: all_codes.shared / total,
         uncounted: all_codes.item / total,
     }
+    colors = {name: COLORS[name] for name in shares}
     overall = Chart(
         "All code occurrences",
         "Of all code occurrences, " + ", ".join(_share(name, s) for name, s in shares.items()) + ".",
@@ -213,7 +214,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
             x="share",
             part="kind",
             x_title="share of code occurrences",
-            colors=COLORS,
+            colors=colors,
             share=True,
         ),
         "; ".join(_share(name, share) for name, share in shares.items()) + ".",
@@ -229,7 +230,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
         f"The {len(top)} most frequent codes",
         "Horizontal bars, one a code, split by the kind of chunk that its occurrences are in.",
         charts.stacked(
-            bars, y="code", x="count", part="kind", x_title="patients with the code", colors=COLORS
+            bars, y="code", x="count", part="kind", x_title="patients with the code", colors=colors
         ),
         "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed."
         if single

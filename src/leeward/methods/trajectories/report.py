@@ -7,9 +7,11 @@ from typing import Any
 
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
+from leeward.methods.trajectories.levels import CHAPTER
 from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
 from leeward.release import Release
 from leeward.report import charts
+from leeward.report.names import names_of_release
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 
 Figures = Mapping[str, Any]
@@ -26,10 +28,10 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     run = Run.of(measures, "method") or Run()
     found = [
         glance(release, usable, lost),
-        pairs(usable),
+        pairs(usable, lost),
         levels(lost),
         counts(Answers.of(measures, "avgre")),
-        groups(run),
+        groups(run, names_of_release(release)),
         partitions(run),
         demographics_report.section(
             WholePatient.of(measures, "demographics"),
@@ -42,6 +44,13 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
+def widths(lost: Loss | None) -> tuple[str, str, str]:
+    """What the levels `usable` and `chapter` and the categories of a hierarchy are called."""
+    if lost and CHAPTER in {row.level for row in lost.levels["code"]}:
+        return "of 3 characters or finer", "chapter or finer", "3-character categories"
+    return "finer than the hierarchy's widest groups", "one of the widest groups or finer", "groups"
+
+
 def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section:
     """The figures that a privacy board and a researcher ask for first."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
@@ -50,7 +59,7 @@ def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section
             Tile(
                 percent(found.usable),
                 "of (code, age) pairs usable",
-                f"3-digit code or finer, age within 8 years; at most {percent(found.at_most)} is possible at this k",
+                f"code {widths(lost)[0]}, age within 8 years; at most {percent(found.at_most)} is possible at this k",
                 tone="warn" if found.usable < FEW_USABLE else "good",
             ),
         ]
@@ -66,23 +75,24 @@ def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def pairs(found: Usable | None) -> Section | None:
+def pairs(found: Usable | None, lost: Loss | None) -> Section | None:
     """What the published pairs say: usable, chapter, root and lost pairs."""
     if not found:
         return None
+    fine, wide, categories = widths(lost)
     rows = (
-        ("usable: 3-digit code or finer, age within 8 years", percent(found.usable)),
-        ("chapter: chapter or finer, age within 16 years (usable pairs among them)", percent(found.chapter)),
+        (f"usable: code {fine}, age within 8 years", percent(found.usable)),
+        (f"coarse: {wide}, age within 16 years (usable pairs among them)", percent(found.chapter)),
         ("root: any code at some age", percent(found.root)),
         ("lost: not published", percent(found.lost)),
         ("patients without any usable pair", percent(found.none)),
-        ("3-digit categories among usable pairs", number(found.categories)),
+        (f"{categories} among usable pairs", number(found.categories)),
     )
     return Section(
         "What published pairs say",
         (
             (
-                "A pair is usable for most studies when its code is at 3-digit level or finer and its age within 8 "
+                f"For most studies a pair is usable that is published with a code that is {fine}, and an age within 8 "
                 f"years. At most {percent(found.at_most)} of this cohort's pairs could be published so at this k."
             ),
             Table("Shares of the original pairs", ("", "share"), rows),
@@ -164,19 +174,22 @@ def counts(found: Answers | None) -> Section | None:
     )
 
 
-def groups(run: Run) -> Section | None:
+def groups(run: Run, names: Mapping[str, str]) -> Section | None:
     """Sizes of groups, and examples (Table 4)."""
     if not run.examples:
         return None
     examples = tuple(
         (" ".join(each.pairs), number(each.records), percent(each.lost_a_pair)) for each in run.examples
     )
+    shown = dict.fromkeys(pair[1:].rpartition(", ")[0] for each in run.examples for pair in each.pairs)
+    meant = "; ".join(f"{code}: {names[code]}" for code in shown if code in names)
     sizes = tuple((size, number(count)) for size, count in run.sizes.items())
     return Section(
         "Groups",
         (
             f"{number(run.groups)} groups were formed. Examples, from little to much lost:",
             Table("Released trajectories", ("pairs (code, age)", "records", "lost a pair"), examples),
+            *([f"The codes: {meant}."] if meant else []),
             Table("Sizes of groups", ("records", "groups"), sizes),
         ),
     )

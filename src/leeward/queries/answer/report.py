@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
 from leeward.report.summary import Cost, Costs
 
-SHOWN = 30
+SHOWN = 20
 
 Figures = Mapping[str, Any]
 
@@ -56,11 +58,14 @@ def largest(release: Release, measures: Figures) -> Section:
     names = measures.get("method", {}).get("names", {})
     rows = tuple(
         (" & ".join(f"{item} {names[item]}" if item in names else item for item in items), f"{count:,.0f}")
-        for items, count in table.head(SHOWN).iter_rows()
+        for _, of_size in sorted(
+            table.group_by(pl.col("items").list.len(), maintain_order=True), key=lambda each: each[0]
+        )
+        for items, count in of_size.head(SHOWN).iter_rows()
     )
     if not rows:
         return Section("Itemsets", ("No noisy count reached the threshold of its size.",))
-    return Section("Itemsets", (Table(f"The first {len(rows):,}", ("itemset", "noisy count"), rows),))
+    return Section("Itemsets", (Table(f"The first {SHOWN} of each size", ("itemset", "noisy count"), rows),))
 
 
 def levels(release: Release) -> Section:

@@ -172,15 +172,13 @@ def survival(curves: Sequence[figures.Curve]) -> Section | None:
 
 
 def marginals(found: figures.Marginals | None) -> Section | None:
-    """Means, medians, sums and level frequencies."""
+    """Means, medians and level frequencies."""
     if found is None:
         return None
     heads = (
         "mean before",
         "after",
         "median before",
-        "after",
-        "sum before",
         "after",
         "missing before",
         "after",
@@ -193,7 +191,7 @@ def marginals(found: figures.Marginals | None) -> Section | None:
                 row.column,
                 *(
                     number(getattr(side, key))
-                    for key in ("mean", "median", "sum", "missing")
+                    for key in ("mean", "median", "missing")
                     for side in (row.before, row.after)
                 ),
             )
@@ -251,7 +249,7 @@ def attacks(
             )
         )
         tried.append(
-            "tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
+            "Tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
             f"right for {percent(times.right)} of {times.asked:,} patients; 1/k is {percent(1 / times.k)}."
             + (
                 f" A random row of the patient's own group: {percent(times.in_group)}."
@@ -262,13 +260,13 @@ def attacks(
         )
     if coarse:
         tried.append(
-            f"tried: the pair of stratum and coarse time names one group alone for {percent(coarse.one_group)} of "
+            f"Tried: the pair of stratum and coarse time names one group alone for {percent(coarse.one_group)} of "
             f"{coarse.rows:,} rows; `coarsen_groups` lets more groups share a time."
         )
     if membership:
         rows.append(("inference of membership (area under the curve)", f"{membership.auc:.2f}", "0.50"))
         tried.append(
-            "tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
+            "Tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
             f"{percent(membership.caught)} of those who are in it are named while 1 % of the others are."
         )
     if linkage:
@@ -368,7 +366,7 @@ def groups(measures: Figures) -> Section | None:
         parts.append(
             Table(
                 "Relations that every row of the source keeps",
-                ("relation", "", "rows that break it"),
+                ("relation", "status", "released rows that break it"),
                 tuple(rows),
             )
         )
