@@ -95,7 +95,7 @@ def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
     if not lines:
         return []
     lines = [*lines, *measured_lines(found)]
-    columns = (
+    columns: tuple[str, ...] = (
         "threshold",
         "number",
         "maximum",
