@@ -7,10 +7,9 @@
 #   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
-#   make studies     every study on the public data sets (STUDIES_ARGS='--data DIR'; hours)
+#   make studies     every study and benchmark, on the public data sets (STUDIES_ARGS='--data DIR'; hours)
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
-#   make benchmarks  the benchmarks of benchmarks/README.md
 #   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
 #   make clean       caches, builds and the demo; the environment stays
 #   make distclean   the environment too
@@ -36,7 +35,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz wheel benchmarks lock clean distclean
+.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz wheel lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -99,16 +98,10 @@ studies-small: install
 	$(PY) -m pytest tests/studies
 
 studies: install
-	@for each in benchmarks/study_*.py; do \
-	    if grep -q '__main__' "$$each"; then $(PY) "$$each" $(STUDIES_ARGS) || exit 1; fi; \
-	done
+	$(PY) benchmarks/run_all.py $(STUDIES_ARGS)
 
 fuzz: install
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
-
-benchmarks: install
-	@if [ -f benchmarks/run_all.py ]; then $(PY) benchmarks/run_all.py $(BENCHMARK_ARGS); \
-	 else for each in benchmarks/[a-z]*.py; do $(PY) "$$each" $(BENCHMARK_ARGS) || exit 1; done; fi
 
 lock:
 	@requirements/compile.sh $(LOCK_ARGS)

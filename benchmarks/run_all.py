@@ -1,57 +1,144 @@
-"""Every benchmark and study, one after the other; stops at the first that fails.
+"""Every benchmark and study, one after the other, as the pages of docs/ name them.
 
-make benchmarks BENCHMARK_ARGS="--data DIR"
+    make studies STUDIES_ARGS="--data DIR [--population POPULATION] [--presidio PYTHON] [--further SITE-PACKAGES]"
+
+A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with Presidio
+(PYTHON), packages that are no dependency (SITE-PACKAGES). POPULATION is made where none is given. A command that fails
+is named at the end, and the others run. `--only WORD` takes the commands with WORD in them, `--list` shows them.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-WITHOUT_DATA = (
-    "disassociation.py",
-    "classes.py",
-    "constraints.py",
-    "censoring.py",
-    "trajectories.py",
-    "condensation.py",
-    "queries.py",
-    "charged_queries.py",
-)
-WITH_DATA = (
-    "check_vocabulary.py",
-    "disassociation_quality.py",
-    "study_disassociation.py",
-    "study_censoring.py",
-    "visits.py",
-    "study_visits.py",
-    "study_advice.py",
-    "study_whole_patient.py",
-    "study_condensation.py",
-    "study_trajectories.py",
-    "notes.py",
-    "study_notes.py",
-    "study_queries.py",
-)
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = """
+python -m tests.fuzz --inputs 20900 --seed 15
+leeward synth visits --patients 1366786 --seed 1 -o POPULATION
+
+python benchmarks/disassociation.py --sizes 25000,100000,1000000,10000000 --repeat 3
+python benchmarks/classes.py --records 1000000 --classes 100 --pairs 2
+python benchmarks/constraints.py --policy hierarchy:1
+python benchmarks/censoring.py
+python benchmarks/trajectories.py
+python benchmarks/trajectories.py --no-speed --exact
+python benchmarks/trajectories.py --no-speed --parts
+python benchmarks/trajectories.py --no-speed --million
+python benchmarks/condensation.py --parts commands
+python benchmarks/condensation.py --parts groupings
+python benchmarks/condensation.py --parts growth
+python benchmarks/queries.py
+python benchmarks/queries.py --spark 20000000
+python benchmarks/charged_queries.py
+python benchmarks/memory.py
+python benchmarks/scale.py --store FILE
+python benchmarks/scale.py --store FILE --page
+python benchmarks/robustness.py
+python benchmarks/ledger_soak.py
+python benchmarks/kills.py --kills 300
+python benchmarks/mutations.py --random 100 --page
+
+python benchmarks/check_vocabulary.py --data DIR
+python benchmarks/disassociation_quality.py --data DIR
+python benchmarks/partitioning.py --data DIR --k 5
+python benchmarks/partitioning.py --data DIR --k 10
+python benchmarks/partitioning.py --data DIR --k 25
+python benchmarks/partitioning.py --data DIR --k gap
+python benchmarks/algorithm_known.py --data DIR
+python benchmarks/modes.py scopes --data DIR --k 5,10,25
+python benchmarks/modes.py cells --data DIR --k 3,5,10
+python benchmarks/visits.py --data DIR --parts uci
+python benchmarks/visits.py --data DIR --parts phewas
+python benchmarks/visits.py --data DIR --parts large --population POPULATION --engines local,spark
+python benchmarks/visits_levels.py --data DIR --parts uci
+python benchmarks/visits_levels.py --data DIR --parts claims --claims 3000
+python benchmarks/visits_levels.py --data DIR --parts claims --claims 10000
+python benchmarks/visits_levels.py --data DIR --parts growth --sizes 10000,30000,100000
+python benchmarks/notes.py --data DIR
+python benchmarks/notes_read.py --data DIR
+python benchmarks/sources.py --data DIR
+python benchmarks/attacks.py --data DIR
+python benchmarks/planted.py --data DIR
+python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 4
+python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rotterdam,mgus2,support2 --k 5,10,20,50
+python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
+python benchmarks/cox.py --data DIR --further SITE-PACKAGES
+python benchmarks/newcomer.py --data DIR
+
+python benchmarks/study_disassociation.py --data DIR
+python benchmarks/study_censoring.py --data DIR
+python benchmarks/study_trajectories.py --data DIR --seconds 60
+python benchmarks/study_visits.py --data DIR --parts uci --draws 3
+python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
+python benchmarks/study_condensation.py --data DIR --repetitions 10
+python benchmarks/study_queries.py --data DIR
+python benchmarks/study_notes.py --data DIR --presidio PYTHON
+python benchmarks/study_advice.py --data DIR
+python benchmarks/study_whole_patient.py --data DIR --parts costs
+python benchmarks/study_whole_patient.py --data DIR --parts costs-made
+python benchmarks/study_whole_patient.py --data DIR --parts methods
+python benchmarks/study_whole_patient.py --data DIR --parts methods-by-k
+python benchmarks/study_whole_patient.py --data DIR --parts trajectories --ks 2,5,10,25
+python benchmarks/study_whole_patient.py --data DIR --parts answers
+python benchmarks/study_whole_patient.py --data DIR --parts correlation
+python benchmarks/study_whole_patient.py --data DIR --parts generalization
+python benchmarks/study_whole_patient.py --data DIR --parts attack
+python benchmarks/study_whole_patient.py --data DIR --parts recodings
+""".strip()
+"""Words in capitals stand for paths."""
+PLACES = {
+    "--data": "DIR",
+    "--population": "POPULATION",
+    "--presidio": "PYTHON",
+    "--further": "SITE-PACKAGES",
+}
+"""Options and the words that they fill."""
+
+
+def commands() -> list[str]:
+    """The commands in their order, words in capitals unfilled."""
+    return [line for line in COMMANDS.splitlines() if line]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data", type=Path, help="folder with the public data sets; without it their part is left out"
-    )
-    data = parser.parse_args().data
-    runs = [[script] for script in WITHOUT_DATA]
-    if data is not None:
-        runs += [[script, "--data", str(data)] for script in WITH_DATA]
-    for script, *arguments in runs:
-        print(f"== {script}", flush=True)
-        subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)
+    for option, word in PLACES.items():
+        parser.add_argument(option, type=Path, metavar=word)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    given = vars(parser.parse_args())
+    chosen = [command for command in commands() if given["only"] in command]
+    if given["list"]:
+        print("\n".join(chosen))
+        return
+    if given["population"] or not any("--population POPULATION" in command for command in chosen):
+        chosen = [command for command in chosen if "-o POPULATION" not in command]
+    left_out, failed = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        words = {word: str(Path(folder) / word) for word in ("FILE", "POPULATION")}
+        words |= {
+            word: str(path.absolute()) for option, word in PLACES.items() if (path := given[option[2:]])
+        }
+        words |= {"python": sys.executable, "leeward": str(Path(sys.executable).parent / "leeward")}
+        for command in chosen:
+            filled = [words.get(word, word) for word in shlex.split(command)]
+            if set(filled) & set(PLACES.values()):
+                left_out.append(command)
+                continue
+            print(f"== {command}", flush=True)
+            if subprocess.run(filled, cwd=ROOT, check=False).returncode:
+                failed.append(command)
+    for what, named in (("left out", left_out), ("failed", failed)):
+        if named:
+            print(f"{what}:", *named, sep="\n  ", file=sys.stderr)
+    raise SystemExit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import numpy as np
 import leeward as lw
 from common import once, table, write_section
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.subset import restricted
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
 from leeward.synthetic.claims import write_claims
@@ -43,6 +44,7 @@ LEVELS: dict[str, dict[str, Any]] = {
     "visit": {"level": "visit"},
 }
 GROWTH = ("code", "codes, m = 2, merged", "codes, m = 2, apart", "visit")
+UCI_SIZES = (5_000, 20_000)
 DRAWS = 5
 HEAD = ["data", "level", "k", "DC", "CC", "hits", "lost", "false", "CPU, s"]
 
@@ -86,10 +88,13 @@ def measured(
     return line
 
 
-def uci_of(data: Path, mapping: Path) -> Cohort:
-    """Diabetes 130-US hospitals."""
-    file = data / "uci-diabetes130" / "diabetic_data.csv.gz"
-    return with_snps(lw.read(file, columns=UCI_COLUMNS, missing=["?"]), mapping)
+def uci_of(data: Path, mapping: Path, size: int | None = None) -> Cohort:
+    """Diabetes 130-US hospitals; of `size` patients, drawn so that smaller cohorts are parts of larger ones."""
+    cohort = lw.read(data / "uci-diabetes130" / "diabetic_data.csv.gz", columns=UCI_COLUMNS, missing=["?"])
+    if size is not None:
+        people = cohort.visits().patients.sample(max(UCI_SIZES), seed=1)
+        cohort = restricted(cohort, people.head(size).sort())
+    return with_snps(cohort, mapping)
 
 
 def claims_of(patients: int, folder: Path, mapping: Path) -> Cohort:
@@ -126,7 +131,10 @@ def main() -> None:
             options, ks = "", [5]
             read: dict[str, Callable[[], Cohort]]
             if part == "uci":
-                read, levels, ks = {"UCI": lambda: uci_of(given.data, mapping)}, LEVELS, [5, 10]
+                read, levels, ks = {"UCI": partial(uci_of, given.data, mapping)}, LEVELS, [5, 10]
+                read |= {
+                    f"UCI, {n:,} of its patients": partial(uci_of, given.data, mapping, n) for n in UCI_SIZES
+                }
             elif part == "claims":
                 options = f" --claims {given.claims}"
                 made = partial(claims_of, given.claims, Path(folder), mapping)
@@ -142,9 +150,8 @@ def main() -> None:
                     measure = partial(measured, name, cohort, level, k, mapping, place)
                     lines.append(once(given.done, f"{name}, {level}, {k}", measure))
             command = f"python benchmarks/visits_levels.py --data DIR --parts {part}{options}"
-            write_section(
-                f"visits-levels-{part}", f"Visits: what each level keeps, {part}", command, table(HEAD, lines)
-            )
+            name = f"visits-levels-{part}" + (f"-{given.claims}" if part == "claims" else "")
+            write_section(name, f"Visits: what each level keeps, {part}", command, table(HEAD, lines))
 
 
 if __name__ == "__main__":
