@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.regression import cox_gradient, cox_log_likelihood
 
+from leeward.analysis.likelihood import maximum
 from leeward.analysis.plan import Design
 from leeward.analysis.regression import fit
 
@@ -66,6 +69,22 @@ def test_the_gradient_is_the_oracles(seed: int, rows: int, times: int) -> None:
     best = cox_log_likelihood(found.coefficients, x, time, event)
     for step in random.normal(scale=0.05, size=(5, 2)):
         assert cox_log_likelihood(found.coefficients + step, x, time, event) <= best + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_of_the_likelihood_of_many_rows_halves_no_step(seed: int) -> None:
+    rows, random, asked = 5_000_000, np.random.default_rng(seed), []
+
+    def rounded(at: Any) -> Any:
+        asked.append(at)
+        share = 1 / (1 + np.exp(-at[0]))
+        value = rows * (0.8 * at[0] - np.log1p(np.exp(at[0])))
+        rounding = 1 + random.normal() * np.finfo(float).eps * np.sqrt(rows)
+        return value * rounding, np.array([rows * (0.8 - share)]), np.array([[rows * share * (1 - share)]])
+
+    found = maximum(rounded, 1, rows)
+    assert found is not None and found[0][0] == pytest.approx(np.log(4))
+    assert len(asked) < 10
 
 
 def test_complete_separation_is_a_fit_that_did_not_converge() -> None:

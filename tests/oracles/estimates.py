@@ -8,32 +8,54 @@ import math
 from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
-Prior = str | dict[str, str] | dict[str, float]
+Fitted = tuple[float, bool]
+Prior = str | dict[str, str] | dict[str, float] | dict[str, Fitted]
 """One prior for all codes, or each code's own: by name (`grades`), or how many of a record it is found in by chance
-(`occupancy`)."""
+(`occupancy`); of fitted releases also whether some chunk counts it (`fitted_occupancy`)."""
 
 
-def of_code(code: str, prior: Prior) -> str | float:
+def of_code(code: str, prior: Prior) -> str | float | Fitted:
     return prior if isinstance(prior, str) else prior[code]
 
 
-def item_count(size: int, k: int, prior: str | float) -> float:
+def item_count(size: int, k: int, prior: str | float | Fitted) -> float:
     """Expected number of a cluster's records that hold one code of its item chunk."""
     top = max(1, min(k - 1, size))
     if prior == "one":
         return 1.0
+    if isinstance(prior, tuple):
+        surplus = 0.24 * max(0.0, math.log(k / 4)) * (1.0 if prior[1] else 0.2)
+        return min(_mean(_scattered(prior[0] * size, top)) + surplus, top)
     if isinstance(prior, float):
         gathered = [n ** -(1.8 + 6 / k) for n in range(1, top + 1)]
-        scattered = [(prior * size) ** n / math.factorial(n) for n in range(1, top + 1)]
-        means = [sum(n * w for n, w in enumerate(each, 1)) / sum(each) for each in (gathered, scattered)]
-        return (2 * means[0] + means[1]) / 3
+        return (2 * _mean(gathered) + _mean(_scattered(prior * size, top))) / 3
     power = {"uniform": 0.0, "cubic": -3.0, "quintic": -5.0}[prior]
     weights = [n**power for n in range(1, top + 1)]
     return sum(n * w for n, w in enumerate(weights, 1)) / sum(weights)
 
 
+def _scattered(expected: float, top: int) -> list[float]:
+    return [expected**n / math.factorial(n) for n in range(1, top + 1)]
+
+
+def _mean(weights: list[float]) -> float:
+    return sum(n * w for n, w in enumerate(weights, 1)) / sum(weights)
+
+
 def grades(forest: list[Tree]) -> dict[str, str]:
     """`graded`: the prior of each code, by whether some record or shared chunk of the release counts it."""
+    seen = counted_codes(forest)
+    return {c: "cubic" if c in seen else "quintic" for c in seen | listed(forest)}
+
+
+def fitted_occupancy(forest: list[Tree]) -> dict[str, Fitted]:
+    """`occupancy` of a fitted release: each code's rate a record, and whether some chunk counts it."""
+    seen = counted_codes(forest)
+    return {code: (rate, code in seen) for code, rate in occupancy(forest).items()}
+
+
+def counted_codes(forest: list[Tree]) -> set[str]:
+    """Codes of record and shared chunks."""
 
     def counted(tree: Tree) -> set[str]:
         if isinstance(tree, Leaf):
@@ -41,8 +63,7 @@ def grades(forest: list[Tree]) -> dict[str, str]:
         own = {c for chunk in tree.shared for c in domain(chunk)}
         return own.union(*(counted(child) for child in tree.children))
 
-    seen = set().union(*(counted(tree) for tree in forest))
-    return {c: "cubic" if c in seen else "quintic" for c in seen | listed(forest)}
+    return set().union(*(counted(tree) for tree in forest))
 
 
 def occupancy(forest: list[Tree]) -> dict[str, float]:

@@ -44,7 +44,7 @@ def maximum(evaluate: Callable[[Floats], Evaluated], width: int, rows: int) -> t
             return None
         if np.abs(gradient).max() < small and np.abs(step).max() < STEP:
             return at, information
-        slack = 1e-13 * abs(value)  # rounding of the sum
+        slack = max(1e-13, 1e-15 * np.sqrt(rows)) * abs(value)  # rounding of the sum
         for _ in range(HALVINGS):
             tried = evaluate(at + step)
             if np.isfinite(tried[0]) and tried[0] >= value - slack:

@@ -4,6 +4,7 @@ hold the truth."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,17 +82,18 @@ def test_priors() -> None:
     nested=st.booleans(),
     k=st.integers(2, 6),
     prior=st.sampled_from(["occupancy", "cubic", "graded", "uniform", "one"]),
+    fitted=st.booleans(),
 )
 def test_estimates_equal_the_plain_version_and_hold_the_truth(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str
+    tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str, fitted: bool
 ) -> None:
     generator = random.Random(seed)
     forest, records = random_release(generator, nested=nested)
-    published = read(write(tmp_path_factory.mktemp("release") / "out", forest, k, 2))
+    published = replace(read(write(tmp_path_factory.mktemp("release") / "out", forest, k, 2)), fitted=fitted)
     codes = sorted(set().union(*records))
     queries = [[], *[generator.sample(codes, generator.randint(1, min(6, len(codes)))) for _ in range(30)]]
     found = estimates(published, queries, prior)
-    own = {"graded": plain.grades, "occupancy": plain.occupancy}
+    own = {"graded": plain.grades, "occupancy": plain.fitted_occupancy if fitted else plain.occupancy}
     plain_prior = own[prior](forest) if prior in own else prior
     for i, query in enumerate(queries):
         wanted = frozenset(query)

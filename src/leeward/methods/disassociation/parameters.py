@@ -20,7 +20,7 @@ PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
-FITTED_FROM_K = 4
+FITTED_FROM_K = 3
 """From this k on `fitted` is the default; below, `paper` counts short records of few codes better (pyPheWAS)."""
 
 MAX_PASSES = {"fitted": 100, "settled": 24}

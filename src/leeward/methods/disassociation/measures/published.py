@@ -56,6 +56,8 @@ class Published:
     bits: Array
     of_class: Array | None = None
     """int64[nodes], where the release has demographics."""
+    fitted: bool = False
+    """Partitioned by `fitted` and refined, which leaves few records that share a code of two item chunks."""
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -132,12 +134,13 @@ def read(release: Release | str | Path) -> Published:
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
+    fitted = opened.parameters.get("partitioning") == "fitted" and opened.parameters.get("refine") is True
     return Published(
         codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered,
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
-        of_class,
+        of_class, fitted,
     )  # fmt: skip
 
 
