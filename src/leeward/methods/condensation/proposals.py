@@ -98,7 +98,7 @@ def _quoted(name: str) -> str:
 
 def _equal(a: Floats, b: Floats) -> bool:
     return bool(
-        len(a) >= GUARD and len(np.unique(a[~np.isnan(a)])) > 1 and np.array_equal(a, b, equal_nan=True)
+        len(a) >= GUARD and np.array_equal(a, b, equal_nan=True) and len(np.unique(a[~np.isnan(a)])) > 1
     )
 
 
@@ -143,11 +143,14 @@ def _equal_in_levels(columns: tuple[Column, ...], values: dict[str, Floats], a: 
 
 
 def _determines(a: Floats, b: Floats) -> bool:
+    """Whether each level (numbers of `a`) has one value of `b`."""
     both = ~np.isnan(a) & ~np.isnan(b)
     if not both.any():
         return False
-    pairs = np.unique(np.column_stack([a[both], b[both]]), axis=0)
-    if len(pairs) != len(np.unique(a[both])):
+    level, value = a[both].astype(np.int64), b[both]
+    of_level = np.empty(level.max() + 1)
+    of_level[level] = value  # one of each level's values
+    if (of_level[level] != value).any():
         return False
     _, counts = np.unique(b[both], return_counts=True)
     _, rows = np.unique(a[both], return_counts=True)
