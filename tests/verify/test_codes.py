@@ -14,7 +14,7 @@ from tests.forging import changed, restate, write_parquet
 import leeward as lw
 from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
-from leeward.verify import codes, verify
+from leeward.verify import Source, codes, verify
 
 K = 3
 LIST = "data/codes.parquet"
@@ -176,6 +176,5 @@ def test_codes_of_many_patients_are_found_block_by_block(
 ) -> None:
     events = pl.DataFrame(rows, schema={"patient": pl.Int64, "code": pl.String}, orient="row")
     people = {code: {patient for patient, held in rows if held == code} for _, code in rows}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "BLOCK_ROWS", block)
-        assert codes.codes_of_many(events, k) == {code for code, each in people.items() if len(each) >= k}
+    found = codes.codes_of_many(Source(events).blocks(block), k)
+    assert found == {code for code, each in people.items() if len(each) >= k}

@@ -59,6 +59,16 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def sees_files(self) -> bool:
+        """Whether kernels see the files of this machine."""
+        ...
+
+    def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
+        """`kernel` on each row of a small table, a row a long piece of work; results in ascending order of the first
+        column, which tells the rows apart. What the kernel returns must have `schema`."""
+        ...
+
     def close(self) -> None:
         """Let go of what the engine holds."""
         ...

@@ -82,6 +82,20 @@ class LocalEngine:
             parts = [part for done in workers.map(run, _blocks(bounds)) for part in done]
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
+    @property
+    def sees_files(self) -> bool:
+        """Kernels run on this machine."""
+        return True
+
+    def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
+        """`kernel` on each row of a small table; see `Engine.map_tasks`."""
+        table = plain_table(tasks.sort(tasks.columns[0]).to_arrow())
+        with pool(self.threads) as workers:
+            parts = list(
+                workers.map(lambda i: checked(kernel(table.slice(i, 1)), schema), range(table.num_rows))
+            )
+        return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+
     def close(self) -> None:
         """Nothing is held."""
 

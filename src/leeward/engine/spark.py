@@ -37,6 +37,8 @@ QUIET_AND_SMALL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Few small rows may be much work (`map_tasks`): they are not put together in one task.
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
 }
 """Settings that a local run needs; the spec's `config` goes over them."""
 
@@ -165,6 +167,15 @@ class SparkEngine:
             raise ValueError(f"the grouping column '{by}' has nulls")
         result = result.sort_by([(KEY, "ascending"), (PLACE, "ascending")])
         return result.drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
+
+    @property
+    def sees_files(self) -> bool:
+        """Workers of a local session run on this machine; those of a cluster may not see its files."""
+        return self.exchange is not None
+
+    def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
+        """`kernel` on each row of a small table; see `Engine.map_tasks`."""
+        return self.map_groups(tasks, tasks.columns[0], kernel, schema, order=())
 
     def close(self) -> None:
         """Stop the session and remove what was exchanged with it."""

@@ -34,8 +34,13 @@ MENTION = re.compile(r"#\d+$")
 """What makes a code's first, second, … mention a label of its own."""
 
 
-def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
-    """The result with the list of its codes, which is made when it is written: the other tables may be streams."""
+def with_code_list(
+    anonymized: Anonymized, cohort: Cohort, frequent: frozenset[str] | None = None
+) -> Anonymized:
+    """The result with the list of its codes, which is made when it is written: the other tables may be streams.
+
+    `frequent`: the codes of at least k patients, where the cohort's events are not at hand.
+    """
     tables = anonymized.tables
     noted: set[str] = set()
     written: set[str] = set()
@@ -50,7 +55,7 @@ def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
         if anonymized.parameters.get("repeats"):
             bases = {label: MENTION.sub("", label) for label in labels}
         listed = labels | set(bases.values())
-        yield code_list(listed, nodes_above(tables), cohort, k, bases, shown_only=shown_only)
+        yield code_list(listed, nodes_above(tables), cohort, k, bases, frequent, shown_only=shown_only)
 
     watched = tuple(_watched(each, noted, written) for each in tables)
     return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
@@ -74,13 +79,15 @@ def code_list(
     cohort: Cohort,
     k: int,
     bases: Mapping[str, str],
+    frequent: frozenset[str] | None = None,
     *,
     shown_only: bool = False,
 ) -> pa.RecordBatch:
     """One row a code, sorted; see the head of the module. `bases`: the code of each numbered mention."""
-    sets = cohort.code_sets()
-    supports = sets.supports()
-    frequent = {code for code, support in zip(sets.codes, supports, strict=True) if support >= k}
+    if frequent is None:
+        sets = cohort.code_sets()
+        supports = sets.supports()
+        frequent = frozenset(c for c, support in zip(sets.codes, supports, strict=True) if support >= k)
     rows = sorted(released if shown_only else released | frequent)
     own = names_of(cohort, {bases.get(code, code) for code in rows})
     names = {code: own[bases.get(code, code)] for code in rows}

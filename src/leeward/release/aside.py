@@ -56,6 +56,19 @@ def new_aside(out: Path) -> Path:
     return folder
 
 
+@contextmanager
+def work_beside(out: Path) -> Iterator[Path]:
+    """A folder beside `out` for the owner alone, removed at the end, or by the next run of that name."""
+    out = out.absolute()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = new_aside(out)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        OPEN.discard(folder)
+
+
 def finish(folder: Path, out: Path) -> None:
     """Give the folder its name; from then on others may enter it as the umask says.
 

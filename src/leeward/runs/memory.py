@@ -21,6 +21,10 @@ ON_SPARK = Memory(megabytes=600, a_patient=0, a_row=220)
 """What is left here with Spark: reading the cohort, taking the result, verifying and measuring the release; Spark's own
 memory besides (one run: disassociation of 1,000,000 patients with 5,000,000 rows, 1.65 GB)."""
 
+ON_DISK = Memory(megabytes=700, a_patient=30, a_row=0)
+"""What a run by parts on the disk needs (`runs.stored`): a block of rows, a partition or a part of the release, and the
+nodes of the release; on this machine a partition for each thread besides, or Spark's own memory."""
+
 HALVES = 2
 """With so many times the need free, verifier and measures work at once, else one after the other."""
 
@@ -38,6 +42,18 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     patients, rows = _size(cohort)
     fit, spark = _fit(method, engine), _fit(method, "spark")
     _require(fit, patients, rows, f"{method} of {patients:,} patients with {rows:,} rows", engine, spark)
+
+
+def fits(method: str, patients: int, rows: int) -> bool:
+    """Whether the memory is enough to hold a cohort of this size, its release and what a method needs."""
+    free = free_memory()
+    return free is None or _fit(method, "local").bytes(patients, rows) - used_memory() <= free
+
+
+def require_memory_of_stored(patients: int, rows: int) -> None:
+    """BadInput where a run by parts on the disk needs more than is free."""
+    what = f"disassociation of {patients:,} patients with {rows:,} rows in parts"
+    _require(ON_DISK, patients, rows, what, "spark", ON_DISK)
 
 
 def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 from leeward.errors import BadInput, VerificationFailed
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
-from leeward.release.spec import SourceSpec, Spec, load, to_yaml
+from leeward.release.spec import SourceSpec, Spec, load
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
 from leeward.runs.profile import profile as profile
-from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import STAGES
 from leeward.runs.progress import Tell as Tell
 from leeward.runs.progress import watched as watched
 from leeward.runs.reports import sections_of as sections_of
-from leeward.runs.reports import summary_of, write_report
-from leeward.runs.sources import files_of
+from leeward.runs.reports import summary_of
+from leeward.runs.writing import measured as measured
+from leeward.runs.writing import write_verified
 
 if TYPE_CHECKING:
     import polars as pl
 
     from leeward.cohort.cohort import Cohort
-    from leeward.release import Anonymized, Draft, Release
+    from leeward.release import Anonymized, Release
     from leeward.report.summary import Summary
     from leeward.verify import Verification
 
@@ -144,7 +144,7 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import LocalEngine, at_most, beside, make
+    from leeward.engine import LocalEngine, at_most, make
     from leeward.release import draft
 
     if not allow_memory:
@@ -159,22 +159,16 @@ def protect(
             runner = dataclasses.replace(runner, say=say)
         say(f"Protecting {cohort.name} ({method.name})")
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
-        say("Writing the release aside")
-        pending.write(anonymized, formats=formats)
-        anonymized = dataclasses.replace(anonymized, tables=(), custody_tables=())  # on the disk now
-        say("Verifying the written files, measuring what was lost")
         roomy = is_roomy(method.name, cohort, engine_name(engine))
-        with beside(at_once=roomy) as other:  # both only read the files
-            later = other.submit(measured, pending, cohort, measures, anonymized, population)
-            verification = verify_or_raise(pending.folder, cohort, population)
-            figures = later.result()
-        pending.put_json("custody/verification.json", verification.to_json())
-        pending.put_json("custody/measures.json", figures)
-        pending.put("custody/spec.yaml", to_yaml(spec))
-        if files := files_of(source):
-            pending.put_json("custody/source_files.json", {"files": files})
-        say("Writing the report")
-        write_report(pending.folder)
+        verification, figures = write_verified(
+            pending,
+            anonymized,
+            spec,
+            lambda: verify_or_raise(pending.folder, cohort, population),
+            lambda made: measured(pending, cohort, measures, made, population),
+            say,
+            roomy=roomy,
+        )
     return open_result(pending.out, verification, figures)
 
 
@@ -199,6 +193,13 @@ def run(
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
+    if spec.method.get("name") == "disassociation":
+        from leeward.runs.stored import can_store, run_stored
+
+        if can_store(spec, method):
+            done = run_stored(spec, method, Path(out), threads=threads, allow_memory=allow_memory, tell=tell)
+            if done is not None:
+                return open_result(*done)
     if not allow_memory:
         for each in (spec.source, spec.population):
             if each is not None:
@@ -356,7 +357,11 @@ def verify_or_raise(
     folder: Path, cohort: Cohort | None = None, population: Cohort | None = None
 ) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
-    outcome = verify(folder, cohort, population)
+    return passed_or_raise(verify(folder, cohort, population))
+
+
+def passed_or_raise(outcome: Verification) -> Verification:
+    """The verification, or VerificationFailed with what was refuted."""
     if not outcome.passed:
         raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
     return outcome
@@ -368,50 +373,6 @@ def refusal(outcome: Verification) -> str:
     return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
         f"{check.name}: {check.detail.rstrip('.')}." for check in failed
     )
-
-
-def measured(
-    pending: Draft,
-    cohort: Cohort,
-    wanted: Sequence[Any],
-    anonymized: Anonymized,
-    population: Cohort | None = None,
-) -> dict[str, Any]:
-    """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
-    known = about(cohort, anonymized)
-    # Measures may rest on the method's facts, and look for them where a custodian finds them.
-    pending.put_json("custody/measures.json", known)
-    from leeward.engine import settle_imports
-    from leeward.runs.measure import measure_what_runs
-
-    settle_imports()  # some measures work in threads
-    release = open_release(pending.folder)
-    figures, failed = measure_what_runs(release, cohort, wanted, population)
-    known["notices"] = [*known["notices"], *failed]
-    return {**known, **figures, **reidentification(release, cohort, population)}
-
-
-def reidentification(release: Release, cohort: Cohort, population: Cohort | None) -> dict[str, Any]:
-    """Maximum, mean and share above reported thresholds of the risk of the guarantee's attacker, as `reidentification`;
-    nothing where the method leaves nothing to count, or the data cannot be brought together."""
-    from leeward.advise.measured_risk import measured_risk
-    from leeward.advise.thresholds import limits
-
-    try:
-        found = measured_risk(release, cohort, population, limits())
-    except BadInput:
-        return {}
-    return {} if found is None else {"reidentification": found.to_json()}
-
-
-def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
-    """What was read, what the reader noticed, and the method's facts for the custodian."""
-    of_method = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
-    return {
-        "source": source_facts(cohort),
-        "notices": reader_notices(cohort) + of_method,
-        "method": dict(anonymized.custody),
-    }
 
 
 def open_release(path: str | Path) -> Release:

@@ -6,9 +6,10 @@ who may read the release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -62,6 +63,9 @@ class Source:
         What the source's codes are of, as `leeward.vocabulary.load` knows it.
     answers
         For a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps of its data.
+    stored
+        Parquet files with `patient` and `code` in the place of `events`, where these are larger than memory; only what
+        is checked in parts (`disassociation.in_parts`) can be checked with them.
     """
 
     events: pl.DataFrame
@@ -71,6 +75,13 @@ class Source:
     vocabulary: str | None = None
     population_patients: pl.DataFrame | None = None
     answers: Sequence[tuple[str, str]] | None = None
+    stored: Sequence[Path] = ()
+
+    def blocks(self, rows: int) -> Iterator[pl.DataFrame]:
+        """`patient` and `code`, some rows at a time."""
+        for file in self.stored:
+            yield pl.read_parquet(file, columns=["patient", "code"])
+        yield from self.events.select("patient", "code").iter_slices(rows)
 
     @cached_property
     def numbered(self) -> Numbered:

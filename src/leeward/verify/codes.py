@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 import pyarrow as pa
@@ -184,7 +184,7 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
             "codes are listed that the files do not show, or are shown and not listed.",
         )
     if share.method == "disassociation":  # its other checks read the source in blocks too: it may be large
-        frequent = codes_of_many(source.events, k)
+        frequent = codes_of_many(source.blocks(BLOCK_ROWS), k)
     else:
         counted = zip(source.numbered.codes, source.numbered.people.tolist(), strict=True)
         frequent = {code for code, people in counted if people >= k}
@@ -197,12 +197,13 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
     )
 
 
-def codes_of_many(events: pl.DataFrame, k: int) -> set[str]:
+def codes_of_many(blocks: Iterable[pl.DataFrame], k: int) -> set[str]:
     """The codes that at least k patients have, a block of rows at a time: a code is counted until it has k patients."""
-    rare = events.select("patient", "code").clear()
-    many = rare.select("code")
-    for block in events.select("patient", "code").iter_slices(BLOCK_ROWS):
+    rare: pl.DataFrame | None = None
+    for block in blocks:
+        if rare is None:
+            rare, many = block.clear(), block.clear().select("code")
         rare = pl.concat([rare, block.join(many, on="code", how="anti")]).unique()
         enough = rare.group_by("code").len().filter(pl.col("len") >= k).select("code")
         rare, many = rare.join(enough, on="code", how="anti"), pl.concat([many, enough])
-    return set(many["code"].cast(pl.String))
+    return set() if rare is None else set(many["code"].cast(pl.String))

@@ -135,7 +135,7 @@ def read(
         *noticed, *(Notice("encoding", message, 1) for message in dict.fromkeys(told))
     )
     if not accept_unknown:
-        _refuse_unknown(cohort)
+        refuse_unknown(cohort, 0 if cohort.events is None else cohort.events.height)
     return named_by_snomed(cohort)
 
 
@@ -145,9 +145,9 @@ def _codes(columns: ColumnNames | None) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else tuple(named)
 
 
-def _refuse_unknown(cohort: Cohort) -> None:
+def refuse_unknown(cohort: Cohort, total: int) -> None:
+    """BadInput where more of the `total` entries than may be are not of the vocabulary, as the notices say."""
     for notice in cohort.notices:
-        total = 0 if cohort.events is None else cohort.events.height
         if notice.kind == UNKNOWN_CODE and notice.count > SHARE_UNKNOWN * total:
             raise BadInput(
                 f"{cohort.name}: {notice} ({100 * notice.count / total:.0f} % of {total:,} entries). Name another "

@@ -154,10 +154,13 @@ class Normalised:
         kind = pl.Enum(sorted(set(self.codes)))
         return pl.Series("code", self.codes, dtype=kind).gather(numbers)
 
-    def notices(self, numbers: Int32s, rows: UInt32s) -> list[Notice]:
-        """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text."""
+    def notices(self, numbers: Int32s, rows: UInt32s, entries: Int64s | None = None) -> list[Notice]:
+        """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text.
+
+        Where only some of the events are at hand, `entries` says how often each of the texts occurs.
+        """
         found = [self.guess] if self.guess else []
-        found += _looks_missing(self.codes, numbers, rows)
+        found += _looks_missing(self.codes, numbers, rows, entries)
         for kind, mask, what in (
             (
                 "restored leading zeros",
@@ -169,9 +172,10 @@ class Normalised:
             if mask.any():
                 at = rows[mask[numbers]]
                 distinct = len({code for code, hit in zip(self.codes, mask, strict=True) if hit})
-                many = counted("entry", len(at), "entries")
+                hits = len(at) if entries is None else int(entries[mask].sum())
+                many = counted("entry", hits, "entries")
                 message = f"{many} with {counted('distinct code', distinct)} {what}"
-                found.append(Notice(kind, message, len(at), tuple(int(row) for row in at[:ROWS_KEPT])))
+                found.append(Notice(kind, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
 
 
@@ -227,7 +231,9 @@ NO_CODE_TEXTS = frozenset(
 """What tables write where there is no code, in lower case."""
 
 
-def _looks_missing(codes: Sequence[str], numbers: Int32s, rows: UInt32s) -> list[Notice]:
+def _looks_missing(
+    codes: Sequence[str], numbers: Int32s, rows: UInt32s, entries: Int64s | None
+) -> list[Notice]:
     """A notice of codes that are what tables write where there is none; the words are ours, not a patient's."""
     mask = np.array([code.lower() in NO_CODE_TEXTS for code in codes], np.bool_)
     if not mask.any():
@@ -235,12 +241,13 @@ def _looks_missing(codes: Sequence[str], numbers: Int32s, rows: UInt32s) -> list
     at = rows[mask[numbers]]
     words = sorted({code for code in codes if code.lower() in NO_CODE_TEXTS})
     quoted = ", ".join(f"'{word}'" for word in words)
-    says = "entry says" if len(at) == 1 else "entries say"
+    hits = len(at) if entries is None else int(entries[mask].sum())
+    says = "entry says" if hits == 1 else "entries say"
     message = (
-        f"{len(at):,} {says} {quoted}, which may mean 'no code' and would count as codes: leave them out with "
+        f"{hits:,} {says} {quoted}, which may mean 'no code' and would count as codes: leave them out with "
         + " ".join(f"--missing {word!r}" for word in words)
     )
-    return [Notice("looks missing", message, len(at), tuple(int(row) for row in at[:ROWS_KEPT]))]
+    return [Notice("looks missing", message, hits, tuple(int(row) for row in at[:ROWS_KEPT]))]
 
 
 @dataclass(frozen=True)

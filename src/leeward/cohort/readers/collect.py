@@ -224,6 +224,27 @@ class Collector:
                 pl.DataFrame({"patient": patient.filter(pl.Series(empty)), "row": row[empty]})
             )
 
+    def taken(self) -> tuple[list[pl.Series], Int32s, UInt32s]:
+        """Patients (in parts), numbers of texts, and rows of the events added since the last call; they are let go."""
+        patients, self._patients = self._patients, []
+        if not patients:
+            return [], np.empty(0, np.int32), np.empty(0, np.uint32)
+        return patients, _joined(self._code_numbers), _joined(self._event_rows)
+
+    def stored(
+        self, vocabulary: str | None, entries: Int64s, first_row: UInt32s, patients: Callable[[], pl.Series]
+    ) -> tuple[Normalised, list[Notice]]:
+        """The codes of all texts, and what is noticed, where the events were `taken` (patients and codes alone).
+
+        entries, first_row : of each text how often it occurs, and its first row
+        patients : all patients with codes, where they are needed
+        """
+        self._refuse_nothing(int(entries.sum()))
+        normalised = normalise(self.codes.texts, vocabulary, entries)
+        texts = np.argsort(first_row, kind="stable").astype(np.int32)
+        gaps = self._gap_notices(patients()) if self._gaps else []
+        return normalised, [*gaps, *normalised.notices(texts, first_row[texts], entries)]
+
     def cohort(
         self,
         vocabulary: str | None,
@@ -235,13 +256,16 @@ class Collector:
         `births` (`patient` and the columns of `ages.BIRTH`) gives the events ages; `visits` reads `visit` and
         `date` where events lack a date.
         """
+        self._refuse_nothing(sum(map(len, self._code_numbers)))
+        return self._assemble(vocabulary, births, visits)
+
+    def _refuse_nothing(self, events: int) -> None:
         if self.last_row == 0:
             raise BadInput(f"{self.name}: the file has column names but no rows.")
-        if not sum(map(len, self._code_numbers)):
+        if not events:
             raise BadInput(
                 f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect."
             )
-        return self._assemble(vocabulary, births, visits)
 
     def _assemble(
         self,

@@ -28,16 +28,11 @@ def read_tables(
     attributes: str | Path | None,
 ) -> Cohort:
     """A cohort from delimited or Parquet files; the parameters are those of `read`."""
-    files = find_files(path)
-    headers = [reader_of(file).header(file) for file in files]
-    mapped = ColumnMap.of(columns, headers[0])
+    files, mapped = mapped_files(path, columns)
     payload = mapped.patients
     if attributes is not None:
         mapped = replace(mapped, patients=())
     needed = mapped.needed()
-    require_columns(files[0].name, needed, headers[0])
-    for file, header in zip(files[1:], headers[1:], strict=True):
-        require_same_columns(files[0], headers[0], file, header)
     collector = Collector(Path(path).name, mapped, missing, date_format)
     for file in files:
         collector.begin(file.name)
@@ -47,6 +42,17 @@ def read_tables(
     if attributes is None:
         return cohort
     return _with_attributes(cohort, attributes, mapped.patient, payload, missing)
+
+
+def mapped_files(path: str | Path, columns: ColumnNames | None) -> tuple[list[Path], ColumnMap]:
+    """The files of a table, which have the same columns, and what their columns are; BadInput where one lacks."""
+    files = find_files(path)
+    headers = [reader_of(file).header(file) for file in files]
+    mapped = ColumnMap.of(columns, headers[0])
+    require_columns(files[0].name, mapped.needed(), headers[0])
+    for file, header in zip(files[1:], headers[1:], strict=True):
+        require_same_columns(files[0], headers[0], file, header)
+    return files, mapped
 
 
 def _with_attributes(

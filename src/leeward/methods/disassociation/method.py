@@ -18,7 +18,7 @@ from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records
-from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, protect_partitions
+from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.publish import chunk_table, facts_of, node_of_records, node_table, publish
 from leeward.methods.disassociation.reconstruct import reconstruction
@@ -54,11 +54,7 @@ def protect(
         raise BadInput("disassociation needs no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
     sets = renamed_code_sets(cohort.require_events()) if parameters.repeats else cohort.code_sets()
-    if len(sets) < parameters.k:
-        raise GuaranteeUnreachable(
-            f"{cohort.name}: {len(sets)} patients with a code, fewer than k = {parameters.k}; "
-            "no group of k can be formed. Lower k or add patients."
-        )
+    require_k(parameters, len(sets), cohort.name)
     policy = policy_over(parameters, sets, cohort.vocabulary)
     rules = rules_of(parameters, sets, policy, cohort.name)
     if parameters.attacker == "algorithm":
@@ -77,18 +73,45 @@ def protect(
             parameters, cohort, sets, rules, engine, workers, randomness
         )
         notices = ()
+    return anonymized(
+        parameters, sets.codes, len(sets), rules, policy, tables, custody_tables, facts, notices, randomness
+    )
+
+
+def anonymized(
+    parameters: Disassociation,
+    codes: tuple[str, ...],
+    records: int,
+    rules: Rules,
+    policy: Constraints,
+    tables: tuple[ReleaseTable, ...],
+    custody_tables: tuple[ReleaseTable, ...],
+    facts: dict[str, Any],
+    notices: tuple[str, ...],
+    randomness: Randomness,
+) -> Anonymized:
+    """The result, with what is said of every release of the method."""
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
         guarantee=guarantee_of(parameters),
-        records=len(sets),
+        records=records,
         tables=tables,
         readme=readme_of(parameters),
-        custody_tables=_policy_table(policy, sets) + custody_tables,
+        custody_tables=_policy_table(policy, codes) + custody_tables,
         custody=facts,
         notices=_longest(parameters.m, rules.m) + notices,
         seeded=randomness.seeded,
     )
+
+
+def require_k(parameters: Disassociation, records: int, name: str) -> None:
+    """GuaranteeUnreachable with fewer than k records."""
+    if records < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{name}: {records} patients with a code, fewer than k = {parameters.k}; "
+            "no group of k can be formed. Lower k or add patients."
+        )
 
 
 def release_codes(
@@ -102,9 +125,9 @@ def release_codes(
 ) -> tuple[tuple[ReleaseTable, ...], CodeSets, dict[str, Any], tuple[ReleaseTable, ...]]:
     """The data files without demographics, the code sets that are released, facts and files for the custodian."""
     sets, diversity_facts, partition, suppressed = _diversify(parameters, sets, rules, workers, cohort.name)
-    partitions = _partitions(parameters, len(sets), engine)
+    partitions = partitions_of(parameters, len(sets), "local" if engine is None else engine.name)
     if partitions > 1:
-        tables, facts, node = protect_partitions(sets, rules, partitions, engine, randomness)
+        tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, partitions, engine, randomness)
     else:
         result = publish(disassociate(sets, rules, workers, partition), sets.codes, randomness)
         tables = (ReleaseTable.of("nodes.parquet", node_table(result)), chunk_table(result, randomness))
@@ -112,8 +135,8 @@ def release_codes(
             reconstruction(result, n, parameters.k, parameters.prior, randomness)
             for n in range(1, parameters.reconstructions + 1)
         )
-        facts, node = facts_of(result), node_of_records(result)
-    custody = (_clusters(sets, node), *suppressed)
+        facts, clusters = facts_of(result), _clusters(sets, node_of_records(result))
+    custody = (clusters, *suppressed)
     return tables, sets, {**facts, **diversity_facts, "partitions": partitions}, custody
 
 
@@ -134,18 +157,9 @@ def _ranked(
     """Counts of single codes, which hold against an attacker who knows the algorithm."""
     coins = ranked.coins_of(sets, rules.k, randomness)
     shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
-    return Anonymized(
-        method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=guarantee_of(parameters),
-        records=len(sets),
-        tables=ranked.tables_of(shown, sets.codes, randomness),
-        readme=readme_of(parameters),
-        custody_tables=_policy_table(policy, sets),
-        custody={**ranked.facts_of(shown), "partitions": 1},
-        notices=_longest(parameters.m, rules.m),
-        seeded=randomness.seeded,
-    )
+    facts = {**ranked.facts_of(shown), "partitions": 1}
+    tables = ranked.tables_of(shown, sets.codes, randomness)
+    return anonymized(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, (), randomness)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:
@@ -193,18 +207,19 @@ def _clusters(sets: CodeSets, node: Int64s) -> ReleaseTable:
     return ReleaseTable.of("clusters.parquet", frame.to_arrow())
 
 
-def _partitions(parameters: Disassociation, records: int, engine: Engine | None) -> int:
+def partitions_of(parameters: Disassociation, records: int, engine: str) -> int:
+    """The number of partitions; BadInput where what was asked for needs one."""
     wanted = parameters.partitions
     if wanted is None:
-        wanted = -(-records // RECORDS_A_PARTITION) if engine is not None and engine.name == "spark" else 1
+        wanted = -(-records // RECORDS_A_PARTITION) if engine == "spark" else 1
     if wanted > 1 and (parameters.diversity is not None or parameters.reconstructions):
         raise BadInput("`diversity` and `reconstructions` need one partition; set `partitions: 1`.")
     return wanted
 
 
-def _policy_table(policy: Constraints, sets: CodeSets) -> tuple[ReleaseTable, ...]:
+def _policy_table(policy: Constraints, codes: tuple[str, ...]) -> tuple[ReleaseTable, ...]:
     if not len(policy):
         return ()
-    rows = policy.rows(sets.codes)
+    rows = policy.rows(codes)
     columns: list[NDArray[np.str_] | list[str]] = [[name for name, _ in rows], [code for _, code in rows]]
     return (ReleaseTable.of("policy.parquet", pa.table(columns, schema=POLICY)),)

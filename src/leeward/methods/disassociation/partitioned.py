@@ -3,21 +3,32 @@
 Partitions are made of records with the same leading code (their most frequent one, constrained codes first), as
 HorPart's first splits would. Each partition has at least k records and is disassociated on its own, so the guarantee
 holds whatever the partitioning; what it costs is that no cluster and no shared chunk crosses partitions.
+
+The records of each partition, and what becomes of them, are files in a private folder. So a data set may be larger than
+memory: the caller holds the nodes of the release (of five records or more each) and one block of rows at a time, a
+worker one partition (docs/scale.md#larger-than-memory).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.engine import ahead
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.publish import (
     CHUNKS,
@@ -38,47 +49,94 @@ if TYPE_CHECKING:
 
 RECORDS_A_PARTITION = 250_000
 
-PIECE = pa.schema(
+ROWS_A_RANGE = 1 << 19
+"""Rows of `chunks.parquet` and of `clusters.parquet` that are put in order at once."""
+
+SAMPLED = 64
+"""Of so many patients one is looked at to cut the patients into ranges."""
+
+NO_CHUNKS = pa.RecordBatch.from_pylist([], schema=CHUNKS)
+
+PARTS = ("nodes", "chunks", "members")
+"""What a kernel makes of a partition: rows of both tables, and the node of each record."""
+
+Work = tempfile.TemporaryDirectory[str]
+"""The private folder of a run; gone with the last table that reads from it."""
+
+DONE = pa.schema(
     [
         ("partition", pa.int64()),
-        ("table", pa.string()),
-        ("node", pa.int64()),
-        ("parent", pa.int64()),
-        ("kind", pa.string()),
-        ("records", pa.int64()),
-        ("chunk", pa.int64()),
-        ("subrecord", pa.int64()),
-        ("codes", pa.list_(pa.string())),
-        ("member", pa.int64()),
+        ("nodes", pa.int64()),
+        ("chunks", pa.int64()),
+        ("members", pa.int64()),
+        ("facts", pa.string()),
+        *((f"{part}_file", pa.binary()) for part in PARTS),
     ]
 )
-"""What a kernel returns: rows of both tables, a row a record with its cluster, and one row of facts (`kind` its name,
-`records` its figure)."""
+"""What a kernel tells of a partition: rows of its parts, its facts as JSON, and the parts themselves where it does not
+see the caller's files."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A data set of code sets in blocks, all rows of a record in one of them.
+
+    codes : the distinct codes, sorted
+    supports : int64[codes], records that hold each
+    each : the blocks: `record` (any identifier), `code` (its number), distinct rows in ascending order
+    """
+
+    codes: tuple[str, ...]
+    supports: Int64s
+    each: Callable[[], Iterator[pl.DataFrame]]
+
+    @staticmethod
+    def of(sets: CodeSets) -> Blocks:
+        """Code sets in memory, as one block."""
+
+        def each() -> Iterator[pl.DataFrame]:
+            number = np.repeat(np.arange(len(sets), dtype=np.uint32), np.diff(sets.offsets))
+            yield pl.DataFrame({"record": sets.patients.gather(number), "code": sets.values})
+
+        return Blocks(sets.codes, sets.supports(), each)
 
 
 def protect_partitions(
-    sets: CodeSets,
+    data: Blocks,
     rules: Rules,
     partitions: int,
     engine: Engine | None,
     randomness: Randomness,
-) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], Int64s]:
-    """The release tables, the custodian's facts and the cluster of each record, from all partitions."""
+    where: Path | None = None,
+) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], ReleaseTable]:
+    """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record.
+
+    The files of the partitions are in a private folder below `where` as long as the tables are.
+    """
     from leeward.engine import make
 
     engine = engine or make("local")
-    occurrences = pl.DataFrame(
-        {
-            "record": np.repeat(np.arange(len(sets), dtype=np.int64), np.diff(sets.offsets)),
-            "code": sets.values.astype(np.int64),
-        }
-    )
-    frame = engine.frame(occurrences)
-    partition_of_code = assign_codes(leading_codes(engine, frame, rules), partitions, rules)
-    keyed = with_partition(engine, frame, rules, partition_of_code)
-    kernel = partition_kernel(rules, sets.codes, randomness)
-    pieces = engine.map_groups(keyed, "partition", kernel, PIECE, order=("record", "code"))
-    return join_pieces(pieces, randomness)
+    work = tempfile.TemporaryDirectory(prefix="partitions-", dir=where, ignore_cleanup_errors=True)
+    folder = Path(work.name)
+    numbers = cut(data, rules, partitions, folder)
+    tasks = pl.DataFrame({"partition": pl.Series(numbers, dtype=pl.Int64)})
+    if not engine.sees_files:
+        rows = [_rows_file(folder, number).read_bytes() for number in numbers]
+        tasks = tasks.with_columns(rows=pl.Series(rows, dtype=pl.Binary))
+    kernel = partition_kernel(rules, data.codes, randomness, folder if engine.sees_files else None)
+    done = engine.map_tasks(tasks, kernel, DONE)
+    if not engine.sees_files:
+        for part in PARTS:
+            for number, content in zip(numbers, done[f"{part}_file"], strict=True):
+                _part_file(folder, part, number).write_bytes(content.as_py())
+    facts: dict[str, Any] = {}
+    for each in done["facts"].to_pylist():
+        for kind, figure in json.loads(each).items():
+            facts[kind] = facts.get(kind, 0) + figure
+    total = int(pc.sum(done["nodes"]).as_py())
+    order: Int64s = randomness.stream("nodes").permutation(total).astype(np.int64)
+    tables = (_nodes(done, work, order), _chunks(done, work, order))
+    return tables, facts, _clusters(done, work, order)
 
 
 def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, Any]:
@@ -87,22 +145,6 @@ def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, 
     rank = np.empty(len(supports), np.int64)
     rank[order] = np.arange(len(supports))
     return rank
-
-
-def leading_codes(engine: Engine, frame: nw.LazyFrame[Any], rules: Rules) -> pl.DataFrame:
-    """Records by leading code: `rank`, `code`, `records` (relational, on the engine)."""
-    supports = engine.collect(frame.group_by("code").agg(nw.len().alias("support")))
-    counted = np.zeros(len(rules.constraint_of), np.int64)
-    counted[supports["code"].to_numpy()] = supports["support"].to_numpy()
-    ranks = pl.DataFrame({"code": np.arange(len(counted)), "rank": code_ranks(counted, rules)})
-    leading = _leading(engine, frame, ranks)
-    counts = engine.collect(leading.group_by("rank").agg(nw.len().alias("records")))
-    return counts.join(ranks, on="rank").sort("rank")
-
-
-def _leading(engine: Engine, frame: nw.LazyFrame[Any], ranks: pl.DataFrame) -> nw.LazyFrame[Any]:
-    ranked = frame.join(engine.frame(ranks), on="code", how="inner")
-    return ranked.group_by("record").agg(nw.col("rank").min())
 
 
 def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.DataFrame:
@@ -124,85 +166,183 @@ def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.Dat
     return leading.select("rank").with_columns(pl.Series("partition", partition))
 
 
-def with_partition(
-    engine: Engine, frame: nw.LazyFrame[Any], rules: Rules, partition_of_rank: pl.DataFrame
-) -> nw.LazyFrame[Any]:
-    """Occurrences with their record's partition."""
-    supports = engine.collect(frame.group_by("code").agg(nw.len().alias("support")))
-    counted = np.zeros(len(rules.constraint_of), np.int64)
-    counted[supports["code"].to_numpy()] = supports["support"].to_numpy()
-    ranks = pl.DataFrame({"code": np.arange(len(counted)), "rank": code_ranks(counted, rules)})
-    leading = _leading(engine, frame, ranks).join(engine.frame(partition_of_rank), on="rank", how="inner")
-    return frame.join(leading.select("record", "partition"), on="record", how="inner")
+def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
+    """Write the rows of each partition to a file of its own; returns the partitions' numbers."""
+    rank = code_ranks(data.supports, rules)
+    counted = np.zeros(len(rank), np.int64)
+    for block in data.each():
+        counted += np.bincount(_leading(block, rank)[0], minlength=len(rank))
+    leading = pl.DataFrame({"rank": np.flatnonzero(counted), "records": counted[counted > 0]})
+    assigned = assign_codes(leading, partitions, rules)
+    partition_of = np.zeros(len(rank), np.int64)
+    partition_of[assigned["rank"].to_numpy()] = assigned["partition"].to_numpy()
+    numbers: list[int] = assigned["partition"].unique().sort().to_list()
+    with ExitStack() as files:
+        writers: dict[int, pq.ParquetWriter] = {}
+        for block in data.each():
+            lead, lengths = _leading(block, rank)
+            of_row = pl.Series(np.repeat(partition_of[lead], lengths))
+            for number in of_row.unique().to_list():
+                rows = block.filter(of_row == number).to_arrow()
+                if number not in writers:
+                    file = _rows_file(folder, number)
+                    writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
+                    writers[number] = files.enter_context(writer)
+                writers[number].write_table(rows)
+    return numbers
+
+
+def _leading(block: pl.DataFrame, rank: Int64s) -> tuple[Int64s, Int64s]:
+    """The rank of each record's leading code, and the record's number of codes."""
+    record = block["record"]
+    starts = np.flatnonzero(record.ne_missing(record.shift(1)).to_numpy())
+    if len(record) and (not len(starts) or starts[0]):  # nothing before the first row to differ from
+        starts = np.append(0, starts)
+    lengths = np.diff(np.append(starts, len(record)))
+    return np.minimum.reduceat(rank[block["code"].to_numpy()], starts), lengths
 
 
 def partition_kernel(
-    rules: Rules, codes: tuple[str, ...], randomness: Randomness
+    rules: Rules, codes: tuple[str, ...], randomness: Randomness, folder: Path | None
 ) -> Callable[[pa.Table], pa.Table]:
-    """The kernel: one partition's occurrences in, its rows of both tables out."""
+    """The kernel: from a partition's rows in `folder` to its parts there; without one, from and to Arrow's columns."""
 
-    def kernel(occurrences: pa.Table) -> pa.Table:
-        partition = occurrences["partition"][0].as_py()
-        record = occurrences["record"].to_numpy()
-        starts = np.concatenate([[True], record[1:] != record[:-1]])
-        offsets = np.append(np.flatnonzero(starts), len(record)).astype(np.int64)
-        values = occurrences["code"].to_numpy().astype(np.int32)
-        sets = CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]]))
-        streams = Randomness(randomness.number("partition", partition), randomness.seeded)
-        result = publish(disassociate(sets, rules, Workers(1)), codes, streams)
-        nodes = node_table(result)
-        chunks = pa.Table.from_batches(chunk_table(result, streams).batches(), CHUNKS)
-        facts = facts_of(result)
-        figures = pa.table({"kind": list(facts), "records": pa.array(list(facts.values()), pa.int64())})
-        members = pa.table({"member": sets.patients.to_numpy(), "node": node_of_records(result)})
-        tables = {"nodes": nodes, "chunks": chunks, "facts": figures, "members": members}
-        parts = [_piece(partition, name, t) for name, t in tables.items()]
-        return pa.concat_tables(parts)
+    def kernel(task: pa.Table) -> pa.Table:
+        partition = task["partition"][0].as_py()
+        rows: Any = pa.BufferReader(task["rows"][0].as_buffer()) if folder is None else None
+        with tempfile.TemporaryDirectory() as own:
+            place = Path(own) if folder is None else folder
+            occurrences = pl.DataFrame(
+                pl.from_arrow(pq.read_table(rows if rows is not None else _rows_file(place, partition)))
+            ).sort("record", "code")
+            streams = Randomness(randomness.number("partition", partition), randomness.seeded)
+            counts, facts = _write_parts(occurrences, rules, codes, streams, place, partition)
+            sent = [
+                pa.nulls(1, pa.binary())
+                if folder is not None
+                else pa.array([_part_file(place, part, partition).read_bytes()], pa.binary())
+                for part in PARTS
+            ]
+        told = [pa.array([each], field.type) for each, field in
+                zip((partition, *counts, json.dumps(facts)), DONE, strict=False)]  # fmt: skip
+        return pa.table([*told, *sent], schema=DONE)
 
     return kernel
 
 
-def _piece(partition: int, name: str, table: pa.Table) -> pa.Table:
-    rows = table.num_rows
-    columns = {
-        "partition": pa.array(np.full(rows, partition, np.int64)),
-        "table": pa.array([name]).take(pa.array(np.zeros(rows, np.int64))),
-    }
-    for column in PIECE.names[2:]:
-        has = column in table.column_names
-        columns[column] = table[column] if has else pa.nulls(rows, PIECE.field(column).type)
-    return pa.table(columns, schema=PIECE)
-
-
-def join_pieces(
-    pieces: pa.Table, randomness: Randomness
-) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], Int64s]:
-    """Number the nodes of all partitions anew, in an order that hides the partition, and sort by it."""
-    nodes = pieces.filter(pc.equal(pieces["table"], "nodes"))
-    chunks = pieces.filter(pc.equal(pieces["table"], "chunks"))
-    facts = pieces.filter(pc.equal(pieces["table"], "facts"))
-    members = pieces.filter(pc.equal(pieces["table"], "members"))
-    partition = nodes["partition"].to_numpy()
-    keys, first = np.unique(partition, return_index=True)
-    number = randomness.stream("nodes").permutation(nodes.num_rows).astype(np.int64)
-
-    def renumber(table: pa.Table, column: str) -> pa.Array:
-        local = table[column].fill_null(0).to_numpy()
-        base = first[np.searchsorted(keys, table["partition"].to_numpy())]
-        return pc.if_else(table[column].combine_chunks().is_valid(), pa.array(number[base + local]), None)
-
-    nodes = nodes.set_column(nodes.column_names.index("parent"), "parent", renumber(nodes, "parent"))
-    nodes = nodes.set_column(nodes.column_names.index("node"), "node", renumber(nodes, "node"))
-    new_node = renumber(chunks, "node")
-    chunks = chunks.set_column(chunks.column_names.index("node"), "node", new_node)
-    chunks = chunks.take(pa.array(np.argsort(new_node.to_numpy(), kind="stable")))
-    of_record = np.empty(members.num_rows, np.int64)
-    of_record[members["member"].to_numpy()] = renumber(members, "node").to_numpy()
-    sums: dict[str, Any] = {}
-    for kind, figure in zip(facts["kind"].to_pylist(), facts["records"].to_pylist(), strict=True):
-        sums[kind] = sums.get(kind, 0) + figure
-    tables = (
-        ReleaseTable.of("nodes.parquet", nodes.select(NODES.names).sort_by("node").cast(NODES)),
-        ReleaseTable.of("chunks.parquet", chunks.select(CHUNKS.names).cast(CHUNKS)),
+def _write_parts(
+    occurrences: pl.DataFrame,
+    rules: Rules,
+    codes: tuple[str, ...],
+    streams: Randomness,
+    folder: Path,
+    partition: int,
+) -> tuple[list[int], dict[str, Any]]:
+    """Disassociate a partition and write its parts; returns their rows and the facts."""
+    record = occurrences["record"]
+    starts = np.flatnonzero(record.is_first_distinct().to_numpy())
+    offsets = np.append(starts, len(record)).astype(np.int64)
+    values = occurrences["code"].to_numpy().astype(np.int32)
+    sets = CodeSets(offsets, values, codes, record.gather(starts))
+    del occurrences, record
+    result = publish(disassociate(sets, rules, Workers(1)), codes, streams)
+    counts = []
+    members = pl.DataFrame({"patient": sets.patients, "node": node_of_records(result)}).to_arrow()
+    parts = (
+        ReleaseTable.of("", node_table(result)),
+        chunk_table(result, streams),
+        ReleaseTable.of("", members),
     )
-    return tables, sums, of_record
+    for part, table in zip(PARTS, parts, strict=True):
+        rows = 0
+        with pq.ParquetWriter(_part_file(folder, part, partition), table.schema, compression="zstd") as file:
+            for batch in table.batches():
+                file.write_batch(batch)
+                rows += batch.num_rows
+        counts.append(rows)
+    return counts, facts_of(result)
+
+
+def _rows_file(folder: Path, partition: int) -> Path:
+    return folder / f"rows-{partition}.parquet"
+
+
+def _part_file(folder: Path, part: str, partition: int) -> Path:
+    return folder / f"{part}-{partition}.parquet"
+
+
+def _renumbered(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
+    """The part of each partition, its nodes numbered as in the release: in an order that hides the partition."""
+    bases = np.cumsum(done["nodes"].to_numpy()) - done["nodes"].to_numpy()
+    for partition, base in zip(done["partition"].to_pylist(), bases, strict=True):
+        table = pq.read_table(_part_file(Path(work.name), part, partition))
+        for column in ("node", "parent"):
+            if column in table.column_names:
+                local = table[column].combine_chunks()
+                new = pa.array(number[base + local.fill_null(0).to_numpy()])
+                place = table.column_names.index(column)
+                table = table.set_column(place, column, pc.if_else(local.is_valid(), new, None))
+        yield partition, table
+
+
+def _nodes(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
+    tables = [table for _, table in _renumbered(work, "nodes", done, number)]
+    return ReleaseTable.of("nodes.parquet", pa.concat_tables(tables).sort_by("node").cast(NODES))
+
+
+def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
+    """`chunks.parquet`: the rows of each partition are sorted and cut at the same numbers of nodes; then one cut of all
+    partitions after the other is put in order."""
+    folder = Path(work.name)
+    ranges = max(1, -(-int(pc.sum(done["chunks"]).as_py()) // ROWS_A_RANGE))
+    cuts = np.linspace(0, len(number), ranges + 1).astype(np.int64)
+    files = []
+    for partition, table in _renumbered(work, "chunks", done, number):
+        order = np.argsort(table["node"].to_numpy(), kind="stable")
+        table = table.take(pa.array(order)).combine_chunks()
+        places = np.searchsorted(table["node"].to_numpy(), cuts)
+        files.append(folder / f"sorted-{partition}.arrow")
+        with pa.ipc.new_file(files[-1], CHUNKS, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
+            for low, high in itertools.pairwise(places.tolist()):
+                (batch,) = table.slice(low, high - low).combine_chunks().to_batches() or (NO_CHUNKS,)
+                file.write_batch(batch)
+        _part_file(folder, "chunks", partition).unlink()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        assert Path(work.name).is_dir()  # `work` removes its folder when nothing needs it any more
+        with ExitStack() as opened:
+            parts = [pa.ipc.open_file(opened.enter_context(pa.OSFile(str(file)))) for file in files]
+            for place in range(ranges):
+                rows = pa.Table.from_batches([part.get_batch(place) for part in parts])
+                order = np.argsort(rows["node"].to_numpy(), kind="stable")
+                yield from rows.take(pa.array(order)).combine_chunks().to_batches()
+
+    return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
+
+
+def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
+    """`clusters.parquet` for custody, in ascending order of patients: put in order a range of patients at a time."""
+    folder = Path(work.name)
+    members = int(pc.sum(done["members"]).as_py())
+    sample = []
+    for partition, table in _renumbered(work, "members", done, number):
+        frame = pl.DataFrame(pl.from_arrow(table))
+        frame.write_parquet(_part_file(folder, "members", partition), row_group_size=1 << 16)
+        sample.append(frame["patient"].gather_every(SAMPLED))
+    known = pl.concat(sample).sort()
+    step = max(1, len(known) * ROWS_A_RANGE // members)
+    bounds = [None, *known.gather_every(step, step).unique(maintain_order=True).to_list(), None]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        assert Path(work.name).is_dir()
+        rows = pl.scan_parquet(
+            [_part_file(folder, "members", each) for each in done["partition"].to_pylist()]
+        )
+        for low, high in itertools.pairwise(bounds):
+            patient = pl.col("patient")
+            inside = [patient >= low] if low is not None else []
+            inside += [patient < high] if high is not None else []
+            found = (rows.filter(*inside) if inside else rows).sort("patient").collect()
+            yield from found.to_arrow().to_batches()
+
+    return ReleaseTable("clusters.parquet", frame.to_arrow().schema, batches)

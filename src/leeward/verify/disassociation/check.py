@@ -47,6 +47,7 @@ from leeward.verify.disassociation.files import (
     read_chunks,
     read_nodes,
 )
+from leeward.verify.disassociation.in_parts import check_parts, goes_in_parts
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
 from leeward.verify.disassociation.numbering import order_checks
 from leeward.verify.disassociation.sensitive import covers, sensitive_codes
@@ -63,6 +64,15 @@ SAMPLED_SETS = 2_000
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
+    """Every check of a disassociated release, in parts where it is large."""
+    return (
+        check_parts(share, source, check_whole)
+        if goes_in_parts(share, source)
+        else check_whole(share, source)
+    )
+
+
+def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a disassociated release; the later ones are left out when the files cannot be laid
     out."""
     k, m = share.guarantee("k"), share.guarantee("m")

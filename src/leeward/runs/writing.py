@@ -1,0 +1,95 @@
+"""Writing a release aside: its files, their verification, what was measured, the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leeward.errors import BadInput
+from leeward.release.spec import Spec, to_yaml
+from leeward.runs.profile import reader_notices, source_facts
+from leeward.runs.progress import Tell
+from leeward.runs.reports import write_report
+from leeward.runs.sources import files_of
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
+    from leeward.release import Anonymized, Draft, Release
+    from leeward.verify import Verification
+
+
+def write_verified(
+    pending: Draft,
+    anonymized: Anonymized,
+    spec: Spec,
+    verified: Callable[[], Verification],
+    figures_of: Callable[[Anonymized], Mapping[str, Any]],
+    say: Tell,
+    *,
+    roomy: bool,
+) -> tuple[Verification, Mapping[str, Any]]:
+    """Write a release aside, verify and measure it (at once where memory is `roomy`), write custody and the report."""
+    from leeward.engine import beside
+
+    say("Writing the release aside")
+    pending.write(anonymized, formats=spec.formats)
+    anonymized = dataclasses.replace(anonymized, tables=(), custody_tables=())  # on the disk now
+    say("Verifying the written files, measuring what was lost")
+    with beside(at_once=roomy) as other:  # both only read the files
+        later = other.submit(figures_of, anonymized)
+        verification = verified()
+        figures = later.result()
+    pending.put_json("custody/verification.json", verification.to_json())
+    pending.put_json("custody/measures.json", figures)
+    pending.put("custody/spec.yaml", to_yaml(spec))
+    if files := files_of(spec.source):
+        pending.put_json("custody/source_files.json", {"files": files})
+    say("Writing the report")
+    write_report(pending.folder)
+    return verification, figures
+
+
+def measured(
+    pending: Draft,
+    cohort: Cohort,
+    wanted: Sequence[Any],
+    anonymized: Anonymized,
+    population: Cohort | None = None,
+) -> dict[str, Any]:
+    """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
+    known = about(cohort, anonymized)
+    # Measures may rest on the method's facts, and look for them where a custodian finds them.
+    pending.put_json("custody/measures.json", known)
+    from leeward.engine import settle_imports
+    from leeward.release import Release
+    from leeward.runs.measure import measure_what_runs
+
+    settle_imports()  # some measures work in threads
+    release = Release.open(pending.folder)
+    figures, failed = measure_what_runs(release, cohort, wanted, population)
+    known["notices"] = [*known["notices"], *failed]
+    return {**known, **figures, **reidentification(release, cohort, population)}
+
+
+def reidentification(release: Release, cohort: Cohort, population: Cohort | None) -> dict[str, Any]:
+    """Maximum, mean and share above reported thresholds of the risk of the guarantee's attacker, as `reidentification`;
+    nothing where the method leaves nothing to count, or the data cannot be brought together."""
+    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.thresholds import limits
+
+    try:
+        found = measured_risk(release, cohort, population, limits())
+    except BadInput:
+        return {}
+    return {} if found is None else {"reidentification": found.to_json()}
+
+
+def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
+    """What was read, what the reader noticed, and the method's facts for the custodian."""
+    of_method = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
+    return {
+        "source": source_facts(cohort),
+        "notices": reader_notices(cohort) + of_method,
+        "method": dict(anonymized.custody),
+    }

@@ -1,0 +1,147 @@
+"""Releases by parts on the disk: the same bytes as of a cohort in memory, whatever is cut where, and nothing left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.spark_fixture import spark_engine
+
+import leeward as lw
+from leeward.cohort.readers import stored as reading
+from leeward.engine import Engine
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.disassociation import partitioned
+from leeward.release.spec import SourceSpec, Spec
+from leeward.runs import memory as runs_memory
+from leeward.runs import protect as runs
+from leeward.runs import stored
+from leeward.runs.profile import source_facts
+from leeward.verify.disassociation import in_parts
+
+__all__ = ["spark_engine"]
+
+METHOD = {"name": "disassociation", "k": 4, "m": 2, "policy": "hierarchy:1", "partitions": 3}
+SHARED = ("release.json", "data/nodes.parquet", "data/chunks.parquet", "data/codes.parquet")
+
+
+def a_table(folder: Path, ids: str = "numbers", n: int = 700) -> Path:
+    """Shuffled rows with doubled entries, gaps and codes without their zeros; written as Parquet or CSV."""
+    draw = np.random.default_rng(5)
+    rows = [
+        (p, f"{250 + c}.0" if c else "8.61") for p in range(n) for c in draw.zipf(1.4, 4).clip(max=30) - 1
+    ]
+    rows += [(p, None) for p in range(0, n + 5, 90)]
+    table = pl.DataFrame(rows, schema={"patient": pl.Int64, "code": pl.String}, orient="row")
+    table = table.sample(fraction=1, shuffle=True, seed=1)
+    if ids == "text":  # the first rows look like numbers, which a reader takes for such
+        table = table.with_columns(pl.when(pl.col("patient") > n - 9).then(pl.format("P{}", "patient"))
+                                   .otherwise(pl.col("patient").cast(pl.String))).sort("patient")  # fmt: skip
+        table.write_csv(folder / "events.csv")
+        return folder / "events.csv"
+    table.write_parquet(folder / "events.parquet", row_group_size=400)
+    return folder / "events.parquet"
+
+
+def spec_of(file: Path, **more: object) -> Spec:
+    return Spec(source=SourceSpec(path=str(file), vocabulary="icd9"), method=METHOD, seed=7, **more)  # type: ignore[arg-type]
+
+
+def in_memory(file: Path, out: Path) -> Path:
+    cohort = lw.read(file, vocabulary="icd9")
+    lw.protect(cohort, runs.method_of(METHOD), out, seed=7)
+    return out
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is cut into several pieces."""
+    monkeypatch.setattr(reading, "ROWS_A_FILE", 500)
+    monkeypatch.setattr(partitioned, "ROWS_A_RANGE", 300)
+    monkeypatch.setattr(partitioned, "SAMPLED", 3)
+    monkeypatch.setattr(in_parts, "RECORDS_A_PART", 150)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("ids", ["numbers", "text"])
+def test_the_bytes_are_those_of_a_cohort_in_memory(tmp_path: Path, ids: str) -> None:
+    file = a_table(tmp_path, ids)
+    done = lw.run(spec_of(file), tmp_path / "OUT")
+    other = in_memory(file, tmp_path / "MEMORY")
+    for name in SHARED:
+        assert (tmp_path / "OUT/share" / name).read_bytes() == (other / "share" / name).read_bytes(), name
+    custody = [pl.read_parquet(each / "custody/data/clusters.parquet") for each in (tmp_path / "OUT", other)]
+    assert custody[0].equals(custody[1])
+    assert done.verification.passed and done.verification.with_source
+    parts = done.verification["km_anonymous_chunks"].figures["parts"]
+    assert parts > 2
+    assert done.verification["parts_of_source"].passed
+    assert lw.verify(tmp_path / "OUT", lw.read(file, vocabulary="icd9")).passed  # and as a whole
+    figures, before = (
+        json.loads((each / "custody/measures.json").read_text()) for each in (tmp_path / "OUT", other)
+    )
+    assert figures == before | {"notices": figures["notices"]}  # memory is enough here: measured as ever
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["OUT", "MEMORY", file.name])
+
+
+def test_the_notices_are_those_of_the_reader(tmp_path: Path) -> None:
+    file = a_table(tmp_path)
+    found = reading.store(file, tmp_path, None, "icd9")
+    assert found is not None
+    cohort = lw.read(file, vocabulary="icd9")
+    assert [(n.kind, n.message, n.count) for n in found.head.notices] == [
+        (n.kind, n.message, n.count) for n in cohort.notices
+    ]
+    sets = cohort.code_sets()
+    assert found.codes == sets.codes and found.supports.tolist() == sets.supports().tolist()
+    assert (found.patients, found.longest) == (len(sets), int(sets.lengths().max()))
+    assert found.facts() == source_facts(cohort)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_spark_gives_the_same_release(tmp_path: Path, spark_engine: Engine) -> None:
+    file = a_table(tmp_path)
+    done = lw.run(spec_of(file, engine="spark"), tmp_path / "OUT")  # joins the session
+    other = in_memory(file, tmp_path / "MEMORY")
+    assert done.verification.passed
+    for name in SHARED:
+        assert (tmp_path / "OUT/share" / name).read_bytes() == (other / "share" / name).read_bytes(), name
+
+
+def test_where_memory_is_little_nothing_is_measured_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "fits", lambda *size: False)
+    file = a_table(tmp_path)
+    done = lw.run(spec_of(file), tmp_path / "OUT")
+    assert done.verification.passed
+    assert [n["kind"] for n in done.measures["notices"]][-1] == "measure"
+    assert done.measures["source"] == {"name": "events.parquet", "vocabulary": "icd9", "patients": 700,
+                                       "events": 2800, "codes": len(lw.read(file).code_sets().codes)}  # fmt: skip
+    assert "not measured" in done.report.read_text()
+
+
+def test_a_run_by_parts_that_cannot_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = a_table(tmp_path)
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 100 * 10**6)
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    with pytest.raises(BadInput, match=r"in parts needs about 0\.\d GB"):
+        lw.run(spec_of(file), tmp_path / "OUT")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_errors_are_those_of_the_reader_and_nothing_is_left(tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("patient,code\n1,250.00\n2,250.00\n")
+    with pytest.raises(GuaranteeUnreachable, match="2 patients with a code, fewer than k = 4"):
+        lw.run(spec_of(few), tmp_path / "OUT")
+    few.write_text("patient,code\n" + "".join(f"{p},Q{p}Z.1\n" for p in range(20)))
+    with pytest.raises(BadInput, match=r"--accept-unknown"):
+        lw.run(spec_of(few), tmp_path / "OUT")
+    few.write_text("patient,code\n,250.00\n")
+    with pytest.raises(BadInput, match="names no patient in row 1"):
+        lw.run(spec_of(few), tmp_path / "OUT")
+    assert list(tmp_path.iterdir()) == [few]
