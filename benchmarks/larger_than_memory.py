@@ -1,12 +1,12 @@
 """One release of a table that is larger than memory: whole commands in memory control groups of their own.
 
-    python benchmarks/larger_than_memory.py [--patients 2000000] [--limit 2.5] [--engines local,spark,parts] [--store FOLDER]
+    python benchmarks/larger_than_memory.py --store FOLDER [--patients N] [--limit GB] [--engines local,spark,free]
 
 Made-up code sets of about five codes a patient (`benchmarks/memory.py`). `local` is `leeward disassociate` as it is;
-`spark` the same with `--engine spark` (Java with a heap of 768 MB, its workers and the starting process all in the
-group); `parts` with `--partitions` as many as Spark has; `free` is `parts` without a limit and in memory (from Python).
-Every run has seed 1, so that the shares can be compared byte for byte with that of `free`. Needs to be root on Linux with
-memory groups of version 1. Prints one line a run: status, peak of the group, how often the limit was met, what was said.
+`spark` the same on Spark (Java with a heap of 768 MB, its workers and the starting process all in the group); `parts`
+with `--partitions`, as many as Spark has; `free` as many, in memory and without a limit. Every run has seed 1, so that
+the shares can be compared with that of `free`. Needs root on Linux with memory groups of version 1. Prints one line a
+run: status, peak of the group, how often the limit was met, what was said.
 """
 
 from __future__ import annotations
@@ -109,8 +109,10 @@ def main() -> None:
             command = [*plain, *(["--partitions", parts] if name == "parts" else []), "-o", str(out)]
         begun = time.monotonic()
         status, peak, hits, cpu, words = grouped(command, limit)
-        found = {"run": name, "patients": given.patients, "limit GB": limit, "status": status, "peak GB": round(peak, 2),
-                 "at the limit": hits, "CPU s": round(cpu), "s": round(time.monotonic() - begun), "said": words}  # fmt: skip
+        found: dict[str, object] = {
+            "run": name, "patients": given.patients, "limit GB": limit, "status": status, "peak GB": round(peak, 2),
+            "at the limit": hits, "CPU s": round(cpu), "s": round(time.monotonic() - begun), "said": words,
+        }  # fmt: skip
         if out.is_dir():
             checks = json.loads((out / "custody/verification.json").read_text())
             found |= {"verified": checks["passed"], "checks": len(checks["checks"]), "share": digest(out)}

@@ -228,7 +228,7 @@ def protect(case: Case, out: Path) -> None:
     """Protect and write."""
     from leeward.release import write
     from leeward.release.spec import to_yaml
-    from leeward.runs.protect import in_memory, spec_of
+    from leeward.runs.specs import in_memory, spec_of
 
     more = {} if case.population is None else {"population": case.population}
     anonymized = case.method.protect(case.cohort, randomness=Randomness.of(3), **more)

@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from leeward.errors import BadInput, VerificationFailed
+from leeward.errors import BadInput
 from leeward.fields import build, nearest
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load
@@ -22,36 +22,23 @@ from leeward.runs.progress import Tell as Tell
 from leeward.runs.progress import watched as watched
 from leeward.runs.reports import sections_of as sections_of
 from leeward.runs.reports import summary_of
+from leeward.runs.specs import Method as Method
+from leeward.runs.specs import in_memory, spec_of
+from leeward.runs.specs import read_source as read_source
 from leeward.runs.writing import measured as measured
-from leeward.runs.writing import write_verified
+from leeward.runs.writing import passed_or_raise, write_verified
+from leeward.runs.writing import refusal as refusal
 
 if TYPE_CHECKING:
     import polars as pl
 
     from leeward.cohort.cohort import Cohort
-    from leeward.release import Anonymized, Release
+    from leeward.release import Release
     from leeward.report.summary import Summary
     from leeward.verify import Verification
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
-
-
-class Method(Protocol):
-    """A method: frozen parameters and one verb."""
-
-    name: str
-
-    def protect(
-        self,
-        cohort: Cohort,
-        engine: Any = None,
-        *,
-        randomness: Randomness | None = None,
-        population: Any = None,
-    ) -> Anonymized:
-        """Anonymize the cohort."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -258,37 +245,6 @@ def parameters_class(name: str) -> Any:
     return METHODS[name].parameters_class()
 
 
-def read_source(source: SourceSpec) -> Cohort:
-    """The cohort that a spec's `source:` names.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read.
-    """
-    from leeward.cohort.readers import read
-
-    if source.path is None:
-        raise BadInput(
-            f"the source `{source.name}` was given in memory and cannot be read again; name a file."
-        )
-    return read(
-        source.path,
-        format=source.format,
-        columns=source.columns or None,
-        vocabulary=source.vocabulary,
-        missing=source.missing,
-        lines=source.lines,
-        date_format=source.date_format,
-        drop=source.drop,
-        domains=source.domains,
-        query=source.query,
-        table=source.table,
-        concepts=source.concepts,
-        accept_unknown=source.accept_unknown,
-    )
-
-
 def verify(
     path: str | Path,
     source: Cohort | None = None,
@@ -360,21 +316,6 @@ def verify_or_raise(
     return passed_or_raise(verify(folder, cohort, population))
 
 
-def passed_or_raise(outcome: Verification) -> Verification:
-    """The verification, or VerificationFailed with what was refuted."""
-    if not outcome.passed:
-        raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
-    return outcome
-
-
-def refusal(outcome: Verification) -> str:
-    """What failed, in one sentence a check."""
-    failed = [check for check in outcome.checks if not check.passed]
-    return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
-        f"{check.name}: {check.detail.rstrip('.')}." for check in failed
-    )
-
-
 def open_release(path: str | Path) -> Release:
     """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
     from leeward.release import Release
@@ -387,40 +328,3 @@ def open_result(path: Path, verification: Verification, measures: Mapping[str, A
     from leeward.release import Release
 
     return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")
-
-
-def spec_of(
-    cohort: Cohort,
-    method: Method,
-    engine: Any,
-    seed: int | None,
-    formats: Sequence[str],
-    measure: Sequence[Any],
-    population: SourceSpec | None,
-    source: SourceSpec | None,
-) -> Spec:
-    """The spec of a run that was started without one."""
-    return Spec(
-        source=source or SourceSpec(format="memory", name=cohort.name),
-        method=parameters_of(method),
-        population=population,
-        measure=tuple(measure),
-        engine=engine,
-        formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
-        seed=seed,
-    )
-
-
-def in_memory(population: Cohort | None) -> SourceSpec | None:
-    """The source of a population that was given as an object."""
-    return None if population is None else SourceSpec(format="memory", name=population.name)
-
-
-def parameters_of(method: Method) -> dict[str, Any]:
-    """A method as the spec writes it: its name and all its parameters that have a value."""
-    shown: dict[str, Any] = {"name": method.name}
-    for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
-        value = getattr(method, each.name)
-        if each.init and value is not None and value != ():
-            shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
-    return shown

@@ -19,14 +19,14 @@ from leeward.randomness import Randomness
 from leeward.runs.memory import engine_name, fits, require_memory_of_stored
 from leeward.runs.profile import reader_notices
 from leeward.runs.progress import STAGES, Tell, watched
-from leeward.runs.writing import measured, write_verified
+from leeward.runs.specs import Method, read_source, spec_of
+from leeward.runs.writing import measured, passed_or_raise, write_verified
 
 if TYPE_CHECKING:
     from leeward.cohort.stored import StoredCohort
     from leeward.release.content import Anonymized
     from leeward.release.folder import Draft
     from leeward.release.spec import Spec
-    from leeward.runs.protect import Method
     from leeward.verify import Verification
 
 
@@ -63,7 +63,6 @@ def run_stored(
     from leeward.engine import at_most, make
     from leeward.release import draft
     from leeward.release.aside import work_beside
-    from leeward.runs.protect import passed_or_raise, spec_of
 
     asked = method
     assert isinstance(method, Disassociation)  # what `can_store` asks for
@@ -116,8 +115,6 @@ def verified(folder: Path, cohort: StoredCohort) -> Verification:
 def figures_of(pending: Draft, cohort: StoredCohort, spec: Spec, made: Anonymized) -> Mapping[str, Any]:
     """`measures.json`. Measures compare the whole table with the whole release: where memory is too little for both,
     none is made, and a notice says so."""
-    from leeward.runs.protect import read_source
-
     if fits("disassociation", cohort.patients, cohort.events):
         return measured(pending, read_source(spec.source), spec.measure, made)
     message = (

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, VerificationFailed
 from leeward.release.spec import Spec, to_yaml
 from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import Tell
@@ -93,3 +93,18 @@ def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
         "notices": reader_notices(cohort) + of_method,
         "method": dict(anonymized.custody),
     }
+
+
+def passed_or_raise(outcome: Verification) -> Verification:
+    """The verification, or VerificationFailed with what was refuted."""
+    if not outcome.passed:
+        raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
+    return outcome
+
+
+def refusal(outcome: Verification) -> str:
+    """What failed, in one sentence a check."""
+    failed = [check for check in outcome.checks if not check.passed]
+    return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
+        f"{check.name}: {check.detail.rstrip('.')}." for check in failed
+    )
