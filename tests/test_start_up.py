@@ -60,7 +60,9 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
     code = (
         "import json, sys, leeward; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     assert sorted(set(json.loads(ran.stdout)) & set(HEAVY)) == []
 
 
@@ -70,7 +72,9 @@ def test_a_manifest_is_read_and_written_without_frames() -> None:
         "import json, sys; from leeward.release.manifest import to_json_text; "
         "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     assert {"polars", "pyarrow", "numpy"}.isdisjoint(json.loads(ran.stdout))
 
 
@@ -102,5 +106,7 @@ def test_pyarrow_still_finds_pandas_when_it_was_not_looked_for() -> None:
         "import sys; assert 'pandas' not in sys.modules\n"
         "import pyarrow as pa; print(pa.table({'a': [1, 2]}).to_pandas()['a'].sum())"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     assert ran.stdout == "3\n"
