@@ -115,6 +115,12 @@ def test_a_test_that_was_negative_was_done() -> None:
     assert said("[Biopsy] was declined.", "test") == "n"
 
 
+def test_drugs_that_are_talked_about_are_not_taken_and_a_disease_is_there() -> None:
+    assert said("We discussed [sertraline].", "drug") == "u"
+    assert said("We discussed her [arthritis] at length.") == "-"
+    assert said("An [MRI] can be obtained.", "test") == "u"
+
+
 def test_drugs_of_the_section_allergies_are_not_taken() -> None:
     assert said("Allergies: [penicillin]\nMedications: [aspirin]", "drug") == "n -"
 
@@ -152,6 +158,16 @@ def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
         ("We stopped [aspirin] and began [metformin].", "p -"),
         ("[Asthma]; I suggest [albuterol].", "- -"),
         ("The findings suggest [pneumonia].", "u"),
+        ("Complications of the drug can include [nausea], [rash] and [jaundice].", "u u u"),
+        ("Treatment options include [lithium] or [valproate].", "u u"),
+        ("Trials show that [statins] help people with [angina].", "u u"),
+        ("Codeine p.r.n. [migraine], naproxen for [gout].", "u -"),
+        ("If the swab is positive for [influenza], she will get [oseltamivir].", "u u"),
+        ("Two of her brothers are ill, but she is positive for [influenza].", "-"),
+        ("She has had [eczema] since early childhood.", "-"),
+        ("[Measles] as a six-year-old, [croup] in the first year of life.", "p p"),
+        ("She had [otitis] when she was younger.", "p"),
+        ("She would like to proceed with the [infusion].", "-"),
     ],
 )
 def test_what_notes_of_other_kinds_taught(text: str, expected: str) -> None:

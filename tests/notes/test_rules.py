@@ -163,6 +163,11 @@ def test_only_dates_of_visits_are_quasi_identifiers() -> None:
     assert kinds == {"4/5/2009": "QID", "3/1/2009": "EID", "2/2/1970": "EID", "May 3, 2008": "QID"}
 
 
+def test_a_fraction_after_a_whole_number_is_no_date() -> None:
+    assert not dates.find("She is 5 feet 7-1/2 inches tall; tube size 3-1/2.")
+    assert dates.find("Seen 1/2-1/5, and between 3/4 and 4/1.") and dates.find("Followed on 1/2.")
+
+
 @pytest.mark.parametrize(
     ("text", "year", "month", "day"),
     [

@@ -95,7 +95,9 @@ def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[St
         status, plural = _said(low, term, near) if near else (set(), set())
         if _NO_VALUE.match(low, term.end) or any(first <= term.start < last for first, last in denied):
             status.add("negated")
-        if low.startswith("?", term.end):
+        if low.startswith("?", term.end) or (
+            term.category in ("symptom", "disease") and _AS_NEEDED.search(low, max(0, term.start - 24), term.start)
+        ):
             status.add("uncertain")
         found.append(status | sections.says(parts, bisect_right(starts, term.start) - 1, term))
         shared.append(plural)
@@ -108,6 +110,9 @@ _NO_VALUE = re.compile(
     r"(?=\s*(?:[.,;)\n]|$))"
 )
 """`Chest pain: no.`, `FEVER - denied`."""
+_AS_NEEDED = re.compile(r"(?:\bp\.?r\.?n\b\.?|\bas needed)[ ,]+(?:for )?(?:\w+ )?$")
+"""`Tylenol p.r.n. headache`: the complaint may come, the drug is taken."""
+_POSSIBLE_DEED = re.compile(r"(?:may|might|could|would|can)\b")
 _DENIED_LIST = re.compile(
     r"\b(?:denie[sd]|negatives?|negative for|no|none of(?: the following)?|without|absent|not present)\b[^\n:.]{0,30}:"
     r"[^\S\n]*\n((?:[^\S\n]*(?:[-*•]|\d+[.)])[^\n]*(?:\n|$))+)"
@@ -174,6 +179,11 @@ def _whole(low: str, start: int, end: int) -> bool:
 _NOT_DONE = frozenset({"declined", "refused", "not done", "was not done", "not performed"})
 
 
+_CONDITIONS = frozenset({"if", "unless", "whether", "in case of", "in the event of"})
+_OFFERED = frozenset({"drug", "procedure"})
+"""What is talked about before it is taken or done; a disease that was discussed is there."""
+
+
 _CLAUSE = re.compile(r"\s*(?:that|whether|if|which|,)?\s*")
 _PRESENT = re.compile(
     r"\b(?:now|today|currently|presently|at present|nowadays|still|has|is|are|takes|suffers|presents|complains|but"
@@ -207,6 +217,9 @@ def _said(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], s
         elif trigger.says == "family":
             if _of_relative(low, trigger, between):
                 said.add("family")
+        elif trigger.says == "option":
+            if term.category in _OFFERED and "uncertain" not in blocked and between.count(" ") <= REACH:
+                said.add("uncertain")
         elif trigger.says not in blocked and not _cut(trigger, between):
             said.add(trigger.says)
     after = [t for t in near if t.start >= term.end]
@@ -222,7 +235,11 @@ def _said(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], s
                 continue
             break
         # A test that "was negative" or "is pending" was done all the same.
-        done = term.category in ("test", "procedure") and low[trigger.start : trigger.end] not in _NOT_DONE
+        done = (
+            term.category in ("test", "procedure")
+            and low[trigger.start : trigger.end] not in _NOT_DONE
+            and not _POSSIBLE_DEED.match(low, trigger.start)
+        )
         if trigger.side == "after" and not done and _joins(low, begin, trigger):
             said.add(trigger.says)
             if _PLURAL.match(low, trigger.start):
@@ -231,10 +248,13 @@ def _said(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], s
 
 
 def _is_governed(low: str, before: Trigger | None, stop: Trigger) -> bool:
-    """Whether a stop is part of what the trigger before it denies or doubts: `may be due to`, `suspect she has`."""
+    """Whether a stop is part of what the trigger before it denies or doubts: `may be due to`, `suspect she has`,
+    `if the swab is positive for`."""
     if before is None or before.side != "before" or before.says not in ("uncertain", "negated"):
         return False
     gap = low[before.end : stop.start]
+    if low[before.start : before.end] in _CONDITIONS:
+        return "," not in gap
     return bool(_CLAUSE.fullmatch(gap)) and (bool(gap.strip()) or before.says == "uncertain")
 
 

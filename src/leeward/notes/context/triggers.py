@@ -44,4 +44,4 @@ def _actions() -> dict[tuple[str, str], tuple[str, ...]]:
 
 ACTIONS: dict[tuple[str, str], tuple[str, ...]] = _actions()
 """What phrases say, on which side of the term (`around`: anywhere in its clause), and the phrases. `stop` ends every
-scope before and after itself."""
+scope before and after itself; `option` doubts drugs and procedures alone."""

@@ -41,6 +41,8 @@ SHORT = re.compile(
     r"(?P<m>0?[1-9]|1[0-2])/(?P<d>0?[1-9]|[12]\d|3[01])(?![\d/%]|\.\d|\s*(?:strength|mm|mg|ml|cm|pain"
     r"|scale|systolic|murmur|in\b|on\b|with\b))"
 )
+_WHOLE_BEFORE = re.compile(r"(?<![\d/.-])\d{1,3}-$")
+"""The whole number before a fraction: `7-1/2 inches`."""
 BEFORE_SHORT = re.compile(
     r"(?:\b(?:on|in|since|until|till|through|thru|from|dated|by|for|of|before|after|date|seen|visit)|[-–:]|\bto)\s*$",
     re.IGNORECASE,
@@ -194,6 +196,7 @@ def _short(text: str) -> Iterator[Written]:
         before = text[max(0, found.start() - 12) : found.start()]
         if (
             before[-1:] not in set("0123456789/.")
+            and not _WHOLE_BEFORE.search(before)
             and BEFORE_SHORT.search(before)
             and (made := _of_short(found))
         ):
