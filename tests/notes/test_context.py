@@ -167,6 +167,8 @@ def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
         ("She has had [eczema] since early childhood.", "-"),
         ("[Measles] as a six-year-old, [croup] in the first year of life.", "p p"),
         ("She had [otitis] when she was younger.", "p"),
+        ("Her cough is most likely due to [asthma]; there is a possibility of [bronchitis].", "u u"),
+        ("Should you develop [jaundice], call us.", "u"),
         ("She would like to proceed with the [infusion].", "-"),
     ],
 )

@@ -96,7 +96,8 @@ def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[St
         if _NO_VALUE.match(low, term.end) or any(first <= term.start < last for first, last in denied):
             status.add("negated")
         if low.startswith("?", term.end) or (
-            term.category in ("symptom", "disease") and _AS_NEEDED.search(low, max(0, term.start - 24), term.start)
+            term.category in ("symptom", "disease")
+            and _AS_NEEDED.search(low, max(0, term.start - 24), term.start)
         ):
             status.add("uncertain")
         found.append(status | sections.says(parts, bisect_right(starts, term.start) - 1, term))
