@@ -109,13 +109,13 @@ def doubted(data: Path) -> None:
     from leeward.notes.members import members
 
     texts = dict(notes_corpora.aci(data))
-    ensemble = members()["ensemble"]
+    terms_of = members()["dictionary"]  # which finds the terms; ConText judges them
     kept: dict[str, list[tuple[int, int]]] = {}
     for entry in json.loads((HERE / "notes_doubted.json").read_text(encoding="utf-8")):
         text = texts[entry["note"]]
         if hashlib.sha256(text.encode()).hexdigest() != entry["sha256"]:
             raise SystemExit(f"{entry['note']}: is not the text that was read.")
-        asserted = [(s.start, s.end) for s in ensemble(text) if s.kind == "HMI" and s.asserted]
+        asserted = [(s.start, s.end) for s in terms_of(text) if s.kind == "HMI" and s.asserted]
         wrong = sum(any(_meet(each, span) for span in asserted) for each in entry["doubted"])
         kept.setdefault(entry["set"], []).append((wrong, len(entry["doubted"])))
     rng = np.random.default_rng(1)

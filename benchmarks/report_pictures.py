@@ -47,7 +47,7 @@ COMMANDS = {
     "linked": f"link {CODES} --visit encounter_id --k 5 {WITH}",
     "catalogue": "itemsets INDEX --epsilon 2",
     "compare": "compare disassociation constraints",
-    "notes": "notes annotate notes.parquet",
+    "notes": "notes annotate notes.parquet --review 8",
 }
 """The page -> the command that makes its folder."""
 FIRST = (

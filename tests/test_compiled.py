@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import leeward
 
 SOURCE = Path(leeward.__file__).resolve().parent.parent
@@ -103,3 +105,17 @@ def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path) -> None:
     assert int(value) == 3
     assert int(files) >= 1
     assert not Path(folder).exists()
+
+
+def test_numba_is_readied_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+
+    from leeward.compiled import prepare
+
+    locked: list[bool] = []
+    monkeypatch.setattr(
+        cpu_target.target_context, "refresh", lambda: locked.append(bool(global_compiler_lock.is_locked()))
+    )
+    prepare()
+    assert locked == [True]

@@ -29,6 +29,7 @@ from typing import Any
 import numba
 import numpy
 from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_compiled"
@@ -256,5 +257,10 @@ numba.core.event.register("numba:compile", compilations)
 
 
 def prepare() -> None:
-    """Load what Numba needs before its first kernel: a quarter of a second, best spent while a file is read."""
-    numba.core.registry.cpu_target.target_context.refresh()
+    """Load what Numba needs before its first kernel: a quarter of a second, best spent while a file is read.
+
+    Under the lock that compiling takes: where another thread loads a kernel meanwhile, both would read the same
+    registries (`ValueError: generator already executing`).
+    """
+    with global_compiler_lock:
+        numba.core.registry.cpu_target.target_context.refresh()
