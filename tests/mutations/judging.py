@@ -91,7 +91,7 @@ UNSEEN: dict[str, dict[str, str]] = {
         "caps": "larger caps than any count are kept by the records too",
     },
     "trajectories": dict.fromkeys(
-        ("joining", "weights", "clustering", "hierarchy", "ages", "widest_age", "codes"),
+        ("joining", "weights", "clustering", "ages", "widest_age", "codes"),
         "how groups were formed cannot be read from the groups",
     )
     | dict.fromkeys(

@@ -105,7 +105,7 @@ OTHERS: dict[str, Sequence[Any]] = {
     "joining": ("size", "thesis"),
     "weights": ([1.0, 0.0],),
     "ages": ("hipaa", "custom", "0-90"),
-    "hierarchy": ("icd9", None),
+    "hierarchy": ("icd9", "icd10", "custom", None),
     "clustering": ("cells",),
     "order": ("free",),
     "listed_codes": (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -237,3 +238,27 @@ def test_a_dense_table_of_few_values_is_released(tmp_path: Path) -> None:
     found = checked(out, many)
     assert found.passed, found
     assert found["near_twins"].figures["share"] > 0.15
+
+
+def with_a_few_gaps(rows: int = 200) -> pl.DataFrame:
+    """Columns of numbers, of which `few` misses three values and `stage` is named in a relation."""
+    random = np.random.default_rng(5)
+    frame = pl.DataFrame({name: random.integers(0, 90, rows) for name in ("age", "few", "low", "stage")})
+    return frame.with_columns(
+        few=pl.when(pl.arange(0, rows) < 3).then(None).otherwise("few"), low=pl.min_horizontal("low", "stage")
+    )
+
+
+def test_fewer_than_k_missing_values_are_imputed_and_all_others_checked(tmp_path: Path) -> None:
+    source = Cohort(patients=with_a_few_gaps(), name="made up")
+    good = released(source, tmp_path, Condensation(k=10, relations=("low <= stage",)))
+    assert failures(checked(good, source)) == []
+    for name, change in (
+        ("missing", pl.when(pl.col("few") > 40).then(None).otherwise("few").alias("few")),
+        ("other", pl.col("few").shuffle(seed=1)),
+        ("in the name of another", pl.col("age").shuffle(seed=1)),
+    ):
+        out = tmp_path / name
+        shutil.copytree(good, out)
+        rewrite(out, lambda frame, change=change: frame.with_columns(change))  # type: ignore[misc]
+        assert "values_of_groups" in failures(checked(out, source)), name

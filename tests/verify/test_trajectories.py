@@ -210,3 +210,25 @@ def test_a_code_of_the_source_outside_the_hierarchy_is_caught(out):
     events = source.events.with_columns(pl.col("code").cast(pl.String).replace("a", "unknown"))
     events = events.with_columns(pl.col("code").cast(pl.Enum(sorted(events["code"].unique()))))
     assert "source_values" in failed(path, Source(events, source.patients))
+
+
+@pytest.mark.parametrize("name", ["icd9", "icd10"])
+def test_another_name_of_the_hierarchy_is_caught(out: tuple[Path, Source], name: str) -> None:
+    path, source = out
+    manifest = path / "share" / "release.json"
+    stated = json.loads(manifest.read_text())
+    assert stated["parameters"]["hierarchy"] == "custom"
+    stated["parameters"]["hierarchy"] = name
+    manifest.write_text(json.dumps(stated))
+    assert "hierarchy_named" in failed(path)
+    assert "hierarchy_named" in failed(path, source)
+
+
+def test_another_hierarchy_than_the_named_file_is_caught(out: tuple[Path, Source], hierarchy: str) -> None:
+    path, _ = out
+    Path(hierarchy).write_text(HIERARCHY.replace("g,C2", "g,C1"))
+    try:
+        assert "hierarchy_as_named" in failed(path)
+    finally:
+        Path(hierarchy).write_text(HIERARCHY)
+    assert failed(path) == set()

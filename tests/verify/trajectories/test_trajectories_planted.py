@@ -14,6 +14,7 @@ PLANTED = {
     "code_hierarchy.csv: rows reversed": "hierarchies_depth_first",
     "age_hierarchy.csv: a node under another parent": "spans_of_ages",
     "code_hierarchy.csv: a node renamed": "hierarchy_lists_common_codes",
+    'parameter hierarchy: "icd9" -> "custom"': "hierarchy_named",
 }
 
 

@@ -16,7 +16,9 @@ from leeward.methods.condensation.grouping import How, group
 from leeward.methods.condensation.keeping import keep
 from leeward.methods.condensation.kernels import values as kernels
 from leeward.methods.condensation.layout import Layout
+from leeward.methods.condensation.mending import refill
 from leeward.methods.condensation.relations import Relation
+from leeward.methods.condensation.rules import Rules, rules_of
 from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pooled_scores, synthesize
 from leeward.randomness import Randomness
 
@@ -98,6 +100,10 @@ class CellKernel:
                     absent[name] = missing
             else:
                 filled[name] = values[name]
+        rules = self._rules(values) if self.relations else None
+        if rules:
+            imputed = {name: np.isnan(values[name]) & (name not in absent) for name in values}
+            refill(rules, filled, imputed, offsets)
         matrix = self.layout.matrix(filled, absent)
         if self.marginals == "centroid":
             means, _ = kernels.moments(matrix, offsets)
@@ -125,14 +131,20 @@ class CellKernel:
             for place, feature in enumerate(self.layout.features)
         }
         broken = 0
-        if self.relations:
+        if rules:
             own = {
                 name: np.where(absent[name], np.nan, each) if name in absent else each
                 for name, each in filled.items()
             }
-            columns = {feature.column.name: feature.column for feature in self.layout.features}
-            broken = keep(self.relations, made, own, columns, offsets)
+            broken = keep(rules, made, own, offsets)
         return made, fell_back, identical, broken
+
+    def _rules(self, values: Mapping[str, Floats]) -> Rules:
+        columns = {feature.column.name: feature.column for feature in self.layout.features}
+        times = {
+            each.column.name for each in self.layout.features if each.role == "time" and self.match_times
+        }
+        return rules_of(self.relations, values, columns, times, times if self.coarsen_time else ())
 
     def _column(
         self,

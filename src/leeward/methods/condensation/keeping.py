@@ -9,49 +9,44 @@ from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Column, Floats
 from leeward.methods.condensation.kernels import relations as kernels
-from leeward.methods.condensation.relations import Relation, broken, code_of, mapping
+from leeward.methods.condensation.mending import mend
+from leeward.methods.condensation.relations import Relation, code_of
+from leeward.methods.condensation.rules import Rules
 from leeward.methods.condensation.synthesis import Longs
 
 
-def keep(
-    relations: Sequence[Relation],
-    made: dict[str, Floats],
-    own: Mapping[str, Floats],
-    columns: Mapping[str, Column],
-    offsets: Longs,
-) -> int:
+def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offsets: Longs) -> int:
     """Change `made` so that the relations hold; returns how many rows still break one.
 
     `own` are the source's values of the same groups, which keep the relations. Values change rows inside their group.
     In order: numbers keep to their side of a cut and of 0, levels in ranges, times by level where two columns are
-    equal in it, zeros together, bounds, then what follows from other columns.
+    equal in it, zeros together, bounds, then what is determined; rows that still break a relation are mended one by
+    one, and equal columns follow.
     """
     for name in made:
         made[name] = made[name].copy()
+    held = {name: made[name].copy() for name in rules.held}
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     by_kind = {
-        kind: [each for each in relations if each.kind == kind] for kind in {r.kind for r in relations}
+        kind: [each for each in rules.relations if each.kind == kind]
+        for kind in {each.kind for each in rules.relations}
     }
     ranges, zeros = by_kind.get("range", []), by_kind.get("zeros", [])
     for name, cuts in _cuts(ranges, zeros).items():
         made[name] = _on_its_side(made[name], own[name], cuts, group)
-    _levels(ranges, made, columns, offsets)
-    fixed = _equal_in_levels(by_kind.get("equal-in-level", []), made, own, columns, group)
+    _levels(ranges, made, rules.columns, offsets)
+    fixed = _equal_in_levels(by_kind.get("equal-in-level", []), made, own, rules.columns, group)
     for relation in zeros:
         kernels.zeros_together(made[relation.a], made[relation.b], offsets)
-    _bounds(by_kind.get("at-most", []), made, fixed, offsets)
+    _bounds(by_kind.get("at-most", []), made, fixed, offsets, rules)
     for relation in by_kind.get("determines", []):
-        made[relation.b] = _derived(made[relation.a], made[relation.b], own[relation.a], own[relation.b])
-    for relation in by_kind.get("equal", []):
-        made[relation.b] = made[relation.a].copy()
-    wrong = np.zeros(len(group), bool)
-    for relation in relations:
-        if relation.kind == "determines":
-            made_b = _derived(made[relation.a], made[relation.b], own[relation.a], own[relation.b])
-            wrong |= ~np.isnan(made_b) & (made_b != made[relation.b])
-        else:
-            wrong |= broken(relation, made, columns)
-    return int(wrong.sum())
+        made[relation.b] = _derived(relation, made[relation.a], made[relation.b])
+    made.update(held)
+    if rules.counted(made).any():
+        mend(rules, made, offsets)
+    for name, other in rules.first.items():
+        made[name] = np.where(np.isnan(made[name]), np.nan, made[other])
+    return rules.broken(made)
 
 
 def _cuts(ranges: Sequence[Relation], zeros: Sequence[Relation]) -> dict[str, list[tuple[float, float]]]:
@@ -140,6 +135,7 @@ def _bounds(
     made: dict[str, Floats],
     fixed: Mapping[str, NDArray[np.bool_]],
     offsets: Longs,
+    rules: Rules,
 ) -> None:
     """Each bounded column below all its bounds; a column that bounds others is settled first."""
     waiting = {each.a: [r.b for r in relations if r.a == each.a] for each in relations}
@@ -148,12 +144,14 @@ def _bounds(
         for name in ready:
             bound = np.fmin.reduce([made[each] for each in waiting.pop(name)])
             held = fixed.get(name, np.zeros(len(bound), bool))
-            kernels.at_most(made[name], bound, held, offsets)
+            if kernels.at_most(made[name], bound, held, offsets, name not in rules.times):
+                made[name] = rules.columns[name].permissible(made[name])
 
 
-def _derived(a: Floats, b: Floats, own_a: Floats, own_b: Floats) -> Floats:
-    """b from a as in the source; as it is where a is missing or its value unknown here."""
-    keys, values = mapping(own_a, own_b)
+def _derived(relation: Relation, a: Floats, b: Floats) -> Floats:
+    """b as a determines it in the table; as it is where a is missing or its level unknown there."""
+    assert relation.pairs is not None  # of a table
+    keys, values = relation.pairs
     if not len(keys):
         return b
     place = np.minimum(np.searchsorted(keys, a), len(keys) - 1)

@@ -59,9 +59,8 @@ def protect(
         further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
     if condensed.facts["broken"]:
         raise GuaranteeUnreachable(
-            f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: values that "
-            "were withheld or imputed, or relations that exclude each other. Leave one out, keep rare levels "
-            "(`rare` keep), or fill missing values in."
+            f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: no exchange "
+            "of values inside their groups keeps them all. Leave one of them out, or release exact times."
         )
     proposals = unconfirmed(table, condensed.frame, kernel.relations)
     return wording.release_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +40,7 @@ class Relation:
     text : as the custodian writes it
     a, b : its columns (of `range`: a alone); level : (column, value as text) of the forms that begin with `c = v`
     low, high : of `range`
+    pairs : of `determines`, in a table: each level of a and its value of b (`in_table`)
     """
 
     text: str
@@ -49,6 +50,7 @@ class Relation:
     level: tuple[str, str] | None = None
     low: float = -np.inf
     high: float = np.inf
+    pairs: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
     def columns(self) -> tuple[str, ...]:
         """Every column that it names."""
@@ -98,7 +100,7 @@ def broken(
     relation: Relation, values: Mapping[str, Floats], columns: Mapping[str, Column]
 ) -> NDArray[np.bool_]:
     """bool[rows]: rows that break a relation; a missing value breaks none. Of `determines`: rows whose value of b is
-    not the most frequent one of their value of a."""
+    not that of their level of a in the table, or where that is not known, the level's most frequent one."""
     a = values[relation.a]
     if relation.kind == "range":
         return _inside(relation, values, columns) & ((a < relation.low) | (a > relation.high))
@@ -112,9 +114,9 @@ def broken(
         return both & ((a == 0) != (b == 0))
     if relation.kind == "equal-in-level":
         return _inside(relation, values, columns) & both & (a != b)
-    keys, wanted = mapping(a, b)
+    keys, wanted = relation.pairs or mapping(a, b)
     place = np.minimum(np.searchsorted(keys, a), max(len(keys) - 1, 0))
-    return both & (wanted[place] != b) if len(keys) else np.zeros(len(a), bool)
+    return both & (keys[place] == a) & (wanted[place] != b) if len(keys) else np.zeros(len(a), bool)
 
 
 def _inside(
@@ -133,6 +135,14 @@ def mapping(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     pairs = pairs[order]
     first = np.concatenate(([True], pairs[1:, 0] != pairs[:-1, 0])) if len(pairs) else np.zeros(0, bool)
     return pairs[first, 0], pairs[first, 1]
+
+
+def in_table(relations: Sequence[Relation], values: Mapping[str, Floats]) -> tuple[Relation, ...]:
+    """The relations, those that determine a column with what each level determines in the table."""
+    return tuple(
+        replace(each, pairs=mapping(values[each.a], values[each.b])) if each.kind == "determines" else each
+        for each in relations
+    )
 
 
 def require(relations: Sequence[Relation], table: Table) -> None:

@@ -12,7 +12,7 @@ from leeward.methods.condensation.grouping import How
 from leeward.methods.condensation.layout import layout_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
 from leeward.methods.condensation.prepare import Prepared, prepare, roles_of
-from leeward.methods.condensation.relations import Relation, relation_of, require
+from leeward.methods.condensation.relations import Relation, in_table, relation_of, require
 from leeward.randomness import Randomness
 
 GROUPINGS: dict[str, How] = {
@@ -48,6 +48,7 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         exact_times=own and not parameters.coarsen_time,
     )
     _require_relations(relations, prepared)
+    relations = in_table(relations, prepared.values)
     features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
     layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
     how: How = (

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leeward.methods import demographics_tables as tables
 from leeward.methods import demographics_words as whole
+from leeward.methods.trajectories.hierarchies import shown
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
@@ -106,20 +107,23 @@ def release_of(
     notices: Sequence[str],
     seeded: bool,
     read: Mapping[str, int],
+    named: str,
     listed: NDArray[np.bool_] | None = None,
     classes: Classes | None = None,
 ) -> Anonymized:
     """The release; released record i is record order[i] of the cohort, or of those of its records that have a class.
 
     `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
-    each code as they were read.
+    each code as they were read; `named`: the hierarchy of codes.
     """
     carried = (
         "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
     )
     return Anonymized(
         method=method.name,
-        parameters=method.public() | ({} if listed is None else {"listed_codes": LISTED}),
+        parameters=method.public()
+        | {"hierarchy": shown(named)}
+        | ({} if listed is None else {"listed_codes": LISTED}),
         guarantee=guarantee_of(method),
         records=len(order),
         tables=(

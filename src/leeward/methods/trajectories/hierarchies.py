@@ -71,6 +71,11 @@ def _own_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
     return tree.restrict([tree.labels[node] for node in sorted(leaves.union(also, inner.tolist()))])
 
 
+def shown(named: str) -> str:
+    """A hierarchy of codes as a manifest names it: a file or an added vocabulary is `custom`."""
+    return named.lower() if is_built_in(named) else "custom"
+
+
 def is_built_in(named: str | None) -> bool:
     """Whether a name is one of the vocabularies that come with Leeward."""
     return named is not None and named.lower() in VOCABULARIES

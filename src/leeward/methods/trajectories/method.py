@@ -87,7 +87,8 @@ def protect(
     order = randomness.stream("trajectories", "records").permutation(len(records))
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
     return wording.release_of(
-        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read, listed,
+        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read,
+        str(parameters.hierarchy or cohort.vocabulary), listed,
         None if found is None else found.classes,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import OMIT, BadParameter, Parameter
@@ -15,13 +15,6 @@ PARTITION = 65_000
 """Largest part that is clustered at once: N² work a part, so that a million records take minutes."""
 
 RESERVED = ("record", "position", "code", "age")
-
-
-def _hierarchy(parameters: Trajectories) -> Any:
-    """The hierarchy of codes as a manifest shows it: a file is `custom`."""
-    from leeward.methods.trajectories.hierarchies import is_built_in
-
-    return parameters.hierarchy if is_built_in(parameters.hierarchy) else "custom"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +69,7 @@ class Trajectories(Parameters):
             default="the cohort's vocabulary",
             metavar="icd9|icd10|FILE.csv",
             flag="",
-            shown=_hierarchy,
+            shown="never",
         ),
     ] = None
     codes: Annotated[

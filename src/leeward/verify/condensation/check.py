@@ -146,7 +146,9 @@ def against_groups(
     if own_levels:
         before = original[source["row"].to_numpy() - 1].with_columns(source["group"])
         after = table[released["record"].to_numpy()].with_columns(released["group"])
-        checks.append(values_of_groups(parameters, before, after, times_of(parameters), strata))
+        checks.append(
+            values_of_groups(parameters, before, after, times_of(parameters), strata, share.guarantee("k"))
+        )
     if not stratified:
         return checks
     before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])
@@ -172,11 +174,11 @@ def levels_of_groups(
     More often is possible, for values that were withheld or imputed take a level of their group. Columns that a
     relation names are left out: they may follow from others.
     """
-    k, texts = share.guarantee("k"), " ".join(map(str, share.manifest["parameters"].get("relations", ())))
+    k, named = share.guarantee("k"), relations.columns_of(share.manifest["parameters"].get("relations", ()))
     before, after = original[source["row"].to_numpy() - 1], table[released["record"].to_numpy()]
     short = 0
     for name, kind in original.schema.items():
-        if name not in table.columns or kind.is_numeric() or kind.is_temporal() or name in texts:
+        if name not in table.columns or kind.is_numeric() or kind.is_temporal() or name in named:
             continue
         held = pl.DataFrame([source["group"], before[name].cast(pl.String).alias("level")]).drop_nulls()
         common = held.group_by("level").len().filter(pl.col("len") >= k)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from leeward.compiled import njit
 from leeward.verify.checks import Check, of_count
+from leeward.verify.condensation.relations import columns_of
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -39,13 +40,14 @@ def values_of_groups(
     after: pl.DataFrame,
     times: Sequence[str],
     strata: Sequence[str],
+    k: int,
 ) -> Check:
     """Numbers, times and missing values of each group, column by column. Both tables have a column `group`.
 
-    Left out: columns that a relation names (they may follow from others), and, where levels were withheld or values
-    imputed, how many values are missing.
+    Left out: columns that a relation names (they may follow from others). Fewer than k missing values of a column are
+    imputed, as all are with `missing: impute`: then none may be missing, and groups without a missing value count.
     """
-    named = " ".join(map(str, parameters.get("relations") or ()))
+    named = columns_of(parameters.get("relations") or ())
     columns = [
         name
         for name, kind in before.schema.items()
@@ -61,7 +63,9 @@ def values_of_groups(
         if name in matched and parameters.get("coarsen_time"):
             wrong += 0 if parameters.get("coarsen_groups") else not_medians(before, after, name)
             continue
-        wrong += strange_groups(before, after, name, exact, counted=parameters.get("missing") != "impute")
+        wrong += strange_groups(
+            before, after, name, exact, k if parameters.get("missing") != "impute" else None
+        )
     return of_count(
         "values_of_groups",
         wrong,
@@ -76,15 +80,23 @@ def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
     return table.select("group", value).sort("group", "value", nulls_last=True)
 
 
-def strange_groups(before: pl.DataFrame, after: pl.DataFrame, name: str, exact: bool, counted: bool) -> int:
-    """Groups whose released numbers are not their own, or that miss more or fewer values."""
+def strange_groups(
+    before: pl.DataFrame, after: pl.DataFrame, name: str, exact: bool, least: int | None
+) -> int:
+    """Groups whose released numbers are not their own, or that miss more or fewer values.
+
+    least : missing values are imputed where there are fewer of them; None: always.
+    """
     own, made = numbers_of(before, name), numbers_of(after, name)
     missing = [each.group_by("group").agg(pl.col("value").null_count()).sort("group") for each in (own, made)]
-    if not missing[0].equals(missing[1]):
-        if counted:
-            both = missing[0].join(missing[1], on="group", how="full", coalesce=True)
-            return int((both["value"].fill_null(-1) != both["value_right"].fill_null(-1)).sum())
-        return 0  # imputed values are drawn among the group's: ranks do not fit
+    if least is None or own["value"].null_count() < least:
+        if made["value"].null_count():
+            return missing[1].filter(pl.col("value") > 0).height
+        whole = missing[0].filter(pl.col("value") == 0)  # ranks fit where nothing was imputed
+        own, made = (each.join(whole, on="group", how="semi", maintain_order="left") for each in (own, made))
+    elif not missing[0].equals(missing[1]):
+        both = missing[0].join(missing[1], on="group", how="full", coalesce=True)
+        return int((both["value"].fill_null(-1) != both["value_right"].fill_null(-1)).sum())
     own, made = own.drop_nulls(), made.drop_nulls()
     if exact:
         return own.filter(own["value"] != made["value"])["group"].n_unique()

@@ -34,6 +34,11 @@ def check(relations: Sequence[str], table: pl.DataFrame) -> list[Check]:
     ]
 
 
+def columns_of(relations: Sequence[str]) -> set[str]:
+    """Every word of the relations, which may name a column."""
+    return {"".join(found) for text in relations for found in re.findall(COLUMN, str(text))}
+
+
 def _broken(text: str, table: pl.DataFrame) -> pl.Expr | None:
     """True where a row breaks the relation; None where it cannot be read or names no column."""
     condition, _, rest = text.partition("=>") if "<=>" not in text else ("", "", text)

@@ -16,6 +16,7 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.fitting import Classed
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
+from leeward.verify.trajectories.named import hierarchy_named
 from leeward.verify.trajectories.source import against_source
 from leeward.verify.trajectories.trees import tree_checks
 
@@ -43,7 +44,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     ]
     if source is not None and all(each.passed for each in checks):
         checks += against_source(released, share, source, classed)
-    return checks + tree_checks(released, share.manifest["parameters"])
+    checks += tree_checks(released, share.manifest["parameters"])
+    return checks + hierarchy_named(released.code_tree, share, source)
 
 
 def in_classes(released: Released, of_record: Longs) -> Released:

@@ -8,6 +8,7 @@ from leeward.verify import class_words
 from leeward.verify.contract import CODES, Contract, Table, Words, one_of, text, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
+from leeward.vocabulary import VOCABULARIES
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -122,7 +123,7 @@ CONTRACT = Contract(
         "clustering": one_of("cells"),
         "order": one_of(*ORDERS),
         "ages": text(r"custom|hipaa|\d+-\d+"),
-        "hierarchy": lambda value: value is None or (isinstance(value, str) and "/" not in value),
+        "hierarchy": one_of("custom", *VOCABULARIES),
         "codes": texts,
         "payload": texts,
         "sensitive": texts,

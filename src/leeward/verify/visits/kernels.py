@@ -99,52 +99,77 @@ def explain(of_events, image, of_visits, n, offsets, values, explained):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_containers(offsets, values, starts, holders, enough):
+def fill_bits(chosen, starts, holders, bits):
+    """Sets in bits[i] the bit of every record that has the code chosen[i]."""
+    for i in range(chosen.shape[0]):
+        for j in range(starts[chosen[i]], starts[chosen[i] + 1]):
+            bits[i, holders[j] >> 6] |= np.uint64(1) << np.uint64(holders[j] & 63)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_containers(offsets, values, starts, holders, row_of, bits, enough):
     """Records that hold all codes of each list, counted up to `enough`.
 
-    starts, holders : the records with code c, ascending, are holders[starts[c]:starts[c + 1]].
+    starts, holders, row_of, bits : who has each code (`shown.holders_of`).
     """
     n = offsets.shape[0] - 1
     found = np.zeros(n, np.int64)
     longest = 1
     for v in range(n):
         longest = max(longest, offsets[v + 1] - offsets[v])
-    at, end = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    at, end, row = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     for v in range(n):
         size = offsets[v + 1] - offsets[v]
         for i in range(size):  # the rarest codes first: they rule most records out
             c = values[offsets[v] + i]
             place = i
             while place > 0 and end[place - 1] - at[place - 1] > starts[c + 1] - starts[c]:
-                at[place], end[place] = at[place - 1], end[place - 1]
+                at[place], end[place], row[place] = at[place - 1], end[place - 1], row[place - 1]
                 place -= 1
-            at[place], end[place] = starts[c], starts[c + 1]
+            at[place], end[place], row[place] = starts[c], starts[c + 1], row_of[c]
+        if size and row[0] >= 0 and end[0] - at[0] > bits.shape[1]:  # all are frequent: 64 records at a time
+            for word in range(bits.shape[1]):
+                both = bits[row[0], word]
+                for i in range(1, size):
+                    both &= bits[row[i], word]
+                while both and found[v] < enough:
+                    both &= both - np.uint64(1)
+                    found[v] += 1
+                if found[v] >= enough:
+                    break
+            continue
         some = size > 0
         while some and at[0] < end[0]:
             record = holders[at[0]]
             every = True
             for i in range(1, size):
-                # steps of 1, 2, 4 … from where the last record was found, then a search in the last step
-                a, step = at[i], 1
-                while a + step < end[i] and holders[a + step] < record:
-                    a += step
-                    step += step
-                b = min(a + step, end[i])
-                while a < b:
-                    middle = (a + b) >> 1
-                    if holders[middle] < record:
-                        a = middle + 1
-                    else:
-                        b = middle
-                at[i] = a
-                if a == end[i]:
-                    some, every = False, False
-                    break
-                if holders[a] != record:
-                    every = False
+                if row[i] >= 0:
+                    every = bool((bits[row[i], record >> 6] >> np.uint64(record & 63)) & np.uint64(1))
+                else:
+                    at[i] = _first_from(holders, at[i], end[i], record)
+                    some = at[i] < end[i]
+                    every = some and holders[at[i]] == record
+                if not every:
                     break
             if every:
                 found[v] += 1
                 some = found[v] < enough
             at[0] += 1
     return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _first_from(holders, a, end, record):
+    """The first place from `a` on whose record is not below `record`: steps of 1, 2, 4 … and a search in the last."""
+    step = 1
+    while a + step < end and holders[a + step] < record:
+        a += step
+        step += step
+    b = min(a + step, end)
+    while a < b:
+        middle = (a + b) >> 1
+        if holders[middle] < record:
+            a = middle + 1
+        else:
+            b = middle
+    return a

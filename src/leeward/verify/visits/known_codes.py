@@ -37,8 +37,8 @@ def known_codes_shown(
     codes = asked.fill_null(-1).to_numpy()
     sizes = (codes >= 0).sum(axis=1)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    starts, holders = holders_of(population)
-    counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), starts, holders, k)
+    holders = holders_of(population)
+    counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
     what = f"sets of at most {m} codes of source visits that records show"
     return shared(name, counts, k, population, what, "contain")
 

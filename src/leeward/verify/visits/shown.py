@@ -6,12 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source
+from leeward.verify.numbered import Ints, distinct
 from leeward.verify.numbered_kernels import values_of_groups
-from leeward.verify.visits.counting import joint, number_sets, pairs_of, shared
-from leeward.verify.visits.kernels import count_containers
+from leeward.verify.visits.counting import joint, number_sets, pairs_of, people_with, shared
+from leeward.verify.visits.kernels import count_containers, fill_bits
 from leeward.verify.visits.reading import Longs, VisitLists
+
+RECORDS_A_HOLDER = 256
+"""A label that more than one record in so many has gets a row of bits."""
 
 
 def contained_check(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
@@ -22,11 +27,14 @@ def contained_check(name: str, sets: VisitLists, population: VisitLists, k: int)
     sets, population = joint(sets, population)
     parts = parts_shown(sets, population)
     (numbers,) = number_sets(parts)
-    first = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
+    n = int(numbers.max(initial=-1)) + 1
+    # Records that show the same of one of their own visits contain it: only for the other parts others are looked for.
+    counts = np.minimum(people_with(parts, numbers, n, of_visits=True), k)
+    first = np.empty(n, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    chosen = parts.take(first)
-    starts, holders = holders_of(population)
-    counts = count_containers(chosen.offsets, chosen.values, starts, holders, k)
+    few = np.flatnonzero(counts < k)
+    chosen = parts.take(first[few])
+    counts[few] = count_containers(chosen.offsets, chosen.values, *holders_of(population), k)
     return shared(name, counts, k, population, "parts of source visits that records show", "contain")
 
 
@@ -44,13 +52,20 @@ def parts_shown(sets: VisitLists, population: VisitLists) -> VisitLists:
     return VisitLists(sets.record[full], sets.visit[full], offsets, sets.values[kept], sets.labels)
 
 
-def holders_of(population: VisitLists) -> tuple[Longs, Longs]:
-    """(starts, records): the records with label c, ascending, are records[starts[c]:starts[c + 1]]."""
+def holders_of(population: VisitLists) -> tuple[Longs, Ints, Ints, NDArray[np.uint64]]:
+    """(starts, records, row of, bits): the records with label c, numbered from 0, ascending, are
+    records[starts[c]:starts[c + 1]]; where more than one record in `RECORDS_A_HOLDER` has c, bits[row of c] has a bit
+    for each record (else the row is -1)."""
     width = max(1, len(population.labels))
-    pairs = pairs_of(population)
-    order = np.argsort(pairs % width, kind="stable")
-    starts = np.searchsorted((pairs % width)[order], np.arange(width + 1))
-    return starts.astype(np.int64), pairs[order] // width
+    people = distinct(population.record)
+    record = np.repeat(np.searchsorted(people, population.record), population.sizes())
+    starts, records = values_of_groups(population.values, record.astype(np.int32), width)
+    frequent = np.flatnonzero(np.diff(starts) * RECORDS_A_HOLDER > len(people))
+    row_of = np.full(width, -1, np.int32)
+    row_of[frequent] = np.arange(len(frequent))
+    bits = np.zeros((len(frequent), len(people) // 64 + 1), np.uint64)
+    fill_bits(frequent, starts, records, bits)
+    return starts, records, row_of, bits
 
 
 def sets_of_source(source: Source, folder: Path, codes: pl.DataFrame) -> VisitLists:

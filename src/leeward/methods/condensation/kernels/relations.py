@@ -13,13 +13,13 @@ from leeward.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def at_most(a: Any, bound: Any, fixed: Any, offsets: Any) -> int:
+def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     """Give each group's values of `a` to its rows so that none is above `bound`; changes `a`.
 
     Values in descending order, each to the free row of greatest own value among those whose bound is not below it:
     rows that may take a value may take every smaller one, so an assignment is found where one exists. A value that no
-    free row may take becomes the bound of the free row with the greatest one; their number is returned. Rows that are
-    `fixed` (bool) or whose value is NaN take no part; a bound of NaN bounds nothing.
+    free row may take goes to the free row with the greatest bound, and becomes that bound with `cap`; their number is
+    returned. Rows that are `fixed` (bool) or whose value is NaN take no part; a bound of NaN bounds nothing.
     """
     changed = 0
     for g in range(len(offsets) - 1):
@@ -52,7 +52,7 @@ def at_most(a: Any, bound: Any, fixed: Any, offsets: Any) -> int:
                     highest = place
             if chosen < 0:
                 chosen = highest
-                a[taking[chosen]] = bound[taking[chosen]]
+                a[taking[chosen]] = bound[taking[chosen]] if cap else own[i]
                 changed += 1
             else:
                 a[taking[chosen]] = own[i]
