@@ -10,6 +10,7 @@ the source are compared with the published ones, whatever their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -57,14 +58,14 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks = [record_numbers(records, int(share.manifest["records"]))]
     classes = read_classes(share) if names else None
     if classes is None:
-        parts = [(records, codes)]
+        parts = [(rows_of(records), codes)]
     else:
         checks += class_checks(classes, share)
         placed, of_record = place_records(records, classes)
         checks += [placed, class_codes(codes, classes)]
         if not all(c.passed for c in checks):
             return checks
-        parts = split(records, codes, classes, of_record)
+        parts = [(rows_of(own), listed) for own, listed in split(records, codes, classes, of_record)]
     checks += together([structure(*part) for part in parts]) if classes else structure(*parts[0])
     if not all(c.passed for c in checks):
         return checks
@@ -104,12 +105,29 @@ def with_numbers(records: pl.DataFrame) -> pl.DataFrame:
     return records.with_columns(pl.col("codes").cast(pl.List(pl.Enum(texts))))
 
 
-def labels_of(records: pl.DataFrame) -> tuple[list[str], Longs]:
-    """(texts in their order, the place of each entry of the records among them)."""
+@dataclass(frozen=True)
+class Rows:
+    """Records as flat arrays: record i is called number[i] and has lengths[i] of the `labels`, places in `texts`."""
+
+    number: Longs
+    lengths: Longs
+    texts: list[str]
+    labels: Ints
+
+    @property
+    def owner(self) -> Longs:
+        """The place of each entry's record."""
+        return np.repeat(np.arange(len(self.number)), self.lengths)
+
+
+def rows_of(records: pl.DataFrame) -> Rows:
+    """The records of `with_numbers`."""
     entries = entries_of(records["codes"])
     kind = entries.dtype
     assert isinstance(kind, pl.Enum)
-    return kind.categories.to_list(), entries.to_physical().to_numpy().astype(np.int64)
+    labels = entries.to_physical().cast(pl.Int32).to_numpy()
+    lengths = records["codes"].list.len().to_numpy().astype(np.int64)
+    return Rows(records["record"].to_numpy(), lengths, kind.categories.to_list(), labels)
 
 
 def record_numbers(records: pl.DataFrame, stated: int) -> Check:
@@ -124,7 +142,7 @@ def record_numbers(records: pl.DataFrame, stated: int) -> Check:
     )
 
 
-def structure(records: pl.DataFrame, codes: pl.DataFrame) -> list[Check]:
+def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
     """Labels and members fit together."""
     kept, gone = codes.filter(~pl.col("suppressed")), codes.filter(pl.col("suppressed"))
     members = entries_of(kept["members"])
@@ -146,10 +164,10 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame) -> list[Check]:
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    texts, used = labels_of(records)
-    listed = set(kept["code"])
-    unknown = int(np.count_nonzero(np.array([text not in listed for text in texts], np.bool_)[used]))
-    doubled = int((records["codes"].list.len() != records["codes"].list.n_unique()).sum())
+    used, listed = np.bincount(rows.labels, minlength=len(rows.texts)), set(kept["code"])
+    unknown = sum(int(n) for n, text in zip(used, rows.texts, strict=True) if text not in listed)
+    distinct, _ = values_of_groups(rows.owner, rows.labels, len(rows.number))
+    doubled = int(np.count_nonzero(np.diff(distinct) != rows.lengths))
     return [
         of_count(
             "labels_are_disjoint",
@@ -175,13 +193,12 @@ def structure(records: pl.DataFrame, codes: pl.DataFrame) -> list[Check]:
     ]
 
 
-def labels_in_order(records: pl.DataFrame, codes: pl.DataFrame) -> Check:
+def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
     """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    number = labels_of(records)[1]
-    record = np.repeat(np.arange(records.height), records["codes"].list.len().to_numpy())
-    wrong += int(((record[1:] == record[:-1]) & (number[1:] <= number[:-1])).sum())
+    owner, label = rows.owner, rows.labels
+    wrong += int(((owner[1:] == owner[:-1]) & (label[1:] <= label[:-1])).sum())
     return of_count(
         "labels_in_order",
         wrong,
@@ -190,16 +207,17 @@ def labels_in_order(records: pl.DataFrame, codes: pl.DataFrame) -> Check:
     )
 
 
-def lay_out(records: pl.DataFrame, codes: pl.DataFrame) -> Published:
-    """The records as a sparse matrix."""
+def lay_out(rows: Rows, codes: pl.DataFrame) -> Published:
+    """The records as a sparse matrix; no record holds a label twice."""
     kept = codes.filter(~pl.col("suppressed"))
     labels, members = kept["code"].to_list(), kept["members"].to_list()
     place = {label: i for i, label in enumerate(labels)}
-    texts, entries = labels_of(records)
-    label = np.array([place.get(text, -1) for text in texts], np.int64)[entries]
-    owner = np.repeat(records["record"].to_numpy(), records["codes"].list.len().to_numpy())
-    ones = np.ones(len(label), np.int64)
-    holds = sp.csr_array((ones, (owner, label)), shape=(records.height, len(labels)))
+    label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.labels]
+    ones, shape = np.ones(len(label), np.int64), (len(rows.number), len(labels))
+    offsets = np.concatenate([[0], np.cumsum(rows.lengths)])
+    holds = sp.csr_array((ones, label, offsets), shape=shape)
+    if (rows.number[1:] < rows.number[:-1]).any():
+        holds = holds[np.argsort(rows.number)]
     number = {code: i for i, group in enumerate(members) for code in group}
     number.update(dict.fromkeys(codes.filter(pl.col("suppressed"))["code"].to_list(), -1))
     return Published(holds, labels, members, number)
