@@ -77,7 +77,7 @@ def relation_of(text: str) -> Relation:
 def _relation(kind: Any, text: str, parts: list[str]) -> Relation:
     if kind == "range":
         column, value, x, side, number = parts
-        bounds = {"low": float(number)} if side == ">=" else {"high": float(number)}
+        bounds: dict[str, Any] = {"low" if side == ">=" else "high": float(number)}
         return Relation(text, kind, x, "", (column, value), **bounds)
     if kind == "equal-in-level":
         column, value, a, b = parts
