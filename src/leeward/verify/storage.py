@@ -14,7 +14,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
@@ -92,20 +94,59 @@ def plain_parquet(file: Path) -> bool:
             return False
         if metadata.created_by != OWN:
             return _no_gaps(file, metadata)
-        digest = _Digest()
-        with pq.ParquetWriter(
-            pa.PythonFile(digest, mode="w"), schema, compression="zstd", store_schema=False, version="2.6"
-        ) as writer:
-            for group in range(metadata.num_row_groups):
-                rows = stored.read_row_group(group)
-                rows.validate(full=True)  # texts that are no UTF-8 pass Arrow's reader
-                if rows.num_rows != ROWS_A_GROUP and group < metadata.num_row_groups - 1:
-                    return False
-                writer.write_table(rows.combine_chunks(), row_group_size=ROWS_A_GROUP)
         with file.open("rb") as stream:
-            return digest.sum.digest() == hashlib.file_digest(stream, "sha256").digest()
+            stored_digest = hashlib.file_digest(stream, "sha256").digest()
+        texts = [
+            metadata.schema.column(i).path
+            for i in range(metadata.num_columns)
+            if metadata.schema.column(i).physical_type == "BYTE_ARRAY"
+        ]
+        as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
+        return _written_again(as_numbers) == stored_digest or _written_again(stored) == stored_digest
     except UNREADABLE:
         return False
+
+
+def _written_again(stored: pq.ParquetFile) -> bytes | None:
+    """The digest of a file of the same rows; None where they are in other groups than they are written in, or where
+    texts that are read by their numbers in the file's dictionaries would be numbered otherwise."""
+    digest, groups = _Digest(), stored.metadata.num_row_groups
+    with pq.ParquetWriter(
+        pa.PythonFile(digest, mode="w"),
+        stored.schema_arrow,
+        compression="zstd",
+        store_schema=False,
+        version="2.6",
+    ) as writer:
+        for group in range(groups):
+            rows = stored.read_row_group(group)
+            rows.validate(full=True)  # texts that are no UTF-8 pass Arrow's reader
+            if rows.num_rows != ROWS_A_GROUP and group < groups - 1:
+                return None
+            rows = rows.combine_chunks()
+            if not all(_numbered_by_rows(column) for column in rows.columns):
+                return None
+            writer.write_table(rows, row_group_size=ROWS_A_GROUP)
+    return digest.sum.digest()
+
+
+def _numbered_by_rows(column: pa.ChunkedArray) -> bool:
+    """Whether texts stand in their dictionary once each, in the order in which rows first have them."""
+    if pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    if not pa.types.is_dictionary(column.type):
+        return True
+    for chunk in column.chunks:
+        numbers = chunk.indices.drop_null().to_numpy()
+        new = (
+            np.flatnonzero(numbers[1:] > np.maximum.accumulate(numbers)[:-1]) + 1 if len(numbers) else numbers
+        )
+        first = numbers[np.concatenate([np.zeros(min(1, len(numbers)), np.int64), new])]
+        if not np.array_equal(first, np.arange(len(chunk.dictionary))):
+            return False
+        if pc.count_distinct(chunk.dictionary).as_py() != len(chunk.dictionary):
+            return False
+    return len(column.chunks) <= 1
 
 
 def _no_gaps(file: Path, metadata: Any) -> bool:
@@ -142,8 +183,6 @@ def plain_csv(file: Path) -> bool:
     except UNREADABLE:
         return False
 
-
-def _copy_of(parquet: Path) -> bytes:
     """A Parquet file as its CSV copy is written: lists joined in one cell."""
     import pyarrow.compute as pc
 

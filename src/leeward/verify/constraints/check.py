@@ -374,7 +374,7 @@ def rows_alike(mine: tuple[Longs, Ints], theirs: tuple[Longs, Ints]) -> Longs:
     """
     offsets = np.concatenate([mine[0], theirs[0][1:] + mine[0][-1]])
     room = 1 << max(4, (2 * len(offsets)).bit_length())
-    row, _ = number_lists(offsets, np.concatenate([mine[1], theirs[1]]), np.full(room, -1, np.int64))
+    row, _ = number_lists(offsets, np.concatenate([mine[1], theirs[1]]), np.full(room, -1, np.int32))
     return np.where(np.diff(offsets) > 0, row + 1, 0)
 
 

@@ -22,7 +22,7 @@ def number_sets(*parts: VisitLists) -> list[Longs]:
     numbers, _ = number_lists(
         np.concatenate([*offsets, shifts[-1:]]),
         np.concatenate([part.values for part in parts]),
-        np.full(room, -1, np.int64),
+        np.full(room, -1, np.int32),
     )
     return [numbers[low:high] for low, high in pairwise(bounds)]
 

@@ -14,7 +14,7 @@ from leeward.compiled import njit
 def number_lists(offsets, values, table):
     """(number of each list, how many differ): equal lists get equal numbers.
 
-    table : int64[power of two, more than twice the lists], all -1; used up. Lists are compared value by value.
+    table : int32[power of two, more than twice the lists], all -1; used up. Lists are compared value by value.
     """
     n = offsets.shape[0] - 1
     mask = table.shape[0] - 1
