@@ -183,9 +183,9 @@ def plain_csv(file: Path) -> bool:
     except UNREADABLE:
         return False
 
-    """A Parquet file as its CSV copy is written: lists joined in one cell."""
-    import pyarrow.compute as pc
 
+def _copy_of(parquet: Path) -> bytes:
+    """A Parquet file as its CSV copy is written: lists joined in one cell."""
     stored = pq.ParquetFile(parquet)
     flat = pa.schema(
         [
