@@ -3,8 +3,7 @@
     python benchmarks/larger_than_memory.py --store FOLDER [--patients N] [--limit GB] [--engines local,spark,free]
 
 Made-up code sets of about five codes a patient (`benchmarks/memory.py`). `local` is `leeward disassociate` as it is;
-`spark` the same on Spark (Java with a heap of 768 MB, its workers and the starting process all in the group); `parts`
-with `--partitions`, as many as Spark has; `free` as many, in memory and without a limit. Every run has seed 1, so that
+`spark` the same on Spark (Java with its heap, its workers and the starting process all in the group); `parts` with `--partitions`, as many as Spark has; `free` as many, in memory and without a limit. Every run has seed 1, so that
 the shares can be compared with that of `free`. Needs root on Linux with memory groups of version 1. Prints one line a
 run: status, peak of the group, how often the limit was met, what was said.
 """
@@ -35,7 +34,7 @@ GROUPS = Path("/sys/fs/cgroup/memory")
 PARTITION = 250_000
 SPARK = """source: {{path: {file}, vocabulary: icd9, accept_unknown: true}}
 method: {{name: disassociation, k: 5, m: 2}}
-engine: {{spark: {{master: "local[2]", memory: 768m}}}}
+engine: {{spark: {{master: "local[{workers}]", memory: {heap}}}}}
 seed: 1
 """
 
@@ -84,6 +83,8 @@ def main() -> None:
     parser.add_argument("--patients", type=int, default=2_000_000)
     parser.add_argument("--limit", type=float, default=2.5, help="GB (10^9 bytes)")
     parser.add_argument("--engines", default="local,spark,parts,free")
+    parser.add_argument("--workers", type=int, default=1, help="of Spark")
+    parser.add_argument("--heap", default="512m", help="of Spark's Java")
     parser.add_argument("--store", type=Path, required=True)
     given = parser.parse_args()
     given.store.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def main() -> None:
         limit = None if name == "free" else given.limit
         if name == "spark":
             spec = given.store / "spark.yaml"
-            spec.write_text(SPARK.format(file=file))
+            spec.write_text(SPARK.format(file=file, workers=given.workers, heap=given.heap))
             command = [sys.executable, "-c", START, "protect", str(spec), "-o", str(out)]
         elif name == "free":
             command = [sys.executable, "-c", FREE, str(file), str(out), parts]

@@ -63,7 +63,9 @@ def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 110))
     with pytest.raises(BadInput) as found:
         runs_memory.require_memory("visits", a_cohort())
-    assert "--engine spark" not in str(found.value)
+    assert "--engine spark" not in str(found.value) and "--partitions" not in str(found.value)
+    with pytest.raises(BadInput, match=r"as one release \(--partitions N\)"):
+        runs_memory.require_memory("disassociation", a_cohort())
 
 
 def test_with_little_memory_verifier_and_measures_take_turns(

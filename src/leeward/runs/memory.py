@@ -41,7 +41,8 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     """BadInput where a run needs more than is free."""
     patients, rows = _size(cohort)
     fit, spark = _fit(method, engine), _fit(method, "spark")
-    _require(fit, patients, rows, f"{method} of {patients:,} patients with {rows:,} rows", engine, spark)
+    what = f"{method} of {patients:,} patients with {rows:,} rows"
+    _require(fit, patients, rows, what, engine, spark, by_parts=method == "disassociation")
 
 
 def fits(method: str, patients: int, rows: int) -> bool:
@@ -67,7 +68,7 @@ def _fit(method: str, engine: str) -> Memory:
     return ON_SPARK if engine == "spark" else READING if row is None else row.memory
 
 
-def require_memory_to_read(source: SourceSpec) -> None:
+def require_memory_to_read(source: SourceSpec, method: str = "") -> None:
     """BadInput where the rows that a Parquet file says it has need more than is free; nothing else says so."""
     path = Path(source.path or "")
     if path.suffix != ".parquet" or not path.is_file():
@@ -79,7 +80,8 @@ def require_memory_to_read(source: SourceSpec) -> None:
         rows = pq.read_metadata(path).num_rows
     except (pa.ArrowException, OSError):  # the reader says what is wrong with it
         return
-    _require(READING, 0, rows, f"reading {rows:,} rows of {path.name}", "spark", READING)
+    what = f"reading {rows:,} rows of {path.name}"
+    _require(READING, 0, rows, what, "spark", READING, by_parts=method == "disassociation")
 
 
 def engine_name(engine: Any) -> str:
@@ -89,7 +91,9 @@ def engine_name(engine: Any) -> str:
     return engine if isinstance(engine, str) else str(getattr(engine, "name", "local"))
 
 
-def _require(fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory) -> None:
+def _require(
+    fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory, *, by_parts: bool = False
+) -> None:
     free, need = free_memory(), fit.bytes(patients, rows)
     if free is None or need - used_memory() <= free:
         return
@@ -99,6 +103,8 @@ def _require(fit: Memory, patients: int, rows: int, what: str, engine: str, spar
     if free > base:
         parts = -(-(need - base) // (free - base))
         ways.append(f"cut the source by patient (leeward split --parts {parts}) and release each part")
+    if by_parts and ON_DISK.bytes(patients, rows) <= free:
+        ways.append("release it by parts on the disk, as one release (--partitions N)")
     if engine != "spark" and spark.bytes(patients, rows) <= free:
         ways.append("run it on Spark with a cluster (--engine spark)")
     ways.append("use a machine with more memory; --allow-memory runs it here anyway.")

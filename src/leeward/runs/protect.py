@@ -190,7 +190,7 @@ def run(
     if not allow_memory:
         for each in (spec.source, spec.population):
             if each is not None:
-                require_memory_to_read(each)
+                require_memory_to_read(each, method.name)
     with at_most(threads), watched(tell, STAGES) as say, beside() as other:
         other.submit(prepare_kernels)  # most of reading leaves the interpreter to others
         say("Reading the source")
