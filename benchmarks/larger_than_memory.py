@@ -3,9 +3,10 @@
     python benchmarks/larger_than_memory.py --store FOLDER [--patients N] [--limit GB] [--engines local,spark,free]
 
 Made-up code sets of about five codes a patient (`benchmarks/memory.py`). `local` is `leeward disassociate` as it is;
-`spark` the same on Spark (Java with its heap, its workers and the starting process all in the group); `parts` with `--partitions`, as many as Spark has; `free` as many, in memory and without a limit. Every run has seed 1, so that
-the shares can be compared with that of `free`. Needs root on Linux with memory groups of version 1. Prints one line a
-run: status, peak of the group, how often the limit was met, what was said.
+`spark` the same on Spark (Java with its heap, its workers and the starting process all in the group); `parts` with
+`--partitions`, as many as Spark has; `free` as many, in memory and without a limit. Every run has seed 1, so that the
+shares can be compared with that of `free`. Needs root on Linux with memory groups of version 1. Prints one line a run:
+status, peak of the group, how often the limit was met, what was said.
 """
 
 from __future__ import annotations
