@@ -22,6 +22,7 @@ from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 
 import leeward
 from leeward.errors import BadInput
+from leeward.portal.store.rows import new_row
 from leeward.queries import ledger as books
 from leeward.queries.ledger import (
     BudgetSpent,
@@ -29,10 +30,12 @@ from leeward.queries.ledger import (
     DataSet,
     Ledger,
     LedgerUnreachable,
+    direct,
     engines,
     families,
     opening,
     spending,
+    tables,
 )
 from leeward.queries.ledger.chain import digest
 from leeward.queries.ledger.opening import reading
@@ -327,6 +330,52 @@ def test_a_log_written_anew_does_not_have_the_head_kept_elsewhere(tmp_path: Path
     assert not books.audit(ledger, "all", heads[0]).passed
 
 
+# -- statements for the driver ----
+
+
+def test_the_driver_answers_as_sqlalchemy_does(ledger: Ledger) -> None:
+    asked = sa.select(tables.families)
+    with opening.reading(ledger) as slow, opening.reading_directly(ledger) as fast:
+        expected = slow.execute(asked).one()
+        found = fast.execute(asked)
+        assert tuple(found.one()) == tuple(expected)
+        assert found.one()._asdict() == expected._asdict()
+        assert [type(value) for value in found.one()] == [type(value) for value in expected]
+        assert fast.execute(asked.where(tables.families.c.family == "nobody")).first() is None
+
+
+def test_what_fails_leaves_a_transaction_for_the_driver_as_it_was(ledger: Ledger) -> None:
+    """A failure that is caught; one that is not; and a second row of the same key."""
+    row = {"account": "user:all:eve", "family": "all", "most": 2, "spent": 0}
+    insert = tables.accounts.insert()
+    held = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == row["account"])
+    with opening.writing_directly(ledger) as connection:
+        assert connection.execute(insert, row).rowcount == 1
+        for wrong in (row, row | {"account": "user:all:cy", "spent": 3}):  # there already; above its most
+            with pytest.raises(sa.exc.IntegrityError), connection.begin_nested():
+                connection.execute(insert, wrong)
+        assert connection.execute(new_row(tables.accounts), row | {"most": 9}).rowcount == 0
+        assert connection.execute(held).scalar() == 2
+    with pytest.raises(KeyboardInterrupt), opening.writing_directly(ledger) as connection:
+        connection.execute(tables.accounts.update().values(most=7))
+        raise KeyboardInterrupt
+    with opening.reading_directly(ledger) as connection:
+        assert connection.execute(held).scalar() == 2
+
+
+def test_a_connection_keeps_few_statements_prepared(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "MOST_PREPARED", 3)
+    with opening.reading_directly(ledger) as connection:
+        assert isinstance(connection, direct.Direct)
+        for _ in range(2):
+            assert [
+                connection.execute(sa.select(sa.literal(each).label("it"))).scalar() for each in range(5)
+            ] == list(range(5))
+        for each in range(6):
+            connection.execute(sa.select(*(sa.literal(n).label(f"n{n}") for n in range(each + 1))))
+        assert len(connection.raw.info.get("prepared", {})) <= 3
+
+
 # -- schema and places ----
 
 
@@ -389,6 +438,31 @@ def test_a_connection_whose_answer_was_not_read_to_its_end_is_not_used_again(
         with opening.reading(ledger) as connection:
             assert connection.exec_driver_sql(asked).scalar() not in seen
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError, struct.error, KeyError])
+def test_a_statement_for_the_driver_that_was_interrupted_ends_its_connection_too(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    from pg8000.core import CoreConnection
+
+    ledger = books.make_ledger(fresh_database(postgres))
+    asked = sa.select(sa.func.pg_backend_pid().label("number"))
+    real = CoreConnection.execute_named
+
+    def interrupted(*given: Any) -> Any:
+        real(*given)
+        raise error
+
+    with opening.reading_directly(ledger) as connection:
+        seen = connection.execute(asked).scalar()
+    with monkeypatch.context() as patched:
+        patched.setattr(CoreConnection, "execute_named", interrupted)
+        with pytest.raises(LedgerUnreachable), opening.writing_directly(ledger) as connection:
+            connection.execute(asked)
+    for _ in range(12):
+        with opening.reading_directly(ledger) as connection:
+            assert connection.execute(asked).scalar() != seen
 
 
 def test_half_an_answer_to_a_new_connection_is_a_sentence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -15,8 +15,17 @@ from leeward.errors import BadInput, LeewardError
 from leeward.portal import counters
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import fetch_all, fetch_one, new_id, now, reading, tables, writing
-from leeward.portal.store.rows import Row
+from leeward.portal.store import (
+    fetch_all,
+    fetch_one,
+    new_id,
+    now,
+    reading,
+    reading_directly,
+    tables,
+    writing_directly,
+)
+from leeward.portal.store.rows import Row, new_row
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,
@@ -27,8 +36,11 @@ from leeward.queries.answer.charged_query import (
     check_noise,
     plan_query,
     price_of,
+    standing_of,
+    stored_answers,
 )
 from leeward.queries.language.query import parse, quoted
+from leeward.queries.ledger.direct import Connection
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, shown
 from leeward.queries.privacy.mechanism import Unit
@@ -46,12 +58,12 @@ KEPT: Final = sa.select(_answer.id).where(
     _answer.index == sa.bindparam("index"),
     _answer.key == sa.bindparam("key"),
 )
-KEEP: Final = tables.answers.insert()
+KEEP: Final = new_row(tables.answers)
 _of_key = (tables.idempotency.c.person == sa.bindparam("by")) & (
     tables.idempotency.c.key == sa.bindparam("under")
 )
 BEGUN: Final = sa.select(tables.idempotency).where(_of_key)
-BEGIN: Final = tables.idempotency.insert()
+BEGIN: Final = new_row(tables.idempotency)
 DONE: Final = tables.idempotency.update().where(_of_key)
 
 FIELDS: Final = frozenset({"terms", "conditions", "by", "most", "count", "unit", "epsilon", "within"})
@@ -196,11 +208,12 @@ class Asking:
 
     def allotment(self, project: str, index: str) -> Row:
         """What a project was allotted of an index; Unknown where nothing."""
-        with reading(self.database) as connection:
-            row = connection.execute(ALLOTMENT, {"project": project, "index": index}).mappings().first()
+        with reading_directly(self.database) as connection:
+            row = connection.execute(ALLOTMENT, {"project": project, "index": index}).first()
         if row is None:
             raise Unknown("there is nothing at this address.")
-        return dict(row)
+        found: Row = row._asdict()
+        return found
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
@@ -211,8 +224,8 @@ class Asking:
         if request.epsilon is None and request.within is not None:
             epsilon = mechanism.epsilon_within(plan.noise.kind, plan.noise.sensitivity, request.within)
             plan = plan_query(session, _question(request, epsilon))
-        fields = {**request.to_json(), "epsilon": f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")}
-        return request_of({**fields, "large_noise": request.large_noise}), plan
+        exact = f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")
+        return replace(request, epsilon=exact, within=None), plan
 
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
@@ -235,7 +248,7 @@ class Asking:
 
     def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
         """What was answered under a key, None where nothing was yet. Conflict for another body under it."""
-        with reading(self.database) as connection:
+        with reading_directly(self.database) as connection:
             return _paid_before(connection, viewer, once)
 
     def pay(
@@ -256,62 +269,79 @@ class Asking:
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
-        most = self.indexes.settings.questions_a_minute
-        with writing(self.database, durable=False) as connection:
-            if once is not None:
-                _begin(connection, viewer, once)
-            few = counters.hit_in(connection, f"questions {viewer.person}", 60, most, len(requests))
-        if not few:
-            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
+        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
+        standing = standing_of(session, plans, viewer.person, project)
+        answers = stored_answers(session, plans, standing)
+        if answers is not None:
+            with writing_directly(self.database, durable=False) as connection:
+                few = self._count(connection, viewer, len(requests))
+                if few:
+                    kept = self._keep(connection, viewer, project, index, exact, answers)
+                    if once is not None:
+                        _begin(connection, viewer, once, _done(answers, kept))
+            self._require(few)
+            return list(zip(kept, answers, strict=True))
+        with writing_directly(self.database, durable=False) as connection:
+            if once is not None:
+                _begin(connection, viewer, once)
+            few = self._count(connection, viewer, len(requests))
+        self._require(few)
         new = [plan for request, plan in planned if not request.large_noise]
         try:
             check_noise(session, new)
         except BadInput:
-            if price_of(session, new, viewer.person, project)[0]:  # what is stored costs nothing
+            if any(plan.key not in standing[0] for plan in new):  # what is stored costs nothing
                 raise
         try:
-            answers = answer_plans(session, [plan for _, plan in planned], viewer.person, project, pace=PACE)
+            answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
         except books.BudgetSpent:
             left = books.left(session.ledger, session.index.meta.id, viewer.person, project).user
             raise NotEnough(shown(left)) from None
-        return self._keep(viewer, project, index, [request for request, _ in planned], answers, once)
+        # A server may die alone, and with it what it holds in memory.
+        server = self.database.engine.dialect.name != "sqlite"
+        with writing_directly(self.database, durable=server) as connection:
+            kept = self._keep(connection, viewer, project, index, exact, answers)
+            if once is not None:
+                connection.execute(DONE, {"by": viewer.person, "under": once.key, **_done(answers, kept)})
+        return list(zip(kept, answers, strict=True))
+
+    def _count(self, connection: Connection, viewer: Viewer, questions: int) -> bool:
+        """Whether a person asked few enough questions in this minute, these among them."""
+        most = self.indexes.settings.questions_a_minute
+        return counters.hit_in(connection, f"questions {viewer.person}", 60, most, questions)
+
+    def _require(self, few: bool) -> None:
+        if not few:
+            most = self.indexes.settings.questions_a_minute
+            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
 
     def _keep(
         self,
+        connection: Connection,
         viewer: Viewer,
         project: str,
         index: str,
         requests: Sequence[Request],
         answers: Sequence[Answer],
-        once: Once | None,
-    ) -> list[tuple[str, Answer]]:
-        """Which project asked: one row a question, however often it is asked."""
-        ours = [{"project": project, "index": index, "key": answer.plan.key} for answer in answers]
-        with reading(self.database) as connection:
-            known = [connection.execute(KEPT, each).scalar() for each in ours]
-        if None in known or once is not None:
-            with writing(self.database, durable=False) as connection:
-                for place, (request, answer) in enumerate(zip(requests, answers, strict=True)):
-                    if known[place] is not None:
-                        continue
-                    row = {
-                        **ours[place], "id": new_id(),
-                        "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
-                        "question": words_of(self.indexes.session(index), answer.plan), "person": viewer.person,
-                        "time": now(), "cost": answer.cost,
-                    }  # fmt: skip
-                    try:
-                        with connection.begin_nested():
-                            connection.execute(KEEP, row)
-                        known[place] = row["id"]
-                    except sa.exc.IntegrityError:  # another session was first
-                        known[place] = connection.execute(KEPT, ours[place]).scalar()
-                if once is not None:
-                    done = {"status": status_of(answers), "answers": json.dumps(known)}
-                    connection.execute(DONE, {"by": viewer.person, "under": once.key, **done})
-        return [(str(name), answer) for name, answer in zip(known, answers, strict=True)]
+    ) -> list[str]:
+        """Which project asked: one row a question, however often it is asked. Returns the rows' identifiers."""
+        kept: list[str] = []
+        for request, answer in zip(requests, answers, strict=True):
+            ours = {"project": project, "index": index, "key": answer.plan.key}
+            known = None if answer.cost else connection.execute(KEPT, ours).scalar()
+            if known is None:
+                row = {
+                    **ours, "id": new_id(),
+                    "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
+                    "question": words_of(self.indexes.session(index), answer.plan), "person": viewer.person,
+                    "time": now(), "cost": answer.cost,
+                }  # fmt: skip
+                first = connection.execute(KEEP, row).rowcount  # or another session was
+                known = row["id"] if first else connection.execute(KEPT, ours).scalar()
+            kept.append(str(known))
+        return kept
 
     def answer(self, viewer: Viewer, answer: str) -> tuple[Row, Answer]:
         """A stored answer of a project whose answers this person may see; Unknown otherwise."""
@@ -348,20 +378,25 @@ def status_of(answers: Sequence[Answer]) -> int:
     return 201 if any(answer.cost for answer in answers) else 200
 
 
-def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row | None:
-    row = connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).mappings().first()
-    if row is not None and row["digest"] != once.digest:
+def _done(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
+    """What is given again to whoever asks under the same key."""
+    return {"status": status_of(answers), "answers": json.dumps(kept)}
+
+
+def _paid_before(connection: Connection, viewer: Viewer, once: Once) -> Row | None:
+    row = connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).first()
+    if row is not None and row.digest != once.digest:
         raise Conflict("this Idempotency-Key was used for another question; use a new one.")
-    return None if row is None or row["status"] is None else dict(row)
+    if row is None or row.status is None:
+        return None
+    found: Row = row._asdict()
+    return found
 
 
-def _begin(connection: sa.Connection, viewer: Viewer, once: Once) -> None:
+def _begin(connection: Connection, viewer: Viewer, once: Once, done: Mapping[str, Any] | None = None) -> None:
     """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
-    try:
-        with connection.begin_nested():
-            begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now()}
-            connection.execute(BEGIN, begun)
-    except sa.exc.IntegrityError:  # begun before, or at the same moment
+    begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
+    if not connection.execute(BEGIN, begun).rowcount:  # begun before, or at the same moment
         _paid_before(connection, viewer, once)
 
 

@@ -6,7 +6,9 @@ import time
 
 import sqlalchemy as sa
 
-from leeward.portal.store import Database, tables, writing
+from leeward.portal.store import Database, tables, writing, writing_directly
+from leeward.portal.store.rows import new_row
+from leeward.queries.ledger.direct import Connection
 
 _counters = tables.counters.c
 COUNT = (
@@ -16,28 +18,26 @@ COUNT = (
     .returning(_counters.times)
 )
 
+PASSED = tables.counters.delete().where(
+    _counters.bucket == sa.bindparam("of"), _counters.window < sa.bindparam("at")
+)
+FIRST = new_row(tables.counters)
+
 
 def hit(database: Database, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
     """Count `more` of `bucket`; whether they are at most `most` in this stretch of `seconds`."""
-    with writing(database, durable=False) as connection:
+    with writing_directly(database, durable=False) as connection:
         return hit_in(connection, bucket, seconds, most, more)
 
 
-def hit_in(connection: sa.Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
+def hit_in(connection: Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
     """As `hit`, in a transaction that does more."""
-    counters = tables.counters
     given = {"of": bucket, "at": int(time.time()) // seconds, "more": more}
     times = connection.execute(COUNT, given).scalar()
     if times is None:
-        connection.execute(
-            counters.delete().where(counters.c.bucket == bucket, counters.c.window < given["at"])
-        )
-        try:
-            with connection.begin_nested():
-                connection.execute(counters.insert().values(bucket=bucket, window=given["at"], times=more))
-            times = more
-        except sa.exc.IntegrityError:  # another process was first
-            times = connection.execute(COUNT, given).scalar() or 1
+        connection.execute(PASSED, {"of": bucket, "at": given["at"]})
+        first = connection.execute(FIRST, {"bucket": bucket, "window": given["at"], "times": more}).rowcount
+        times = more if first else connection.execute(COUNT, given).scalar() or 1
     return int(times) <= most
 
 

@@ -28,6 +28,8 @@ ALLOWED: Final = frozenset(
 
 def write_log(event: str, **facts: Any) -> None:
     """Log an event; what is not on the list is left out, and what has no value too."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
     kept = {name: value for name, value in facts.items() if name in ALLOWED and value is not None}
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     LOGGER.info(json.dumps({"time": time, "event": event, **kept}, default=str))

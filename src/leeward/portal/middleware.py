@@ -52,6 +52,8 @@ class Gate:
 
     def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
+        more = {"strict-transport-security": "max-age=31536000"} if settings.secure else {}
+        self.headers = [(name.encode(), value.encode()) for name, value in {**HEADERS, **more}.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -105,7 +107,8 @@ class Gate:
             if done:
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
+                async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                    message = await receive()
             except TimeoutError:
                 raise Refusal(408, "The request took too long to arrive.") from None
             size += len(message.get("body", b""))
@@ -123,11 +126,8 @@ class Gate:
 
     def _headers(self, found: list[tuple[bytes, bytes]], number: str) -> list[tuple[bytes, bytes]]:
         there = {name.lower() for name, _ in found}
-        ours = {**HEADERS, "x-request-id": number}
-        if self.settings.secure:
-            ours["strict-transport-security"] = "max-age=31536000"
-        more = [(name.encode(), value.encode()) for name, value in ours.items() if name.encode() not in there]
-        return [*found, *more]
+        ours = [each for each in self.headers if each[0] not in there]
+        return [*found, *ours, (b"x-request-id", number.encode())]
 
     def _tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
         route = scope.get("route")

@@ -9,7 +9,17 @@ from leeward.portal import journal
 from leeward.portal.indexes import Unknown
 from leeward.portal.people import name_of, set_member
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store import (
+    Database,
+    fetch_all,
+    fetch_one,
+    new_id,
+    now,
+    reading,
+    reading_directly,
+    tables,
+    writing,
+)
 from leeward.portal.store.rows import Row
 
 LONGEST_TEXT = 4000
@@ -51,13 +61,19 @@ def projects_of(database: Database, viewer: Viewer, permission: str = "see proje
 
 def project_of(database: Database, viewer: Viewer, project: str, permission: str) -> Row:
     """A project in which a permission is held; Unknown for another one and for none, in the same words."""
-    if not viewer.may_in(permission, project):
-        raise Unknown("there is nothing at this address.")
-    with reading(database) as connection:
-        found = connection.execute(PROJECT, {"project": project}).mappings().first()
+    check_project(viewer, project, permission)
+    with reading_directly(database) as connection:
+        found = connection.execute(PROJECT, {"project": project}).first()
     if found is None:
         raise Unknown("there is nothing at this address.")
-    return dict(found)
+    row: Row = found._asdict()
+    return row
+
+
+def check_project(viewer: Viewer, project: str, permission: str) -> None:
+    """Unknown for a project in which a permission is not held."""
+    if not viewer.may_in(permission, project):
+        raise Unknown("there is nothing at this address.")
 
 
 def members_of(database: Database, project: str) -> list[Row]:

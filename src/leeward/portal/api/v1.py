@@ -157,7 +157,7 @@ def _place(request: Request, permission: str) -> tuple[str, str]:
     project, index = body.get("project"), body.get("index")
     if not isinstance(project, str) or not isinstance(index, str):
         raise BadInput("`project` and `index` are identifiers.")
-    projects.project_of(portal_of(request).database, viewer_of(request), project, permission)
+    projects.check_project(viewer_of(request), project, permission)  # that it is there, its allotment says
     return project, index
 
 

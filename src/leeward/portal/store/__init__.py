@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from leeward.portal.store.opening import Database, open_store, reading, writing
+from leeward.portal.store.opening import (
+    Database,
+    open_store,
+    reading,
+    reading_directly,
+    writing,
+    writing_directly,
+)
 from leeward.portal.store.rows import fetch_all, fetch_one, new_id, now
 
-__all__ = ["Database", "fetch_all", "fetch_one", "new_id", "now", "open_store", "reading", "writing"]
+__all__ = [
+    "Database",
+    "fetch_all",
+    "fetch_one",
+    "new_id",
+    "now",
+    "open_store",
+    "reading",
+    "reading_directly",
+    "writing",
+    "writing_directly",
+]

@@ -9,7 +9,13 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.queries.ledger.opening import Ledger as Database
-from leeward.queries.ledger.opening import open_database, reading, writing
+from leeward.queries.ledger.opening import (
+    open_database,
+    reading,
+    reading_directly,
+    writing,
+    writing_directly,
+)
 
 REVISION: Final = "0001"
 """The migration that this version works with."""
@@ -17,7 +23,17 @@ VERSIONS: Final = "portal_version"
 """Alembic's table; another one than the ledger's, so that both may be in one database."""
 FILE: Final = "portal.db"
 
-__all__ = ["FILE", "REVISION", "VERSIONS", "Database", "open_store", "reading", "writing"]
+__all__ = [
+    "FILE",
+    "REVISION",
+    "VERSIONS",
+    "Database",
+    "open_store",
+    "reading",
+    "reading_directly",
+    "writing",
+    "writing_directly",
+]
 
 
 def open_store(folder: Path, url: str | None = None) -> Database:

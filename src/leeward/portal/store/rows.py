@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
 
 Row = dict[str, Any]
 
@@ -24,6 +25,11 @@ def now() -> str:
 def from_now(**length: float) -> str:
     """The time in so many minutes, hours or days."""
     return (datetime.now(UTC) + timedelta(**length)).isoformat(timespec="milliseconds")
+
+
+def new_row(table: sa.Table) -> sa.Insert:
+    """An insertion that changes nothing where such a row is there already, in SQLite too."""
+    return insert(table).on_conflict_do_nothing()
 
 
 def fetch_all(connection: sa.Connection, asked: sa.Select[Any]) -> list[Row]:

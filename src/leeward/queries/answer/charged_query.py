@@ -295,14 +295,17 @@ def answer_plans(
     user: str,
     project: str | None = None,
     pace: float = 0.0,
+    standing: Standing | None = None,
 ) -> list[Answer]:
-    """As `answer_all`, for questions that were planned already, so that their price could be shown before.
+    """As `answer_all`, for questions that were planned already, so that their price could be shown before; `standing`:
+    of these plans, if it was read.
 
     `pace`: counting takes a whole number of so many seconds, so that how long it took does not tell how much there was
     to count.
     """
     data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
-    stored = {plan.key: _stored(session, plan, project) for plan in plans}
+    there, remaining = standing or standing_of(session, plans, user, project)
+    stored: dict[str, str | None] = {plan.key: there.get(plan.key) for plan in plans}
     costs = dict.fromkeys(stored, 0)
     open_plans = [plan for plan in plans if stored[plan.key] is None]
     if open_plans:
@@ -319,34 +322,52 @@ def answer_plans(
             for plan, values in zip(missing, _paced(session.index, missing, pace), strict=True)
         }
         stored |= books.store(session.ledger, data_set, payloads, separately=separately)
-    left = books.left(session.ledger, data_set, user, project).user
+        remaining = books.left(session.ledger, data_set, user, project).user
     return [
-        Answer.shown(
-            plan,
-            json.loads(stored[plan.key] or "")["values"],
-            cost=costs.pop(plan.key, 0),
-            remaining=left,
-            terms=session.terms,
-        )
-        for plan in plans
+        _shown(session, plan, stored[plan.key] or "", costs.pop(plan.key, 0), remaining) for plan in plans
     ]
+
+
+def _shown(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
+    values = json.loads(payload)["values"]
+    return Answer.shown(plan, values, cost=cost, remaining=remaining, terms=session.terms)
 
 
 def price_of(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> tuple[int, int]:
     """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
-    data_set = session.index.meta.id
-    price = {plan.key: plan.price for plan in plans if _stored(session, plan, project) is None}
-    return sum(price.values()), books.left(session.ledger, data_set, user, project).user
+    there, remaining = standing_of(session, plans, user, project)
+    price = {plan.key: plan.price for plan in plans if plan.key not in there}
+    return sum(price.values()), remaining
 
 
-def _stored(session: IndexSession, plan: Plan, project: str | None) -> str | None:
-    """The answer that costs nothing more: the stored one, and where projects pay separately the one that this paid."""
+Standing = tuple[Mapping[str, str], int]
+
+
+def standing_of(
+    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
+) -> Standing:
+    """The answers that cost nothing more (the stored ones, and where projects pay separately those that this one paid),
+    and what the user has left."""
     separately = session.terms.charge_projects_separately
-    return books.found(
-        session.ledger, session.index.meta.id, plan.key, separately=separately, project=project
+    stored, left = books.found_and_left(
+        session.ledger,
+        session.index.meta.id,
+        [plan.key for plan in plans],
+        user,
+        project,
+        separately=separately,
     )
+    return stored, left.user
+
+
+def stored_answers(session: IndexSession, plans: Sequence[Plan], standing: Standing) -> list[Answer] | None:
+    """The answers to questions all of which cost nothing more; None where one does."""
+    stored, remaining = standing
+    if any(plan.key not in stored for plan in plans):
+        return None
+    return [_shown(session, plan, stored[plan.key], 0, remaining) for plan in plans]
 
 
 MOST_NOISE: Final = 1000

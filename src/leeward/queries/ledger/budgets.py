@@ -190,7 +190,7 @@ def allot(
     who = {"project": name} if project else {"for": name}
     with changing(ledger, data_set) as change:
         connection, family = change.connection, change.family
-        terms = family_terms(connection, family)
+        terms = change.terms
         most = Budget(epsilon=epsilon, accounting=terms.accounting, delta=terms.delta).limit
         account = account_of(family, None if project else name, name if project else None)
         spent = change.known.paid[account]

@@ -16,6 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import tables
+from leeward.queries.ledger.direct import Connection
 
 START: Final = "0" * 64
 """What the first entry's hash covers in place of one before it."""
@@ -64,27 +65,29 @@ def link(previous: str, number: int, time: str, body: str) -> str:
 
 
 def append(
-    connection: sa.Connection,
+    connection: Connection,
     family: str,
     entries: int,
     head: str,
     bodies: Iterable[Mapping[str, Any]],
     after: str = "",
-) -> None:
+) -> list[Entry]:
     """Write entries after the `entries` there are, of which the last has hash `head`; the caller locked the family.
+    Returns them.
 
     Time never falls: an entry is not dated before `after`, the time of the last one, whatever the clock says.
     """
-    rows = []
+    written = []
     for body in bodies:
         entries, time, text = entries + 1, max(now(), after), text_of(body)
         head = link(head, entries, time, text)
-        rows.append({"family": family, "number": entries, "time": time, "body": text, "hash": head})
-    connection.execute(ENTRY, rows)
+        written.append(Entry(entries, time, text, head))
+    connection.execute(ENTRY, [{"family": family, **vars(entry)} for entry in written])
     connection.execute(END, {"changed": family, "entries": entries, "head": head})
+    return written
 
 
-def entries_of(connection: sa.Connection, family: str, after: int = 0) -> Iterator[Entry]:
+def entries_of(connection: Connection, family: str, after: int = 0) -> Iterator[Entry]:
     """The log of a family, oldest first, from the entry after number `after`."""
     for row in connection.execute(LATER, {"family": family, "after": after}):
         yield Entry(row.number, row.time, row.body, row.hash)

@@ -67,14 +67,14 @@ def make_engine(url: sa.URL) -> sa.Engine:
         if "leeward_durability" in options:
             connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
         if options.get("leeward_begin") == WRITE:
-            _begin_in_turn(connection)
+            begin_in_turn(connection)
         elif "leeward_begin" in options:
             connection.exec_driver_sql(options["leeward_begin"])
 
     return engine
 
 
-def _begin_in_turn(connection: sa.Connection) -> None:
+def begin_in_turn(connection: Any) -> None:
     """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
     several processes that is most of what a writer waits for."""
     connection.exec_driver_sql("PRAGMA busy_timeout=0")

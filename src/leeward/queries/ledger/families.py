@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.chain import Entry
+from leeward.queries.ledger.direct import Connection, Direct
 from leeward.queries.ledger.engines import BUSY_SECONDS, state_of
 from leeward.queries.ledger.opening import (
     CANCELED,
@@ -18,8 +20,8 @@ from leeward.queries.ledger.opening import (
     Ledger,
     LedgerUnreachable,
     close_engine,
-    reading,
-    writing,
+    reading_directly,
+    writing_directly,
 )
 from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
 from leeward.queries.ledger.witness import Head, compare, remember
@@ -40,17 +42,24 @@ LOCK: Final = (
     tables.families.update()
     .where(tables.families.c.family == sa.bindparam("locked"), tables.families.c.moved.is_(None))
     .values(entries=tables.families.c.entries)
-    .returning(tables.families.c.entries, tables.families.c.head)
+    .returning(tables.families)
 )
+OF_DATA_SET: Final = (
+    tables.families.update()
+    .where(tables.families.c.family == FAMILY.scalar_subquery(), tables.families.c.moved.is_(None))
+    .values(entries=tables.families.c.entries)
+    .returning(tables.families)
+)
+"""As `LOCK`, of the family of a data set."""
 
 
-def known_family(connection: sa.Connection, data_set: str) -> str | None:
+def known_family(connection: Connection, data_set: str) -> str | None:
     """The family of a data set, None for one that the ledger does not know."""
     family: str | None = connection.execute(FAMILY, {"data_set": data_set}).scalar()
     return family
 
 
-def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
+def family_of(connection: Connection, ledger: Ledger, data_set: str) -> str:
     family = known_family(connection, data_set)
     if family is None:
         raise LedgerUnreachable(
@@ -61,11 +70,11 @@ def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
     return family
 
 
-def family_terms(connection: sa.Connection, family: str) -> Any:
+def family_terms(connection: Connection, family: str) -> Any:
     return connection.execute(TERMS, {"family": family}).one()
 
 
-def line_of(connection: sa.Connection, data_set: str) -> list[str]:
+def line_of(connection: Connection, data_set: str) -> list[str]:
     """The data set, its parent, and so on to the first of the family."""
     line = [data_set]
     while True:
@@ -79,14 +88,19 @@ def line_of(connection: sa.Connection, data_set: str) -> list[str]:
 class Change:
     """A family that this transaction has locked, and what its log says."""
 
-    connection: sa.Connection
+    connection: Connection
     family: str
+    terms: Any
+    """The family's row."""
     known: Replay
+    written: list[Entry] = field(default_factory=list)
 
     def append(self, bodies: Iterable[Mapping[str, Any]]) -> None:
         """Write entries at the end of the log; once in a transaction, after the accounts were changed."""
         known = self.known
-        chain.append(self.connection, self.family, known.entries, known.head, bodies, known.time)
+        self.written.extend(
+            chain.append(self.connection, self.family, known.entries, known.head, bodies, known.time)
+        )
 
 
 @contextmanager
@@ -95,12 +109,18 @@ def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator
 
     LedgerInconsistent before anything is changed where they disagree. What is `durable` is remembered apart.
     """
-    with writing(ledger, durable=durable) as connection:
-        family = family_of(connection, ledger, data_set)
-        entries, head = lock(connection, ledger, family)
-        yield Change(connection, family, check(connection, ledger, family, entries, head))
-    if durable:
-        remember_head(ledger, data_set)
+    with writing_directly(ledger, durable=durable) as connection:
+        row = _locked(connection, OF_DATA_SET, {"data_set": data_set}, alone=isinstance(connection, Direct))
+        if row is None:
+            family_of(connection, ledger, data_set)  # says that there is none
+            raise moved_away(ledger)
+        known = check(connection, ledger, row.family, row.entries, row.head)
+        change = Change(connection, row.family, row, known)
+        yield change
+    if durable:  # what was checked and written, all of it on the disk now
+        for entry in change.written:
+            known.take(change.family, entry)
+        remember(ledger, change.family, Head.of(known))
 
 
 def remember_head(ledger: Ledger, data_set: str) -> None:
@@ -122,12 +142,12 @@ def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
 
 def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Replay | None]:
     """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
-    with reading(ledger) as connection:
+    with reading_directly(ledger) as connection:
         family = family_of(connection, ledger, data_set)
     for _ in range(SNAPSHOTS):
         least = seen(ledger, family)
         try:
-            with reading(ledger, snapshot=True) as connection:
+            with reading_directly(ledger, snapshot=True) as connection:
                 row = family_terms(connection, family)
                 if row.moved is not None:
                     break
@@ -148,20 +168,28 @@ def close(ledger: Ledger) -> None:
     close_engine(ledger)
 
 
-def lock(connection: sa.Connection, ledger: Ledger, family: str) -> tuple[int, str]:
+def lock(connection: Connection, ledger: Ledger, family: str) -> tuple[int, str]:
     """Lock the family against other writers; its log's length and last hash."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            with connection.begin_nested():  # a lock that was not had leaves the transaction as it was
-                row = connection.execute(LOCK, {"locked": family}).first()
-            break
-        except sa.exc.DBAPIError as error:
-            if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
-                raise
+    row = _locked(connection, LOCK, {"locked": family})
     if row is None:
         raise moved_away(ledger)
     return row.entries, row.head
+
+
+def _locked(connection: Connection, statement: Any, given: dict[str, str], *, alone: bool = False) -> Any:
+    """The row of a family that `statement` locks; None where there is none here. A lock that was not had leaves the
+    transaction as it was; where the statement is `alone` in it, it begins again."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with nullcontext() if alone else connection.begin_nested():
+                return connection.execute(statement, given).first()
+        except sa.exc.DBAPIError as error:
+            if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
+                raise
+            if alone:
+                connection.exec_driver_sql("ROLLBACK")
+                connection.exec_driver_sql("BEGIN")
 
 
 def moved_away(ledger: Ledger) -> LedgerUnreachable:

@@ -9,20 +9,31 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sqlite3
 import struct
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.queries.ledger.engines import BUSY_SECONDS, UNKNOWN_ANSWER, WRITE, make_engine, state_of
+from leeward.queries.ledger.direct import Connection, Direct
+from leeward.queries.ledger.engines import (
+    BUSY_SECONDS,
+    UNKNOWN_ANSWER,
+    WRITE,
+    begin_in_turn,
+    make_engine,
+    state_of,
+)
 from leeward.queries.ledger.urls import parse_url, place_of
+
+Opened = TypeVar("Opened", sa.Connection, Direct)
 
 EMBEDDED: Final = "ledger.db"
 REVISION: Final = "0003"
@@ -67,7 +78,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     LedgerUnreachable where there is none or the database does not answer.
     """
     ledger = _connected(where, may_create=False, beside=beside)
-    with _reached(ledger), _connect(ledger) as connection:
+    with _reached(ledger), _connect(ledger, sa.Engine.connect) as connection:
         found = _revision(connection)
         if found is None:
             raise LedgerUnreachable(
@@ -81,7 +92,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
 def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
     ledger = _connected(where, may_create=True, beside=beside)
-    with _reached(ledger), _connect(ledger) as connection:
+    with _reached(ledger), _connect(ledger, sa.Engine.connect) as connection:
         found = _revision(connection)
     _upgraded(ledger, found)
     return ledger
@@ -102,7 +113,7 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
     options: dict[str, Any] = {"leeward_begin": "BEGIN"} if snapshot else {}
     if kind not in ("sqlite", "postgresql"):  # SQLite begins nothing by itself, see `ours_to_begin`
         options = {"isolation_level": "REPEATABLE READ" if snapshot else "AUTOCOMMIT"}
-    with _reached(ledger), _connect(ledger) as plain:
+    with _reached(ledger), _connect(ledger, sa.Engine.connect) as plain:
         connection = plain.execution_options(**options) if options else plain
         if kind == "postgresql" and snapshot:  # SQLAlchemy would set it for the session, and reset it after
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -114,13 +125,45 @@ def writing(ledger: Ledger, *, durable: bool = True) -> Iterator[sa.Connection]:
     """A transaction that writes, committed at the end, rolled back on any error.
 
     `durable`: on the disk when it returns. Without it the transaction survives the death of this process, not a power
-    failure; SQLite writes one file in order, so it reaches the disk before any later durable one.
+    failure; a database's log is written in order, so it reaches the disk before any later durable one.
     """
-    with _reached(ledger), _turn(ledger), _connect(ledger) as plain:
+    with _reached(ledger), _turn(ledger), _connect(ledger, sa.Engine.connect) as plain:
         durability = "FULL" if durable else "NORMAL"
         connection = plain.execution_options(leeward_begin=WRITE, leeward_durability=durability)
         with connection.begin():
             yield connection
+
+
+@contextmanager
+def reading_directly(ledger: Ledger, *, snapshot: bool = False) -> Iterator[Connection]:
+    """As `reading`, for statements that were built once (see `direct`)."""
+    if not Direct.knows(ledger.engine):
+        with reading(ledger, snapshot=snapshot) as slow:
+            yield slow
+        return
+    with _reached(ledger), closing(_connect(ledger, Direct)) as connection:
+        if snapshot:
+            server = connection.dialect.name == "postgresql"
+            connection.exec_driver_sql("BEGIN" + (" ISOLATION LEVEL REPEATABLE READ" if server else ""))
+        yield connection
+
+
+@contextmanager
+def writing_directly(ledger: Ledger, *, durable: bool = True) -> Iterator[Connection]:
+    """As `writing`, for statements that were built once (see `direct`)."""
+    if not Direct.knows(ledger.engine):
+        with writing(ledger, durable=durable) as slow:
+            yield slow
+        return
+    with _reached(ledger), _turn(ledger), closing(_connect(ledger, Direct)) as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            begin_in_turn(connection)
+        else:
+            later = "" if durable else "; SET LOCAL synchronous_commit = off"
+            connection.exec_driver_sql(f"BEGIN{later}")
+        yield connection
+        connection.exec_driver_sql("COMMIT")  # after an error the pool rolls back
 
 
 def release(ledger: Ledger) -> None:
@@ -174,7 +217,9 @@ def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
 
 def _failures() -> tuple[type[Exception], ...]:
     """What a database that fails raises: through SQLAlchemy, or past it from the driver or the socket."""
-    found: tuple[type[Exception], ...] = (sa.exc.SQLAlchemyError, OSError, EOFError, struct.error)
+    found: tuple[type[Exception], ...] = (
+        sa.exc.SQLAlchemyError, OSError, EOFError, struct.error, sqlite3.Error,
+    )  # fmt: skip
     try:
         from pg8000.exceptions import Error
     except ImportError:
@@ -182,7 +227,7 @@ def _failures() -> tuple[type[Exception], ...]:
     return (*found, Error)
 
 
-def _connect(ledger: Ledger) -> sa.Connection:
+def _connect(ledger: Ledger, kind: Callable[[sa.Engine], Opened]) -> Opened:
     """A connection; a server that takes no more of them is asked again, at random moments.
 
     While it says that all of its connections are in use it is waited for `CONNECTION_SECONDS`, and that is said; where
@@ -193,7 +238,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
     until, said, wait = begun + BUSY_SECONDS, begun, 0.05
     while True:
         try:
-            return ledger.engine.connect()
+            return kind(ledger.engine)
         except _failures() as error:
             if not _turned_away(error):
                 raise

@@ -17,6 +17,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
+from leeward.queries.ledger.direct import Connection
 from leeward.queries.ledger.opening import Ledger, LedgerUnreachable
 
 
@@ -129,7 +130,7 @@ _seen: dict[tuple[str, str], Replay] = {}
 _lock = Lock()
 
 
-def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
+def check(connection: Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
     """Take up what is new in a family's log and compare it with the accounts; `entries` and `head` are those of its
     row, as this transaction sees it. LedgerInconsistent where they disagree.
     """
@@ -152,7 +153,7 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
 
 
 def _take_up(
-    connection: sa.Connection, ledger: Ledger, family: str, known: Replay, entries: int, head: str
+    connection: Connection, ledger: Ledger, family: str, known: Replay, entries: int, head: str
 ) -> None:
     for entry in chain.entries_of(connection, family, after=known.entries):
         if fault := known.take(family, entry):

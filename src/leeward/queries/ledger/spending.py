@@ -6,6 +6,7 @@ process died) is taken up by whoever asks the same question next, at no further 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,9 +16,10 @@ import sqlalchemy as sa
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import named, require_room, terms_of
-from leeward.queries.ledger.families import changing, family_of, family_terms, line_of, state_of_log
-from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import account_of
+from leeward.queries.ledger.direct import Connection, among, values_of
+from leeward.queries.ledger.families import changing, family_of, line_of, state_of_log
+from leeward.queries.ledger.opening import Ledger, reading, reading_directly
+from leeward.queries.ledger.replay import Replay, account_of
 from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
 
 _accounts_of, _answers_of = tables.accounts.c, tables.answers.c
@@ -30,28 +32,39 @@ STANDING: Final = sa.select(tables.families, tables.data_sets.c.parent).join(
 PAYLOAD: Final = sa.select(_answers_of.payload).where(
     _answers_of.data_set == sa.bindparam("data_set"), _answers_of.key == sa.bindparam("key")
 )
-PAYLOADS: Final = sa.select(_answers_of.key, _answers_of.payload).where(
-    _answers_of.data_set == sa.bindparam("data_set"),
-    _answers_of.key.in_(sa.bindparam("keys", expanding=True)),
-)
-HELD: Final = sa.select(_accounts_of.account, _accounts_of.most, _accounts_of.spent).where(
-    _accounts_of.account.in_(sa.bindparam("names", expanding=True))
-)
-TAKE: Final = (
-    tables.accounts.update()
-    .where(
-        _accounts_of.account.in_(sa.bindparam("names", expanding=True)),
-        _accounts_of.spent + sa.bindparam("price", type_=sa.BigInteger) <= _accounts_of.most,
-    )
-    .values(spent=_accounts_of.spent + sa.bindparam("price", type_=sa.BigInteger))
-)
-"""The conditional update."""
 ANSWER: Final = tables.answers.insert()
 STORE: Final = tables.answers.update().where(
     _answers_of.data_set == sa.bindparam("of"),
     _answers_of.key == sa.bindparam("question_key"),
     _answers_of.payload.is_(None),
 )
+
+
+@functools.lru_cache(maxsize=128)
+def payloads_of(count: int) -> sa.Select[Any]:
+    """The stored answers to so many questions."""
+    return sa.select(_answers_of.key, _answers_of.payload).where(
+        _answers_of.data_set == sa.bindparam("data_set"), among(_answers_of.key, count)
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def held(count: int) -> sa.Select[Any]:
+    """What so many accounts hold."""
+    return sa.select(_accounts_of.account, _accounts_of.most, _accounts_of.spent).where(
+        among(_accounts_of.account, count)
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def taking(count: int) -> sa.Update:
+    """The conditional update of so many accounts."""
+    price: sa.BindParameter[int] = sa.bindparam("price", type_=sa.BigInteger)
+    return (
+        tables.accounts.update()
+        .where(among(_accounts_of.account, count), _accounts_of.spent + price <= _accounts_of.most)
+        .values(spent=_accounts_of.spent + price)
+    )
 
 
 class BudgetSpent(GuaranteeUnreachable):
@@ -97,9 +110,28 @@ def found(
     """The stored answer to a question, if there is one; where projects pay `separately`, if this `project` paid it."""
     if separately and project is not None and not paid_by(ledger, data_set, key, project):
         return None
-    with reading(ledger) as connection:
+    with reading_directly(ledger) as connection:
         payload: str | None = connection.execute(PAYLOAD, {"data_set": data_set, "key": key}).scalar()
     return payload
+
+
+def found_and_left(
+    ledger: Ledger,
+    data_set: str,
+    keys: Sequence[str],
+    user: str | None,
+    project: str | None,
+    *,
+    separately: bool = False,
+) -> tuple[dict[str, str], Left]:
+    """`found` for several questions, those that have an answer, and `left`, with one connection."""
+    with reading_directly(ledger) as connection:
+        stored = _answers(connection, data_set, keys) if keys else {}
+        remaining = _left(connection, _standing(connection, ledger, data_set), data_set, user, project)
+    there = {key: payload for key, payload in stored.items() if payload is not None}
+    if separately and project is not None:
+        there = {key: payload for key, payload in there.items() if paid_by(ledger, data_set, key, project)}
+    return there, remaining
 
 
 def paid_by(ledger: Ledger, data_set: str, key: str, project: str) -> bool:
@@ -151,7 +183,7 @@ def _reserve(
         connection, family = change.connection, change.family
         before = _answers(connection, data_set, [charge.key for charge in charges])
         new = {charge.key: charge for charge in charges if charge.key not in before}
-        terms = family_terms(connection, family)
+        terms = change.terms
         again: dict[str, Charge] = {}
         if terms.separately and project is not None:
             payments = change.known.payments
@@ -163,7 +195,7 @@ def _reserve(
         due = {**new, **again}
         if due:
             prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
-            line, own = _accounts(connection, data_set, family, user, project, terms.default_allotment)
+            line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
             fresh = sum(prices[key] for key in new)
             if terms.separately and project is None and new:
                 _require_unallotted(change.known.accounts, family, fresh)
@@ -222,19 +254,19 @@ def _require_unallotted(accounts: Mapping[str, list[int]], family: str, price: i
 
 
 def _accounts(
-    connection: sa.Connection, data_set: str, family: str, user: str, project: str | None, default: str
+    known: Replay, data_set: str, family: str, user: str, project: str | None, default: str
 ) -> tuple[list[str], list[str]]:
-    """Every account that pays: the data set and its ancestors; the project and the user. NotAllotted for a name without
-    an allotment where it needs one."""
+    """Every account that pays, by the log, which the accounts were checked against: the data set and its ancestors; the
+    project and the user. NotAllotted for a name without an allotment where it needs one."""
     own = account_of(family, user)
     of_project = None if project is None else account_of(family, None, project)
     named_ones = [name for name in (own, of_project) if name is not None]
-    there = {row.account for row in connection.execute(HELD, {"names": named_ones})}
+    there = {name for name in named_ones if name in known.accounts}
     if of_project is not None and of_project not in there:
         raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
     if default == "none" and not there:
         raise NotAllotted(_without(user, f"--allot {user}=E"))
-    return [f"data:{each}" for each in line_of(connection, data_set)], sorted(there)
+    return [f"data:{each}" for each in known.line(data_set)], sorted(there)
 
 
 def _without(who: str, flag: str) -> str:
@@ -244,9 +276,9 @@ def _without(who: str, flag: str) -> str:
     )
 
 
-def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
+def _take(connection: Connection, ids: Sequence[str], price: int) -> None:
     """The conditional update. Every account has to have the price left, or the transaction leaves none touched."""
-    taken = connection.execute(TAKE, {"names": list(ids), "price": price}).rowcount
+    taken = connection.execute(taking(len(ids)), {**values_of(ids), "price": price}).rowcount
     if taken != len(ids):
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
@@ -305,23 +337,27 @@ def store(
 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
-    with reading(ledger) as connection:
-        terms = connection.execute(STANDING, {"data_set": data_set}).first()
-        if terms is None:
-            family_of(connection, ledger, data_set)  # says that there is none
-        return _left(connection, terms, data_set, user, project)
+    with reading_directly(ledger) as connection:
+        return _left(connection, _standing(connection, ledger, data_set), data_set, user, project)
 
 
-def _left(
-    connection: sa.Connection, terms: Any, data_set: str, user: str | None, project: str | None
-) -> Left:
+def _standing(connection: Connection, ledger: Ledger, data_set: str) -> Any:
+    """A data set's parent with the row of its family."""
+    terms = connection.execute(STANDING, {"data_set": data_set}).first()
+    if terms is None:
+        family_of(connection, ledger, data_set)  # says that there is none
+    return terms
+
+
+def _left(connection: Connection, terms: Any, data_set: str, user: str | None, project: str | None) -> Left:
     family = terms.family
     line = (
         [f"data:{each}" for each in line_of(connection, data_set)] if terms.parent else [f"data:{data_set}"]
     )
     names = [] if user is None else [account_of(family, user)]
     names += [] if project is None else [account_of(family, None, project)]
-    rows = connection.execute(HELD, {"names": [*line, *names]}).all()
+    wanted = [*line, *names]
+    rows = list(connection.execute(held(len(wanted)), values_of(wanted)))
     free = {row.account: row.most - row.spent for row in rows}
     everybody = min(free[each] for each in line)
     allotted = [free[name] for name in names if name in free]
@@ -338,6 +374,6 @@ def _left(
     )
 
 
-def _answers(connection: sa.Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
-    rows = connection.execute(PAYLOADS, {"data_set": data_set, "keys": list(keys)})
+def _answers(connection: Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
+    rows = connection.execute(payloads_of(len(keys)), {"data_set": data_set, **values_of(keys)})
     return {row.key: row.payload for row in rows}

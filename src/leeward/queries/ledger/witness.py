@@ -13,12 +13,13 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from leeward.queries.ledger import tables
+from leeward.queries.ledger.direct import Connection
 from leeward.queries.ledger.opening import Ledger
 from leeward.queries.ledger.replay import LedgerInconsistent, Replay
 from leeward.queries.state import state_folder
@@ -44,17 +45,21 @@ class Head:
 
 def remember(ledger: Ledger, family: str, head: Head) -> None:
     """Write a head where it is kept, unless a later one is there already. Places that cannot be written are left."""
+    text = json.dumps(vars(head)).encode()
     for path in _places(ledger, family, head.first):
         with contextlib.suppress(OSError), _alone(path):
             before = _read(path)
             if before is None or before.first != head.first or before.entries < head.entries:
                 aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-                aside.touch(mode=0o600)
-                aside.write_text(json.dumps(asdict(head)), encoding="utf-8")
+                file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                try:
+                    os.write(file, text)
+                finally:
+                    os.close(file)
                 aside.replace(path)
 
 
-def compare(connection: sa.Connection, ledger: Ledger, family: str, known: Replay) -> None:
+def compare(connection: Connection, ledger: Ledger, family: str, known: Replay) -> None:
     """LedgerInconsistent where a remembered head is not in the log."""
     for head in remembered(ledger, family, known.first):
         if not contains(connection, family, head):
@@ -82,7 +87,7 @@ def remembered(ledger: Ledger, family: str, first: str) -> list[Head]:
     return found
 
 
-def contains(connection: sa.Connection, family: str, head: Head) -> bool:
+def contains(connection: Connection, family: str, head: Head) -> bool:
     """Whether a family's log has a remembered head."""
     log = tables.log.c
     asked = sa.select(log.hash).where(log.family == family, log.number == head.entries)
@@ -103,9 +108,10 @@ def _places(ledger: Ledger, family: str, first: str) -> list[Path]:
 
 
 def _read(path: Path) -> Head | None:
-    if not path.is_file():
+    try:
+        return Head(**json.loads(path.read_bytes()))
+    except FileNotFoundError:
         return None
-    return Head(**json.loads(path.read_text(encoding="utf-8")))
 
 
 @contextlib.contextmanager
