@@ -3,17 +3,20 @@
     python benchmarks/portal_load.py load   [--postgres] [--seconds 600] [--known 300] [--new 60] [--patients 1000000]
     python benchmarks/portal_load.py kill   [--postgres] [--times 50]
     python benchmarks/portal_load.py timing [--replies 10000]
+    python benchmarks/portal_load.py cost   [--postgres]
 
 Server and clients are on one machine and share its processors. `load`: sessions ask stored questions, prices and new
 questions against a budget that does not pay for all. `kill`: the server (with --postgres in turn the database) is
 killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and 100,000 patients, from one
-client; the area under the ROC curve of "slower means larger".
+client; the area under the ROC curve of "slower means larger". `cost`: processor time of one request in this process,
+without a server and its sockets, and the statements that the databases get for it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -24,8 +27,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,6 +49,7 @@ from leeward.queries import ledger as books
 from leeward.queries.index.build import index_table
 from leeward.queries.language.vocabulary import Terms
 from leeward.queries.ledger import DataSet, chain
+from leeward.queries.ledger.direct import Direct
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 from leeward.queries.privacy.accounting import Budget, micro
@@ -320,6 +325,14 @@ def memory_of(pid: int, what: str = "VmHWM") -> list[float]:
     return [int(own) / 1024, *(each for child in below for each in memory_of(int(child), what))]
 
 
+def processor_seconds(pid: int) -> float:
+    """Processor time of a process and of each below it, s."""
+    parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own + sum(processor_seconds(int(child)) for child in below)
+
+
 def load(place: Place, seconds: float, sessions: int, known: float, new: float) -> None:
     """Sessions that ask for some time: `known` stored questions and prices, and `new` questions, a second."""
     ready = place.start()
@@ -340,11 +353,18 @@ def load(place: Place, seconds: float, sessions: int, known: float, new: float) 
         asked = (ask_for(place, seen, until, each, (stored, price), pause=pause) for each in range(sessions))
         await asyncio.gather(watch(until), *asked)
 
+    used = [processor_seconds(server), time.process_time()]
     asyncio.run(run())
+    used = [processor_seconds(server) - used[0], time.process_time() - used[1]]
+    replies = sum(seen.statuses.values())
     peak, tenth = max(memory_of(server)), max(1, len(held) // 10)
     place.kill(signal.SIGTERM)
     early, late = (statistics.median(part) for part in (held[tenth : 2 * tenth], held[-tenth:]))
     print(f"ready after {ready:.1f} s; at most {peak:.0f} MB a process; statuses {seen.statuses}")
+    print(
+        f"processor time of a reply: {1000 * used[0] / replies:.2f} ms of the server (without a database's), "
+        f"{1000 * used[1] / replies:.2f} ms of the clients"
+    )
     print(
         f"memory of all processes: {early:.0f} MB in the second tenth of the time, {late:.0f} MB in the last "
         f"({100 * (late / early - 1):+.1f} %)"
@@ -355,6 +375,76 @@ def load(place: Place, seconds: float, sessions: int, known: float, new: float) 
             f"p99 {percentile(times, 0.99):.0f} ms"
         )
     print(json.dumps(recount(place, seen)))
+
+
+def cost(place: Place, requests: int = 40) -> None:
+    """Processor time of one request of each kind, the least of five rounds, and its statements and connections."""
+    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+    app = make_app(replace(place.settings(), slot=0.0))
+    number = itertools.count()
+    counted = dict.fromkeys(("statements", "connections"), 0)
+
+    async def ask(path: str, body: dict[str, Any] | None) -> None:
+        sent = b"" if body is None else json.dumps(body).encode()
+        given = {"host": f"127.0.0.1:{place.port}", "authorization": f"Bearer {place.tokens[0]}"}
+        given["idempotency-key"] = f"cost-{next(number)}"
+        scope = {
+            "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "scheme": "http",
+            "path": f"/api/v1{path}", "query_string": b"", "client": ("127.0.0.1", 1), "state": {},
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        }  # fmt: skip
+        seen: list[int] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": sent, "more_body": False}
+
+        async def send(message: Any) -> None:
+            seen.append(message.get("status", 0))
+
+        await app(scope, receive, send)
+        if seen[0] not in (200, 201):
+            raise SystemExit(f"{path}: status {seen[0]}")
+
+    async def measure(name: str, path: str, body: Callable[[int], dict[str, Any] | None]) -> None:
+        for each in range(10):
+            await ask(path, body(each))
+        rounds = []
+        for part in range(1, 6):
+            began = time.process_time()
+            for each in range(requests):
+                await ask(path, body(part * requests + each))
+            rounds.append((time.process_time() - began) / requests)
+        before = dict(counted)
+        await ask(path, body(9 * requests))
+        more = ", ".join(f"{counted[each] - before[each]} {each}" for each in counted)
+        print(f"{name:<7} {1000 * min(rounds):5.2f} ms of processor time; {more}")
+
+    def counting(kind: type, method: str, what: str) -> None:
+        real = getattr(kind, method)
+
+        def wrapped(*given: Any, **more: Any) -> Any:
+            counted[what] += 1
+            return real(*given, **more)
+
+        setattr(kind, method, wrapped)
+
+    counting(Direct, "_run", "statements")
+    counting(Direct, "exec_driver_sql", "statements")
+    counting(Direct, "__init__", "connections")
+
+    async def all_kinds() -> None:
+        await measure("who", "/me", lambda each: None)
+        await measure(
+            "price", "/questions:price", lambda each: place.question("common", NEW, age=f"{each % 100}")
+        )
+        await measure(
+            "stored", "/questions", lambda each: place.question("common", "0.5", age=f"0..{each % 10}")
+        )
+        await measure(
+            "new", "/questions", lambda each: place.question("common", f"{0.01 + each / 1e6:.6f}", age="1")
+        )
+
+    asyncio.run(all_kinds())
 
 
 def kill(place: Place, times: int, sessions: int, postgres: Any) -> None:
@@ -436,7 +526,7 @@ class Postgres:
     """A server that can be killed and started again."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self.url = stack.enter_context(running_postgres(connections=100))
+        self.url = stack.enter_context(running_postgres(connections=100, flushed=True))
         self.folder = Path(self.url.split("unix_sock=")[1]).parent
 
     def kill(self) -> None:
@@ -459,7 +549,7 @@ class Postgres:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["load", "kill", "timing"])
+    parser.add_argument("what", choices=["load", "kill", "timing", "cost"])
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--sessions", type=int, default=100)
@@ -477,7 +567,7 @@ def main() -> None:
         each = (options.known + options.new) * options.seconds / options.sessions
         asked = options.new * options.seconds * (0.001 + each / 2e6)
         allotted = round(10 + 0.9 * asked, 2) if options.what == "load" else 900.0
-        sessions = {"load": options.sessions, "kill": 10, "timing": 1}[options.what]
+        sessions = {"load": options.sessions, "kill": 10, "timing": 1, "cost": 1}[options.what]
         place = set_up(
             Path(folder) / "portal", postgres.url if postgres else None, sessions, allotted, options.patients,
             1 if options.what == "timing" else options.workers,
@@ -487,6 +577,8 @@ def main() -> None:
                 load(place, options.seconds, options.sessions, options.known, options.new)
             elif options.what == "kill":
                 kill(place, options.times, sessions, postgres)
+            elif options.what == "cost":
+                cost(place)
             else:
                 timing(place, options.replies)
         finally:

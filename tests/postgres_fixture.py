@@ -32,8 +32,9 @@ def postgres_server() -> Iterator[str]:
 
 
 @contextmanager
-def running_postgres(connections: int) -> Iterator[str]:
-    """The URL of a fresh server that listens on a socket only; run by another user where we are root."""
+def running_postgres(connections: int, *, flushed: bool = False) -> Iterator[str]:
+    """The URL of a fresh server that listens on a socket only; run by another user where we are root. What is committed
+    is on the disk only where it is `flushed`."""
     # A socket's path must be short, so not below pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="leeward-"))
     other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -55,8 +56,8 @@ def running_postgres(connections: int) -> Iterator[str]:
         postgres_runs(
             "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
         )
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        options += f" -c max_connections={connections}"
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
+        options += f" -c fsync={'on' if flushed else 'off'} -c max_connections={connections}"
         postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"
