@@ -6,6 +6,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -168,7 +169,7 @@ def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
     code = (
         "import os, signal, sys, pytest\nfrom tests.cli import fake\nfrom leeward.cli.main import "
         "status_of\npatch = pytest.MonkeyPatch(); "
-        "fake.install(patch)\npatch.setattr('leeward.runs.protect.write_report', lambda folder: "
+        "fake.install(patch)\npatch.setattr('leeward.runs.writing.write_report', lambda folder: "
         f"os.kill(os.getpid(), signal.SIGTERM))\nsys.exit(status_of(['protect', {str(spec)!r}, '-o', "
         f"{str(tmp_path / 'out')!r}]))\n"
     )
@@ -176,6 +177,28 @@ def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert ran.returncode == 143, ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize(("sign", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_does_not_wait_for_what_is_measured_beside(
+    spec: Path, tmp_path: Path, sign: str, status: int
+) -> None:
+    code = (
+        "import os, signal, sys, threading, time, pytest\nfrom tests.cli import fake\nfrom leeward.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whatever started the tests may ignore it
+        "patch = pytest.MonkeyPatch(); fake.install(patch)\n"
+        "def measured(*given):\n"
+        f"    threading.Timer(0.2, os.kill, (os.getpid(), signal.{sign})).start(); time.sleep(40)\n"
+        "patch.setattr('leeward.runs.protect.measured', measured)\n"
+        f"sys.argv[1:] = ['protect', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}, '--threads', '2']\nmain()\n"
+    )
+    begin = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == status, ran.stderr
+    assert time.monotonic() - begin < 30
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

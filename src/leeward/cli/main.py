@@ -136,6 +136,9 @@ def leeward() -> None:
     """
 
 
+INTERRUPTED = (130, 143)
+"""Exit statuses of Ctrl-C and of SIGTERM."""
+
 COLLECT_EVERY = 200_000
 """Objects made between two collections. A run makes many that live to its end; Python's 700 would look at them all
 over and over, for half a second of a small command."""
@@ -157,9 +160,10 @@ def leave(status: int) -> NoReturn:
     """End the process without taking the interpreter apart, which takes longer than many a command's work.
 
     All that must be done at the end is done: output is written out, and what was registered for the exit (folders of
-    this process, Spark's session) runs. A thread that still works is waited for in Python's own way.
+    this process, Spark's session) runs. A thread that still works is waited for in Python's own way, but not after an
+    interrupt.
     """
-    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+    if status not in INTERRUPTED and any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
         sys.exit(status)
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -60,6 +60,13 @@ class _Threads(ThreadPoolExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return super().submit(copy_context().run, fn, *args, **kwargs)
 
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> bool | None:
+        """Waits for the work, unless the caller was interrupted: a kernel may go on for minutes."""
+        if kind is None or issubclass(kind, Exception):
+            return super().__exit__(kind, *rest)
+        self.shutdown(wait=False, cancel_futures=True)
+        return None
+
 
 def pool(threads: int | None = None) -> Executor:
     """A pool of `threads`, or of as many as there are; never more than the bound. To be used in a `with`.
