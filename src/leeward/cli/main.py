@@ -163,7 +163,8 @@ def leave(status: int) -> NoReturn:
     this process, Spark's session) runs. A thread that still works is waited for in Python's own way, but not after an
     interrupt.
     """
-    if status not in INTERRUPTED and any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+    others = (each for each in threading.enumerate() if each is not threading.main_thread())
+    if status not in INTERRUPTED and any(not each.daemon for each in others):
         sys.exit(status)
     try:
         for stream in (sys.stdout, sys.stderr):
