@@ -45,6 +45,8 @@ python benchmarks/mutations.py --random 100 --page
 
 python benchmarks/check_vocabulary.py --data DIR
 python benchmarks/disassociation_quality.py --data DIR
+python benchmarks/partitioning.py --data DIR --k 2
+python benchmarks/partitioning.py --data DIR --k 3
 python benchmarks/partitioning.py --data DIR --k 5
 python benchmarks/partitioning.py --data DIR --k 10
 python benchmarks/partitioning.py --data DIR --k 25
