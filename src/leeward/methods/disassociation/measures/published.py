@@ -57,7 +57,8 @@ class Published:
     of_class: Array | None = None
     """int64[nodes], where the release has demographics."""
     fitted: bool = False
-    """Partitioned by `fitted` and refined, which leaves few records that share a code of two item chunks."""
+    """Partitioned by `fitted` and refined, over all patients at once: few records of two clusters share a code of their
+    item chunks. Inside classes of demographics there are fewer clusters to join, and more is left."""
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -134,7 +135,8 @@ def read(release: Release | str | Path) -> Published:
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
-    fitted = opened.parameters.get("partitioning") == "fitted" and opened.parameters.get("refine") is True
+    given = opened.parameters
+    fitted = given.get("partitioning") == "fitted" and given.get("refine") is True and of_class is None
     return Published(
         codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered,
         leaf[in_order],
