@@ -63,6 +63,7 @@ python benchmarks/visits_levels.py --data DIR --parts claims --claims 10000
 python benchmarks/visits_levels.py --data DIR --parts growth --sizes 10000,30000,100000
 python benchmarks/notes.py --data DIR
 python benchmarks/notes_read.py --data DIR
+python benchmarks/notes_read.py --data DIR --doubt
 python benchmarks/sources.py --data DIR
 python benchmarks/attacks.py --data DIR
 python benchmarks/planted.py --data DIR
