@@ -29,6 +29,7 @@ from leeward.release import Release, write
 from leeward.runs.measure import measure
 from leeward.synthetic.repeats import CODES as FOUR
 from leeward.synthetic.repeats import PATIENTS, POPULATION_MEANS, SAMPLE_MEANS, SAMPLE_PATIENTS
+from limits import ended
 
 TABLE_1 = {5: (0.046, 0.123, 0, 3.016), 10: (0.046, 0.123, 0, 3.016), 25: (0.091, 0.156, 0, 1.501)}
 """The thesis, caps 3: mean, standard deviation, median, skewness of CUL by k."""
@@ -307,9 +308,9 @@ are made up and took no part. `raise` follows a published order and has nothing 
   one record with a rare code lowers the cap of that code for everybody, and all rarer (code, count) pairs fall first.
 - By record far more is kept at the same k-map, and every record here was solved exactly.
 - The price shows under *attack*: somebody who has everybody's full records, knows the rule and carries it out finds
-  fewer than k possible owners for many records, and often one. GCCens leaves fewer such records, but some. The k-map
-  promises nothing against this attacker, by these two scopes. Use `scope: record` only where no recipient can hold the
-  population's full records.
+  fewer than k possible owners for 58 % of 500 records of UCI at k = 5, and one for 27 % (64 and 4 % at k = 25).
+  GCCens leaves fewer such records, but some. The k-map promises nothing against this attacker, by these two scopes.
+  Use `scope: record` only where no recipient can hold the population's full records.
 - Within the sample many records stay alone of their kind: a k-map does not protect those known to be in it.
 - `groups` keeps more than GCCens on both data sets, with repeats, and leaves no record below k owners for the attacker
   who knows the rule. It needs the whole records of the population. It is the default for that.
@@ -342,7 +343,7 @@ def main() -> None:
             *(uci_part(chosen.data, chosen.out) if chosen.data else []),
             READING,
         ]
-    chosen.out.write_text("\n".join(parts), encoding="utf-8")
+    chosen.out.write_text(ended("\n".join(parts), "censoring"), encoding="utf-8")
     print(f"{chosen.out} written")
 
 

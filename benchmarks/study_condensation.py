@@ -42,6 +42,7 @@ from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
 from leeward.synthetic.registry import SITES, registry
+from limits import ended
 from study_condensation_figures import bars
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensation.md"
@@ -463,7 +464,7 @@ def main() -> None:
         pictures=pictures(figures),
     )
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text("\n\n".join([head.strip(), *sections]) + "\n", encoding="utf-8")
+    PAGE.write_text(ended("\n\n".join([head.strip(), *sections]), "condensation"), encoding="utf-8")
 
 
 if __name__ == "__main__":

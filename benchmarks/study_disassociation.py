@@ -36,7 +36,7 @@ from leeward.methods.disassociation.measures.estimates import matching
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.synthetic.codes import write_codes
-from study_disassociation_page import write_page
+from study_disassociation_page import machine, write_page
 
 K, M = 5, 2
 SEED = 2014
@@ -374,7 +374,7 @@ def warm_up(cohort: Cohort, folder: Path) -> None:
 
 def run(data: Path, folder: Path, wanted: list[str]) -> dict[str, Any]:
     """Every figure of both cohorts."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"made": machine()}
     for name, cohort in (("UCI", uci(data)), ("synthetic", synthetic(folder))):
         study = Study(name, cohort, folder)
         warm_up(cohort, folder)

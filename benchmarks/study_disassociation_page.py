@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from limits import ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
 COHORTS = ("UCI", "synthetic")
@@ -22,7 +23,8 @@ Rows = Sequence[dict[str, Any]]
 def write_page(found: dict[str, Any], out: Path) -> None:
     """`disassociation.md` and its plots."""
     plots = out / "disassociation"
-    parts = [OPENING.format(machine=machine(), command=COMMAND, **sizes_of(found)), summary(found)]
+    made = found.get("made") or machine()
+    parts = [OPENING.format(machine=made, command=COMMAND, **sizes_of(found)), summary(found)]
     for name, section in SECTIONS.items():
         title, table, plot = section
         parts.append(f"## {title}\n\n{FIGURE_WORDS[name]}")
@@ -31,7 +33,7 @@ def write_page(found: dict[str, Any], out: Path) -> None:
             parts.append(f"![{title}](disassociation/{name}.svg)")
         parts.append(table(found))
     parts.append(CLOSING)
-    (out / "disassociation.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    (out / "disassociation.md").write_text(ended("\n\n".join(parts), "disassociation"), encoding="utf-8")
 
 
 def machine() -> str:
@@ -202,16 +204,23 @@ def ratios_table(found: dict[str, Any]) -> str:
     rows = []
     for name in COHORTS:
         for policy in dict.fromkeys(row["policy"] for row in found[name]["against"]):
-            means = {
-                c: mean_of(chosen(found, name, "against", policy=policy), c) or 0.0 for c in RATIO_COLUMNS
-            }
-            factors = (means["cba"] / means["dis"], means["ugaclip_both"] / means["dis_both"])
+            each = chosen(found, name, "against", policy=policy)
+            each = [{**row, "better": min(row["cba"], row["cba_share"])} for row in each]
+            means = {c: mean_of(each, c) or 0.0 for c in RATIO_COLUMNS}
+            factors = (
+                means["better"] / means["dis_as_published"],
+                means["cba"] / means["dis"],
+                means["ugaclip_both"] / means["dis_both"],
+            )
             rows.append((f"{name}, {policy_name(policy)}", *means.values(), *(f"{f:.1f}" for f in factors)))
-    columns = ("cohort, policy", "Dis", "CBA", "Dis, both keep", "UGACLIP", "CBA / Dis", "UGACLIP / Dis")
+    columns = (
+        "cohort, policy", "Dis as published", "CBA, better reading", "Dis", "CBA, subset", "Dis, both keep", "UGACLIP",
+        "better reading / as published", "CBA / Dis", "UGACLIP / Dis",
+    )  # fmt: skip
     return "Means over the four supports:\n\n" + table(columns, rows)
 
 
-RATIO_COLUMNS = ("dis", "cba", "dis_both", "ugaclip_both")
+RATIO_COLUMNS = ("dis_as_published", "better", "dis", "cba", "dis_both", "ugaclip_both")
 
 
 def risk_table(found: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.queries.privacy.mechanism import Kind, Noise
 from leeward.randomness import Randomness
+from limits import ended
 from replication import (
     estimated_by_month,
     expected_error,
@@ -337,7 +338,7 @@ def page(data: Path | None, kept: Path, command: str) -> str:
         command=command,
         paper=cells("ε \\ support", list(PAPER.items())),
     )
-    return "\n".join([head, *sections, words.TAIL])
+    return ended("\n".join([head, *sections, words.TAIL]), "queries")
 
 
 def main() -> None:

@@ -1,0 +1,57 @@
+"""Every study page ends with what the study cannot say; pages made from kept figures are up to date."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = ROOT / "docs" / "studies"
+
+
+@pytest.fixture(autouse=True)
+def studies_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
+def test_every_page_ends_with_three_objections() -> None:
+    from limits import HEADING, LIMITS, ended
+
+    pages = {
+        path.stem: path.read_text(encoding="utf-8") for path in STUDIES.glob("*.md") if path.stem != "README"
+    }
+    assert set(LIMITS) == set(pages)
+    assert {
+        name: len(re.findall(r"^- \*", text, re.MULTILINE)) for name, text in LIMITS.items()
+    } == dict.fromkeys(LIMITS, 3)
+    assert [name for name, text in pages.items() if ended(text, name) != text] == []
+    assert [name for name, text in pages.items() if text.count(HEADING) != 1] == []
+
+
+def test_the_page_of_disassociation_is_what_its_figures_and_words_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import study_disassociation_page as page
+
+    sections = {
+        name: (title, table, plot and (lambda found: ""))
+        for name, (title, table, plot) in page.SECTIONS.items()
+    }
+    monkeypatch.setattr(page, "SECTIONS", sections)
+    (tmp_path / "disassociation").mkdir()
+    found = json.loads((STUDIES / "disassociation" / "figures.json").read_text(encoding="utf-8"))
+    page.write_page(found, tmp_path)
+    made = (tmp_path / "disassociation.md").read_text(encoding="utf-8")
+    assert made == (STUDIES / "disassociation.md").read_text(encoding="utf-8")
+
+
+def test_words_of_whole_pages_are_those_of_their_studies() -> None:
+    """What a run would write is what the page says, so that no word is lost when a study runs again."""
+    import study_queries_words
+    from study_censoring import READING
+
+    for words, page in ((READING, "censoring"), (study_queries_words.TAIL, "queries")):
+        assert words.strip() in (STUDIES / f"{page}.md").read_text(encoding="utf-8")
