@@ -312,9 +312,12 @@ def studied(name: str, each: Set, repetitions: int, figures: Figures) -> str:
     )
 
 
-BARS = {"prostate": 0.01, "rotterdam": 0.01, "lung": 0.01, "support2": 0.09}
+BARS = dict.fromkeys(("prostate", "rotterdam", "lung", "colon", "nafld1", "colon trial"), 0.01) | {
+    "support2": 0.09
+}
 """The share of coefficients outside the original interval that is aimed at, at most, in each model."""
 ABOVE_BOOTSTRAP = 0.05
+DEVELOPED_ON = ("prostate", "rotterdam", "lung", "support2")
 
 
 def aims(figures: Figures) -> str:
@@ -332,7 +335,7 @@ def aims(figures: Figures) -> str:
         ]
         rows.append(
             [
-                name,
+                f"{name} ({'development' if name in DEVELOPED_ON else 'evaluation'})",
                 f"{100 * max(kept['direction']):.1f} (none)",
                 f"{100 * max(kept['outside']):.1f} ({100 * outside:.0f})",
                 f"{100 * max(above):+.1f} ({100 * ABOVE_BOOTSTRAP:.0f})",
@@ -387,7 +390,10 @@ small clusters (the within-group sum of squares before and after shows it). Link
 standardized numbers and dummies, all columns. *Own-group linkage* high above chance means that an attacker with a whole
 original row finds the group of at least K patients, not the patient. *Closest record*: from a released row to the
 nearest original one; beside it from an original row to the nearest other one. Π: conditional privacy, 20 bins, pairs
-inside groups at random; of numbers in units of the bin width.
+inside groups at random; of numbers in units of the bin width. The paper finds the privacy of its four similar. So it
+is here among `balanced` and both `improved`: on no set do they differ by more than 0.2 in Π of levels or 13 points in
+own-group linkage. `condensation` has the most Π of numbers on all seven sets, and the least of levels of these four on
+lung, prostate, rotterdam and colon.
 
 Development and evaluation: `balanced` (restored covariances, sides of logistic outcomes) was designed on prostate,
 rotterdam, support2 and lung, whose figures are therefore kinder to it than to the others; colon, nafld1 and the colon
@@ -397,7 +403,8 @@ intervals are not given. Small groups, exact times and relations between columns
 
 ## What `balanced` is meant to keep
 
-Each figure is that of the model (Cox, linear, logistic) that loses most.
+Each figure is that of the model (Cox, linear, logistic) that loses most. The aims were set with the development sets at
+hand (that of support2 is wider); "reached" is of these repetitions.
 
 {aims}
 
