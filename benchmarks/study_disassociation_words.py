@@ -121,7 +121,7 @@ disassociation is not seen to be faster than CBA: on today's kernels both finish
 
 The figures above are of the partitioning `settled` and the prior `cubic`. `settled` counts many occurrences and leaves
 out how alike the records of a cluster are, so on long records of thousands of codes it counts pairs and larger sets
-worse than the paper's. `fitted`, the default, asks for both
+worse than the paper's. `fitted`, the default from k = 3 on, asks for both
 ([definition](../methods/disassociation.md#fitted-partitioning)), and the prior `occupancy`, the default, reads from
 the release how rare a code of an item chunk is ([definition](../methods/disassociation.md#priors)). The constants of
 both were chosen on UCI and on made-up records of 12 of 3,000 codes, and shown on made-up inpatient claims (13.5 of
