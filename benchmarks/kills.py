@@ -30,7 +30,7 @@ from typing import Any
 
 START = "import sys; from leeward.cli.main import main; main()"
 CODES = ["250.00", "401.9", "272.4", "414.01", "428.0", "V10.1", "E812.0"]
-SHARES = {"disassociate": 4, "constrain": 2, "censor": 2, "condense": 3, "k-anonymize": 2, "trajectories": 2, "visits": 5,  # noqa: E501
+SHARES = {"disassociate": 4, "parts": 3, "constrain": 2, "censor": 2, "condense": 3, "k-anonymize": 2, "trajectories": 2, "visits": 5,  # noqa: E501
           "index": 6, "query": 9, "notes": 5}  # fmt: skip
 EVERY = 10
 """A run in so many is not killed."""
@@ -65,6 +65,7 @@ def make_data(folder: Path, seed: int) -> None:
 COLUMNS = ["--patient", "patient", "--code", "code"]
 COMMANDS: dict[str, list[str]] = {
     "disassociate": ["disassociate", "events.csv", *COLUMNS, "--k", "3", "--m", "2"],
+    "parts": ["disassociate", "events.csv", *COLUMNS, "--k", "3", "--m", "2", "--partitions", "3"],
     "constrain": ["constrain", "events.csv", *COLUMNS, "--k", "3", "--m", "2", "--policy", "hierarchy:1", "--vocabulary", "icd9"],  # noqa: E501
     "censor": ["censor", "sample.csv", *COLUMNS, "--population", "events.csv", "--k", "3"],
     "condense": ["condense", "table.csv", "--k", "10"],

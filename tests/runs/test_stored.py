@@ -63,6 +63,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "ROWS_A_RANGE", 300)
     monkeypatch.setattr(partitioned, "SAMPLED", 3)
     monkeypatch.setattr(in_parts, "RECORDS_A_PART", 150)
+    monkeypatch.setattr(in_parts, "BATCH_ROWS", 200)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -33,10 +33,16 @@ RECORDS_A_PART = 250_000
 
 BATCH_ROWS = 1 << 18
 
+ROWS_A_GROUP = 1 << 20
+"""As in a release, so that no batch of what reads it is of two groups of rows."""
+
 WHOLE = ("demographics", "diversity", "reconstructions", "sensitive_columns")
 """Parameters of releases whose parts are no releases of their own."""
 
 CLUSTERS = "clusters.parquet"
+
+SPREAD = "spread.parquet"
+"""The rows of a part's chunks, as they come."""
 
 Checker = Callable[[Share, Source | None], list[Check]]
 
@@ -73,6 +79,7 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
                 Check("layout", False, f"The rows of the chunks cannot be read ({type(fault).__name__}).")
             ]
         for part, folder in enumerate(folders):
+            _gather(folder)
             own = part_of == part
             held = int(nodes.records[own & nodes.leaf].sum())
             beside = None
@@ -128,9 +135,7 @@ def _spread(share: Share, nodes: Nodes, part_of: Longs, folders: list[Path]) -> 
     source = pq.ParquetFile(share.data("chunks.parquet"))
     with ExitStack() as files:
         writers = [
-            files.enter_context(
-                pq.ParquetWriter(folder / "share" / "data" / "chunks.parquet", source.schema_arrow)
-            )
+            files.enter_context(pq.ParquetWriter(folder / SPREAD, source.schema_arrow, compression="lz4"))
             for folder in folders
         ]
         for batch in source.iter_batches(BATCH_ROWS):
@@ -138,6 +143,13 @@ def _spread(share: Share, nodes: Nodes, part_of: Longs, folders: list[Path]) -> 
             of_row = np.where(at >= 0, part_of[at], 0)
             for number in np.unique(of_row):
                 writers[number].write_batch(batch.filter(pa.array(of_row == number)))
+
+
+def _gather(folder: Path) -> None:
+    """The chunks of a part in groups of rows as a release has them."""
+    rows = pq.read_table(folder / SPREAD)
+    pq.write_table(rows, folder / "share" / "data" / "chunks.parquet", row_group_size=ROWS_A_GROUP)
+    (folder / SPREAD).unlink()
 
 
 def _source_of(share: Share, source: Source, numbers: Longs, folder: Path) -> tuple[int, Source] | None:
