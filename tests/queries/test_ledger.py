@@ -465,6 +465,22 @@ def test_a_statement_for_the_driver_that_was_interrupted_ends_its_connection_too
             assert connection.execute(asked).scalar() != seen
 
 
+def test_a_prepared_statement_whose_table_was_altered_is_prepared_anew(postgres: str) -> None:
+    ledger = books.make_ledger(fresh_database(postgres))
+    table = sa.Table("altered", sa.MetaData(), sa.Column("number", sa.Integer))
+    asked = sa.select(table.c.number).where(table.c.number > 0)
+    with opening.writing(ledger) as connection:
+        connection.exec_driver_sql("CREATE TABLE altered AS SELECT 1 AS number")
+    with opening.reading_directly(ledger) as connection:
+        assert connection.execute(asked).scalar() == 1
+    with opening.writing(ledger) as connection:
+        connection.exec_driver_sql("ALTER TABLE altered ALTER number TYPE bigint")
+    with pytest.raises(LedgerUnreachable), opening.reading_directly(ledger) as connection:
+        connection.execute(asked)
+    with opening.reading_directly(ledger) as connection:
+        assert connection.execute(asked).scalar() == 1
+
+
 def test_half_an_answer_to_a_new_connection_is_a_sentence(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,9 @@ from leeward.queries.ledger.engines import UNKNOWN_ANSWER, state_of
 MOST_PREPARED: Final = 200
 """Statements that a connection to a server keeps prepared."""
 
+OUTDATED: Final = frozenset({"0A000", "26000"})
+"""SQLSTATE: a prepared statement whose table was altered since, or that the server does not know."""
+
 
 class Rows(list[Any]):
     """The rows of a statement, as named tuples, and how many it changed."""
@@ -163,8 +166,9 @@ class Direct:
             return ConnectionError(UNKNOWN_ANSWER) if isinstance(error, LookupError) else error
         lost = dialect.is_disconnect(error, self.driver, None)
         if lost:
-            self.raw.invalidate(error)
             self.engine.dispose()
+        if lost or state_of(error) in OUTDATED:
+            self.raw.invalidate(error)
         elif type(error) is driver.DatabaseError:  # pg8000 tells kinds apart only in its cursors
             kind = (
                 driver.IntegrityError if (state_of(error) or "").startswith("23") else driver.ProgrammingError
