@@ -19,6 +19,7 @@ from leeward.release import write
 from leeward.verify import Check, Source, Verification, verify
 from leeward.verify.disassociation import in_parts
 from leeward.verify.disassociation.files import Nodes
+from leeward.verify.order import order_check
 
 NODES, CHUNKS, CLUSTERS = (
     "share/data/nodes.parquet",
@@ -177,3 +178,23 @@ def test_parts_are_whole_trees() -> None:
     part_of = in_parts.parts_of(nodes)
     assert (part_of[parent >= 0] == part_of[parent[parent >= 0]]).all()
     assert set(part_of.tolist()) == set(range(int(part_of.max()) + 1)) and part_of.max() > 5
+
+
+def test_the_choice_of_trees_says_nothing_of_the_order_of_nodes() -> None:
+    trees, leaves = 3_000, 4
+    number = np.random.default_rng(2).permutation(trees * (leaves + 1))
+    above = np.repeat(number[:trees], leaves)
+    parent = np.full(len(number), -1, np.int32)
+    parent[number[trees:]] = above
+    leaf = parent >= 0
+    nodes = Nodes(
+        np.arange(len(number)), parent, leaf, np.where(leaf, 5, 20), np.zeros(len(number), np.int64)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_parts, "RECORDS_A_PART", 9_000)
+        part_of = in_parts.parts_of(nodes)
+    assert part_of.max() == 6
+    for part in range(6):
+        inside = part_of == part
+        found = order_check("order", {"kind": pl.Series(leaf[inside])}, "nodes")
+        assert found.passed, found.detail

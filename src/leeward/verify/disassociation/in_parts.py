@@ -112,7 +112,8 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
 
 
 def parts_of(nodes: Nodes) -> Longs:
-    """The part of each node, int64[nodes]: whole trees, in the order of their numbers, about as many records each.
+    """The part of each node, int64[nodes]: whole trees, about as many records each, drawn whatever their numbers (else
+    the orders of a part would say something).
 
     Nodes of a circle go anywhere: in its part each has an unknown parent, or is one of the circle.
     """
@@ -120,7 +121,9 @@ def parts_of(nodes: Nodes) -> Longs:
     for _ in range(max(1, len(above).bit_length())):
         above = above[above]
     held = np.bincount(above, weights=np.where(nodes.leaf, nodes.records, 0), minlength=len(above))
-    parts = (np.cumsum(held) - held).astype(np.int64) // RECORDS_A_PART
+    drawn = np.random.Generator(np.random.Philox(key=len(above))).permutation(len(above))
+    parts = np.empty(len(above), np.int64)
+    parts[drawn] = (np.cumsum(held[drawn]) - held[drawn]).astype(np.int64) // RECORDS_A_PART
     _, dense = np.unique(parts[above], return_inverse=True)
     return dense.reshape(-1).astype(np.int64)
 
