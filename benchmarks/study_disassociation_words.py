@@ -151,7 +151,7 @@ The constants were chosen on UCI and on the made-up 3,000 codes for all k at onc
 
 [`attacker: algorithm`](../methods/disassociation.md#attacker-algorithm) publishes counts of single codes in
 clusters and joint clusters, and suppresses what too few patients share. By exact counting no known set has
-fewer than k candidates, by the operation or by the algorithm; of the default's releases of UCI 78 of 1,000
+fewer than k candidates, by the operation or by the algorithm; of the default's releases of UCI 89 of 1,000
 sets with the rarest codes have fewer than 5 by the algorithm. What it costs is in the
 [table](../benchmarks.md#disassociation-an-attacker-who-knows-the-algorithm) (UCI for the choice of constants;
 pyPheWAS and Eunomia took no part): on UCI at k = 5 no occurrence is in an item chunk (27.8 % are by default)
