@@ -398,18 +398,40 @@ def test_a_folder_without_a_ledger_answers_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def as_another_process(url: str) -> Ledger:
+    """The same database with an engine of its own."""
+    return books.make_ledger(f"{url}&application_name=elsewhere")
+
+
 def test_a_lock_is_waited_for_longer_than_one_statement(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
-    made = books.make_ledger(fresh_database(postgres))
+    made = books.make_ledger(url := fresh_database(postgres))
     books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     with ThreadPoolExecutor(1) as pool:
-        with families.changing(made, "all"):
+        with families.changing(as_another_process(url), "all"):
             paid = pool.submit(pay, made, "all", "fever")
             time.sleep(2.5)
             assert not paid.done()
         assert paid.result() == micro(0.5)
+
+
+def test_reading_does_not_wait_for_those_who_wait_to_pay(postgres: str) -> None:
+    """A process has ten connections. However many of its threads wait for a family, whether they ask its first data
+    set or one made from it, they hold two."""
+    made = books.make_ledger(url := fresh_database(postgres))
+    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    books.register(made, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(2))))
+    pool: Any = made.engine.pool
+    with ThreadPoolExecutor(13) as threads:
+        with families.changing(as_another_process(url), "all"):
+            paid = [threads.submit(pay, made, ("all", "part")[i % 2], f"q{i}", 0.1) for i in range(12)]
+            time.sleep(0.5)
+            held = pool.checkedout()
+            assert threads.submit(books.found, made, "all", digest("fever")).result(timeout=1) is None
+        assert [each.result() for each in paid] == [micro(0.1)] * 12
+    assert held == 2
 
 
 @pytest.mark.parametrize("error", [TimeoutError, struct.error, KeyError])

@@ -109,7 +109,8 @@ def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator
 
     LedgerInconsistent before anything is changed where they disagree. What is `durable` is remembered apart.
     """
-    with writing_directly(ledger, durable=durable) as connection:
+    family = _family_to_wait_for(ledger, data_set)
+    with writing_directly(ledger, durable=durable, family=family) as connection:
         row = _locked(connection, OF_DATA_SET, {"data_set": data_set}, alone=isinstance(connection, Direct))
         if row is None:
             family_of(connection, ledger, data_set)  # says that there is none
@@ -121,6 +122,18 @@ def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator
         for entry in change.written:
             known.take(change.family, entry)
         remember(ledger, change.family, Head.of(known))
+
+
+_families: dict[tuple[str, str], str] = {}
+
+
+def _family_to_wait_for(ledger: Ledger, data_set: str) -> str:
+    """The family of a data set, asked once in a process: it stays the same."""
+    found = _families.get((ledger.key, data_set))
+    if found is None:
+        with reading_directly(ledger) as connection:
+            found = _families[ledger.key, data_set] = family_of(connection, ledger, data_set)
+    return found
 
 
 def remember_head(ledger: Ledger, data_set: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Semaphore
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -121,13 +121,14 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
 
 
 @contextmanager
-def writing(ledger: Ledger, *, durable: bool = True) -> Iterator[sa.Connection]:
+def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterator[sa.Connection]:
     """A transaction that writes, committed at the end, rolled back on any error.
 
     `durable`: on the disk when it returns. Without it the transaction survives the death of this process, not a power
-    failure; a database's log is written in order, so it reaches the disk before any later durable one.
+    failure; a database's log is written in order, so it reaches the disk before any later durable one. `family`: the
+    one that it locks, if it locks one that others ask for too (see `_turn`).
     """
-    with _reached(ledger), _turn(ledger), _connect(ledger, sa.Engine.connect) as plain:
+    with _reached(ledger), _turn(ledger, family), _connect(ledger, sa.Engine.connect) as plain:
         durability = "FULL" if durable else "NORMAL"
         connection = plain.execution_options(leeward_begin=WRITE, leeward_durability=durability)
         with connection.begin():
@@ -149,13 +150,13 @@ def reading_directly(ledger: Ledger, *, snapshot: bool = False) -> Iterator[Conn
 
 
 @contextmanager
-def writing_directly(ledger: Ledger, *, durable: bool = True) -> Iterator[Connection]:
+def writing_directly(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterator[Connection]:
     """As `writing`, for statements that were built once (see `direct`)."""
     if not Direct.knows(ledger.engine):
-        with writing(ledger, durable=durable) as slow:
+        with writing(ledger, durable=durable, family=family) as slow:
             yield slow
         return
-    with _reached(ledger), _turn(ledger), closing(_connect(ledger, Direct)) as connection:
+    with _reached(ledger), _turn(ledger, family), closing(_connect(ledger, Direct)) as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             begin_in_turn(connection)
@@ -181,13 +182,17 @@ def close_engine(ledger: Ledger) -> None:
 
 
 @contextmanager
-def _turn(ledger: Ledger) -> Iterator[None]:
-    """Writers of one file in one process queue here: SQLite has no queue, it lets them sleep and try again."""
-    if ledger.engine.dialect.name != "sqlite":
+def _turn(ledger: Ledger, family: str) -> Iterator[None]:
+    """Writers of one process queue here. SQLite has no queue: it lets those of one file sleep and try again. At a
+    server each writer that waits for the lock of its `family` holds one of this process's few connections, and what
+    only reads would wait for those; so there are two: one writes, and the next one has begun."""
+    if ledger.engine.dialect.name == "sqlite":
+        family = ""
+    elif not family:
         yield
         return
     with _lock:
-        turn = _turns.setdefault(ledger.key, Lock())
+        turn = _turns.setdefault((ledger.key, family), Semaphore(2 if family else 1))
     if not turn.acquire(timeout=BUSY_SECONDS):
         raise _unreachable(ledger, f"others held its lock for {BUSY_SECONDS} seconds")
     try:
@@ -306,7 +311,7 @@ def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
 
 
 _engines: dict[str, sa.Engine] = {}
-_turns: dict[str, Lock] = {}
+_turns: dict[tuple[str, str], Semaphore] = {}
 _lock = Lock()
 
 
