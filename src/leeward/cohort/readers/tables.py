@@ -28,7 +28,7 @@ def read_tables(
     attributes: str | Path | None,
 ) -> Cohort:
     """A cohort from delimited or Parquet files; the parameters are those of `read`."""
-    files, mapped = mapped_files(path, columns)
+    files, mapped = mapped_files(path, columns, patients_apart=attributes is not None)
     payload = mapped.patients
     if attributes is not None:
         mapped = replace(mapped, patients=())
@@ -44,12 +44,18 @@ def read_tables(
     return _with_attributes(cohort, attributes, mapped.patient, payload, missing)
 
 
-def mapped_files(path: str | Path, columns: ColumnNames | None) -> tuple[list[Path], ColumnMap]:
-    """The files of a table, which have the same columns, and what their columns are; BadInput where one lacks."""
+def mapped_files(
+    path: str | Path, columns: ColumnNames | None, *, patients_apart: bool = False
+) -> tuple[list[Path], ColumnMap]:
+    """The files of a table, which have the same columns, and what their columns are; BadInput where one lacks.
+
+    `patients_apart`: the patients' columns are those of another file.
+    """
     files = find_files(path)
     headers = [reader_of(file).header(file) for file in files]
     mapped = ColumnMap.of(columns, headers[0])
-    require_columns(files[0].name, mapped.needed(), headers[0])
+    own = replace(mapped, patients=()) if patients_apart else mapped
+    require_columns(files[0].name, own.needed(), headers[0])
     for file, header in zip(files[1:], headers[1:], strict=True):
         require_same_columns(files[0], headers[0], file, header)
     return files, mapped
