@@ -214,6 +214,7 @@ def run(
 
 
 def prepare_kernels() -> None:
+    """Import Numba and what its first kernel needs."""
     from leeward.compiled import prepare
 
     prepare()

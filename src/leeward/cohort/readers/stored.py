@@ -138,7 +138,7 @@ class _Spread:
 
     def put_in_order(self, head: Cohort, code_of: pl.Series, events: int) -> StoredCohort:
         """Each file made distinct and put in order, with the codes of its texts."""
-        codes: tuple[str, ...] = tuple(code_of.dtype.categories.to_list())  # type: ignore[attr-defined]
+        codes: tuple[str, ...] = tuple(code_of.cat.get_categories().to_list())
         supports = np.zeros(len(codes), np.int64)
         patients = longest = 0
         files = []
@@ -155,7 +155,7 @@ class _Spread:
             rows.write_parquet(files[-1])
             supports += np.bincount(rows["code"].to_physical().to_numpy(), minlength=len(codes))
             lengths = rows["patient"].rle().struct.field("len")
-            patients, longest = patients + len(lengths), max(longest, int(lengths.max()))  # type: ignore[arg-type]
+            patients, longest = patients + len(lengths), max(longest, int(lengths.to_numpy().max()))
             for file in named:
                 file.unlink(missing_ok=True)
         return StoredCohort(head, tuple(files), codes, supports, patients, events, longest)
