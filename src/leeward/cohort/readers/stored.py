@@ -138,7 +138,9 @@ class _Spread:
 
     def put_in_order(self, head: Cohort, code_of: pl.Series, events: int) -> StoredCohort:
         """Each file made distinct and put in order, with the codes of its texts."""
-        codes: tuple[str, ...] = tuple(code_of.cat.get_categories().to_list())
+        kind = code_of.dtype
+        assert isinstance(kind, pl.Enum)
+        codes: tuple[str, ...] = tuple(kind.categories.to_list())
         supports = np.zeros(len(codes), np.int64)
         patients = longest = 0
         files = []
