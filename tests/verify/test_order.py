@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from leeward.verify.order import FEWEST, LIMIT, deviations, order_check, ranks_of
+from leeward.verify.records_order import first_rows
 
 
 @pytest.mark.parametrize("n", [FEWEST])
@@ -49,3 +50,9 @@ def test_ties_say_nothing_and_lists_and_nulls_have_ranks() -> None:
     assert order_check("order", {"value": pl.Series([1] * 500)}, "rows").passed
     assert sorted(ranks_of(pl.Series([["b"], ["a", "b"], None, ["a"]]))) == [0, 1, 2, 3]
     assert list(ranks_of(pl.Series(["b", None, "a"]))) == [2, 0, 1]
+
+
+@pytest.mark.parametrize("record", [[0, 0, 1, 2, 2], [0, 1, 2], [2, 0, 2, 1], [None, None, 0], []])
+def test_first_rows_of_records(record: list[int | None]) -> None:
+    column = pl.Series("record", record, dtype=pl.Int64)
+    assert first_rows(column).to_list() == column.is_first_distinct().to_list()

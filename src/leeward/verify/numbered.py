@@ -39,7 +39,9 @@ def ranked(values: pl.Series) -> tuple[pl.Series, Ints]:
     places = first.rank("dense").cast(pl.Int32).fill_null(0).to_numpy()
     if not first.null_count():
         places = places - np.int32(1)
-    return first.unique().sort(), places if len(places) == len(values) else places[np.cumsum(heads) - 1]
+    if len(places) < len(values):
+        places = np.repeat(places, np.diff(np.append(np.flatnonzero(heads), len(values))))
+    return first.unique().sort(), places
 
 
 class Numbered:

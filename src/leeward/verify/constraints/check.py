@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,13 @@ import scipy.sparse as sp
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
 from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
+from leeward.verify.constraints.kernels import number_sets, write_keys
 from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Ints, Longs
 from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.order import order_check
-from leeward.verify.visits.kernels import count_pairs, number_lists
+from leeward.verify.visits.kernels import count_pairs
 
 PAIRS_A_ENTRY = 16
 """Pairs of labels are counted in a table of all pairs where it has at most so many cells for each entry of records."""
@@ -54,7 +56,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         fault = layout_fault(tables[name], {**schema, **further[name]})
         if fault:
             return [Check("layout", False, f"{name}: {fault}")]
-    records, codes = with_numbers(tables["records.parquet"]), tables["codes.parquet"]
+    codes = tables["codes.parquet"]
+    records = with_numbers(tables["records.parquet"], codes["code"])
     checks = [record_numbers(records, int(share.manifest["records"]))]
     classes = read_classes(share) if names else None
     if classes is None:
@@ -99,10 +102,15 @@ def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
     return f"{nulls:,} nulls." if nulls else None
 
 
-def with_numbers(records: pl.DataFrame) -> pl.DataFrame:
-    """The same records, their labels kept as numbers in the order of the labels' texts."""
-    texts = entries_of(records["codes"]).unique().sort()
-    return records.with_columns(pl.col("codes").cast(pl.List(pl.Enum(texts))))
+def with_numbers(records: pl.DataFrame, listed: pl.Series) -> pl.DataFrame:
+    """The same records, their labels kept as numbers in the order of the labels' texts: of the `listed` ones, or of all
+    that records hold where one of these is not listed."""
+    column = pl.col("codes")
+    numbered = records.with_columns(column.cast(pl.List(pl.Enum(listed.unique().sort())), strict=False))
+    if entries_of(numbered["codes"]).null_count():
+        texts = entries_of(records["codes"]).unique().sort()
+        numbered = records.with_columns(column.cast(pl.List(pl.Enum(texts))))
+    return numbered
 
 
 @dataclass(frozen=True)
@@ -114,10 +122,22 @@ class Rows:
     texts: list[str]
     labels: Ints
 
+    @cached_property
+    def falls(self) -> int:
+        """How many entries are no later label than the entry before them in their record."""
+        falls = self.labels[1:] <= self.labels[:-1]
+        begins = np.cumsum(self.lengths)
+        falls[begins[(begins > 0) & (begins < len(self.labels))] - 1] = False
+        return int(np.count_nonzero(falls))
+
     @property
-    def owner(self) -> Longs:
-        """The place of each entry's record."""
-        return np.repeat(np.arange(len(self.number)), self.lengths)
+    def doubled(self) -> int:
+        """How many records hold a label twice."""
+        if not self.falls:
+            return 0
+        owner = np.repeat(np.arange(len(self.number)), self.lengths)
+        distinct, _ = values_of_groups(owner, self.labels, len(self.number))
+        return int(np.count_nonzero(np.diff(distinct) != self.lengths))
 
 
 def rows_of(records: pl.DataFrame) -> Rows:
@@ -166,8 +186,6 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
     misspelt = int((spelt != kept["code"]).sum())
     used, listed = np.bincount(rows.labels, minlength=len(rows.texts)), set(kept["code"])
     unknown = sum(int(n) for n, text in zip(used, rows.texts, strict=True) if text not in listed)
-    distinct, _ = values_of_groups(rows.owner, rows.labels, len(rows.number))
-    doubled = int(np.count_nonzero(np.diff(distinct) != rows.lengths))
     return [
         of_count(
             "labels_are_disjoint",
@@ -188,7 +206,7 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
             "entries of records are no listed label.",
         ),
         of_count(
-            "records_are_sets", doubled, "No record holds a label twice.", "records hold a label twice."
+            "records_are_sets", rows.doubled, "No record holds a label twice.", "records hold a label twice."
         ),
     ]
 
@@ -197,8 +215,7 @@ def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
     """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    owner, label = rows.owner, rows.labels
-    wrong += int(((owner[1:] == owner[:-1]) & (label[1:] <= label[:-1])).sum())
+    wrong += rows.falls
     return of_count(
         "labels_in_order",
         wrong,
@@ -345,11 +362,7 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
     )
     label = np.array([-1 if place is None else place for place in places], np.int32)
     people = len(numbered.patients)
-    offsets, held = numbered.sets
-    owner = np.repeat(np.arange(people), np.diff(offsets))
-    mine = values_of_groups(owner, label[held], people)
-    theirs = published.holds.sorted_indices()
-    row = rows_alike(mine, (theirs.indptr.astype(np.int64), theirs.indices.astype(np.int32)))
+    row = rows_alike(numbered.sets, label, (published.holds.indptr, published.holds.indices))
     kinds = int(row.max(initial=0)) + 1
     difference = np.bincount(row[:people], minlength=kinds) - np.bincount(row[people:], minlength=kinds)
     lost, invented = int(difference.clip(0).sum()), int((-difference).clip(0).sum())
@@ -367,15 +380,24 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
     ]  # fmt: skip
 
 
-def rows_alike(mine: tuple[Longs, Ints], theirs: tuple[Longs, Ints]) -> Longs:
+def rows_alike(mine: tuple[Longs, Ints], label: Ints, theirs: tuple[Any, Any]) -> Ints:
     """A number for each person's and then each record's set of labels, 0 for the empty one; equal sets, equal numbers.
 
-    mine, theirs : offsets and ascending labels of each person and each record.
+    mine : offsets and codes of each person, whose labels `label` has (-1: none). theirs : offsets and labels of each
+    record.
     """
-    offsets = np.concatenate([mine[0], theirs[0][1:] + mine[0][-1]])
-    room = 1 << max(4, (2 * len(offsets)).bit_length())
-    row, _ = number_lists(offsets, np.concatenate([mine[1], theirs[1]]), np.full(room, -1, np.int32))
-    return np.where(np.diff(offsets) > 0, row + 1, 0)
+    people, records = len(mine[0]) - 1, len(theirs[0]) - 1
+    same = np.arange(1 + int(max(label.max(initial=0), theirs[1].max(initial=0))), dtype=np.int32)
+    keys, place = np.empty(people + records, np.int64), np.empty(people + records, np.int64)
+    pool = np.empty(people + records + len(mine[1]) + len(theirs[1]), np.int32)
+    bits, used = len(same).bit_length(), 0
+    for (offsets, values), image, begin in ((mine, label, 0), (theirs, same, people)):
+        lists = slice(begin, begin + len(offsets) - 1)
+        used = write_keys(
+            offsets.astype(np.int64), values, image, bits, keys[lists], place[lists], pool, used
+        )
+    numbers: Ints = number_sets(keys, place, pool)
+    return numbers
 
 
 def order_of_unique(mine: Longs, theirs: Longs, source: Source) -> Check:
