@@ -400,7 +400,7 @@ def rows_alike(mine: tuple[Longs, Ints], label: Ints, theirs: tuple[Any, Any]) -
     return numbers
 
 
-def order_of_unique(mine: Longs, theirs: Longs, source: Source) -> Check:
+def order_of_unique(mine: Ints, theirs: Ints, source: Source) -> Check:
     """The order of the records that only one patient can have, against identifiers and the source's rows.
 
     mine, theirs : the number of each patient's and each record's set of labels.

@@ -69,9 +69,9 @@ def number_sets(keys, place, pool):
     begin = ends[: 1 << PARTS].copy()
     order = np.empty(n, np.int32)
     for i in range(n):
-        part = np.int64((np.uint64(keys[i]) * MIXING) >> np.uint64(64 - PARTS))
-        order[begin[part]] = i
-        begin[part] += 1
+        own = np.int64((np.uint64(keys[i]) * MIXING) >> np.uint64(64 - PARTS))
+        order[begin[own]] = i
+        begin[own] += 1
     known = keys[order]
     numbers = np.empty(n, np.int32)
     distinct = 0
