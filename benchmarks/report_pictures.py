@@ -3,7 +3,8 @@
     python benchmarks/report_pictures.py --data DIR --out FOLDER [--only NAME,NAME]
 
 Releases are made from 20,000 rows of UCI, from Rotterdam and from 60 made-up notes, and kept in FOLDER, so that a page
-can be drawn again. Sheets in FOLDER/sheets show each page from top to bottom, cut into columns. Needs Chromium. Ends
+can be drawn again. Sheets in FOLDER/sheets show each page from top to bottom, cut into columns; NAME.pdf beside them is
+what a printer gets. Needs Chromium. Ends
 with 1 where axe finds something serious, a page is wider than its window, or a letter is outside of its chart.
 """
 
@@ -28,6 +29,14 @@ CODES = f"{UCI} --code diag_1,diag_2,diag_3"
 WITH = "--attributes age,gender --demographics age,gender --keep gender:exact"
 ROTTERDAM = "rotterdam.csv --drop rownames,rtime,recur --patient pid"
 PLAN = "plan:\n- cox: {time: dtime, event: death, covariates: [age, meno, size, grade, nodes]}\n"
+COUNTS = (
+    "recipient: {who: named researchers, controls: [contract], knows: {codes: 2}}\n"
+    "plan:\n- counts: {of: codes, within: 10 %, from: 50}\n"
+)
+CODES_SPEC = (
+    "source: {path: uci.csv, missing: ['?'], columns: {patient: patient_nbr, code: [diag_1, diag_2, diag_3]}}\n"
+    "method: {name: disassociation, k: 5, m: 2}\n"
+)
 MODES = {
     "light": (1200, "light", "screen"), "dark": (1200, "dark", "screen"),
     "narrow": (390, "light", "screen"), "print": (794, "light", "print"),
@@ -48,6 +57,9 @@ COMMANDS = {
     "catalogue": "itemsets INDEX --epsilon 2",
     "compare": "compare disassociation constraints",
     "notes": "notes annotate notes.parquet --review 8",
+    "explore": "explore codes.yaml --vary k=5,14 --vary m=1,2 --methods constraints,visits --plan counts.yaml "
+    "--sample 3000",
+    "dossier": "dossier disassociation --plan counts.yaml --explored explore",
 }
 """The page -> the command that makes its folder."""
 FIRST = (
@@ -87,6 +99,8 @@ def sources(data: Path, folder: Path) -> None:
     (folder / "codes_of_250.csv").write_text("patient\n" + "\n".join(patients) + "\n", encoding="utf-8")
     shutil.copy(data / "survival/rotterdam.csv", folder)
     (folder / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    (folder / "counts.yaml").write_text(COUNTS, encoding="utf-8")
+    (folder / "codes.yaml").write_text(CODES_SPEC, encoding="utf-8")
     (folder / "EUNOMIA").symlink_to(data / "eunomia-gibleed")
     for command in FIRST:
         leeward(folder, command)
@@ -116,6 +130,8 @@ def look(browser: Browser, page: Path, name: str, sheets: Path) -> list[str]:
             ]
         picture = sheets / f"{name}-{mode}.png"
         window.screenshot(path=picture, full_page=True)
+        if media == "print":
+            window.pdf(path=sheets / f"{name}.pdf", prefer_css_page_size=True)
         columns(picture)
         window.close()
     return [f"{name} {each}" for each in wrong]

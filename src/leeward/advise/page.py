@@ -12,13 +12,16 @@ from typing import Any
 
 from leeward.advise.frontier import Row, Spot, frontier, spots_of
 from leeward.advise.utility.verdicts import RULE
+from leeward.fields import declarations
+from leeward.methods import METHODS
 from leeward.pages import template_of
 from leeward.report import drawing
 from leeward.report.drawing import Drawing, Scale
 from leeward.report.sections import number, percent
+from leeward.report.summary import sentence
 from leeward.texts import for_xml
 
-WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 64, 16
+WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 74, 16
 COLORS = {
     "disassociation": "#0072B2",
     "constraints": "#D55E00",
@@ -96,8 +99,9 @@ def chart(
     floor = next((spot.floor for spot in spots if spot.floor is not None), None)
     if floor is not None:
         made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
+        crossed = min(y(floor) - y(value) for value in at if value >= floor) < 20
         made.text(
-            LEFT + 6, y(floor) + (14 if floor > 0.9 else -5), "floor: a resample of the original", color=GREY
+            LEFT + 6, y(floor) + (14 if crossed else -5), "floor: a resample of the original", color=GREY
         )
     if threshold is not None:
         made.line([(x(threshold), TOP), (x(threshold), HEIGHT - BELOW)], "#D55E00", 1.5, "6 4")
@@ -171,14 +175,20 @@ def legend(name: str, methods: Sequence[str]) -> str:
 
 
 def described(spec: str) -> str:
-    """A spec's one line for a person: `disassociation, k = 5, m = 2`."""
+    """A spec's one line for a person: `disassociation, k = 5, m = 2`, without what is its method's default."""
     parameters = json.loads(spec)
+    usual = {
+        each.name: each.default
+        for each in declarations(METHODS[parameters["name"]].parameters_class())
+        if each.name not in ("k", "m", "epsilon")
+    }
     rest = [
         f"{key} = {value}"
         for key, value in parameters.items()
-        if key != "name" and value not in (None, False, [], {})
+        if key not in ("name", "folder") and value not in (None, False, [], {}) and value != usual.get(key)
     ]
-    return ", ".join([parameters["name"], *rest])
+    folder = f"{parameters['folder']}: " if "folder" in parameters else ""
+    return folder + ", ".join([parameters["name"], *rest])
 
 
 def _apart(marks: Sequence[float], scale: Scale) -> list[float]:
@@ -195,9 +205,11 @@ def _reason(row: Row, line: int) -> str:
 
 
 def _attackers(rows: Sequence[Row], method: str) -> str:
-    told = dict.fromkeys(str(row["attacker"]) for row in rows if row["method"] == method and row["attacker"])
+    told = dict.fromkeys(
+        sentence(str(row["attacker"])) for row in rows if row["method"] == method and row["attacker"]
+    )
     shown = list(told)[:ATTACKERS_SHOWN]
-    return "; or ".join(shown) + ("; …" if len(told) > len(shown) else "") or "no release was made"
+    return " Or: ".join(shown) + (" …" if len(told) > len(shown) else "") or "no release was made"
 
 
 def _in_words(spots: Sequence[Spot], best: Sequence[Spot]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import Notes, Section, Table
-from leeward.report.summary import begun, sentence
+from leeward.report.summary import begun, numbers_of, sentence
 
 ROWS_SHOWN = 10
 
@@ -15,11 +15,10 @@ ROWS_SHOWN = 10
 def guarantee_section(release: Release) -> Section:
     """The guarantee as the manifest claims it, and what it leaves open."""
     guarantee = release.guarantee
-    numbers = [f"{key} = {guarantee[key]}" for key in ("k", "m", "epsilon", "delta") if key in guarantee]
     return Section(
         "The guarantee and its limits",
         (
-            f"**{guarantee['name']}** ({', '.join(numbers)}), for each {guarantee['unit']}.",
+            f"**{guarantee['name']}** ({numbers_of(guarantee)}), for each {guarantee['unit']}.",
             f"Attacker: {sentence(guarantee['attacker'])}",
             "Not protected:",
             Notes(tuple(begun(each) for each in guarantee["not_protected"])),
@@ -51,9 +50,7 @@ def notices_section(measures: Mapping[str, Any]) -> Section:
     notices = measures.get("notices", [])
     if not notices:
         return Section("Notices of the reader", ("Nothing was repaired, left out or found odd.",))
-    rows = tuple(
-        (notice["kind"], notice["message"], f"{notice['count']:,}", _rows(notice)) for notice in notices
-    )
+    rows = tuple((notice["kind"], notice["message"], _how_many(notice), _rows(notice)) for notice in notices)
     table = Table(
         "What was repaired, left out or found odd (rows count from 1, headers excluded)",
         ("kind", "what", "how many", "first rows"),
@@ -61,6 +58,11 @@ def notices_section(measures: Mapping[str, Any]) -> Section:
         False,
     )
     return Section("Notices of the reader", (table,))
+
+
+def _how_many(notice: Mapping[str, Any]) -> str:
+    """A method says its numbers in the sentence; the one notice is not what there is one of."""
+    return "" if notice["kind"] == "method" and notice["count"] == 1 else f"{notice['count']:,}"
 
 
 def _rows(notice: Mapping[str, Any]) -> str:

@@ -100,9 +100,11 @@ def begun(sentence: str) -> str:
 
 
 def numbers_of(guarantee: Mapping[str, Any]) -> str:
-    """`k = 5, m = 2`."""
+    """`k = 5, m = 2`; an epsilon of 2.0 is 2."""
+    found = {key: guarantee[key] for key in ("k", "m", "epsilon", "delta") if key in guarantee}
     return ", ".join(
-        f"{key} = {guarantee[key]}" for key in ("k", "m", "epsilon", "delta") if key in guarantee
+        f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in found.items()
     )
 
 

@@ -14,7 +14,7 @@ from leeward.release import Release
 from leeward.release.aside import owner_only
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
-from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary
+from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary, numbers_of
 
 Figures = Mapping[str, Any]
 
@@ -63,6 +63,7 @@ def render(
     page = template_of("leeward.report", "report.html.j2", marked=marked, plain=plain, silent=silent)
     return page.render(
         release=release,
+        numbers=numbers_of(release.guarantee),
         source=measures.get("source", {}),
         summary=summary,
         doors_shown=DOORS_SHOWN,
@@ -78,11 +79,12 @@ def render(
 
 
 def marked(text: str) -> Any:
-    """`**bold**` and `` `code` `` of an otherwise plain text as HTML."""
+    """`**bold**`, `` `code` `` and the power of `k^m` of an otherwise plain text as HTML."""
     from markupsafe import Markup, escape
 
     html = str(escape(text))
     html = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html)
+    html = re.sub(r"\bk\^m\b", "k<sup>m</sup>", html)
     return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html))
 
 

@@ -91,7 +91,10 @@ def manifest_checks(share: Share) -> list[Check]:
     absent = len(listed) - len(present)
     return [
         of_count(
-            "files_present", absent, f"All {len(listed)} listed files are there.", "listed files are missing."
+            "files_present",
+            absent,
+            f"Every listed file is there, {len(listed)} in all.",
+            "listed files are missing.",
         ),
         of_count(
             "file_hashes", changed, "Every file has the hash stated.", "files differ from the hash stated."

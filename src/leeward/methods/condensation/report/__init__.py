@@ -26,9 +26,10 @@ Figures = Mapping[str, Any]
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
     fitted = figures.Models.of(measures, "models")
+    closest = figures.Closest.of(measures, "closest")
     curves = tuple(figures.Curve.from_json(each) for each in measures.get("survival") or ())
     found = [
-        glance(release, fitted),
+        glance(release, fitted, closest),
         models(fitted),
         survival(curves),
         marginals(figures.Marginals.of(measures, "marginals")),
@@ -38,7 +39,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
             figures.CoarseTimes.of(measures, "coarse_times"),
             figures.Membership.of(measures, "membership"),
             figures.Linkage.of(measures, "linkage"),
-            figures.Closest.of(measures, "closest"),
+            closest,
             figures.Privacy.of(measures, "privacy"),
         ),
         groups(measures),
@@ -46,7 +47,9 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, fitted: figures.Models | None) -> Section:
+def glance(
+    release: Release, fitted: figures.Models | None, closest: figures.Closest | None = None
+) -> Section:
     """What a privacy board and a recipient ask for first."""
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
@@ -70,6 +73,8 @@ def glance(release: Release, fitted: figures.Models | None) -> Section:
                 "warn" if outside > 0.05 else "good",
             ),
         ]
+    if closest is not None and closest.released.zero > closest.original.zero:
+        tiles.append(Tile(percent(closest.released.zero), "of the rows equal an original row", tone="warn"))
     parts: list[Part] = []
     exact = release.guarantee.get("facts", {}).get("exact", ())
     if exact:
@@ -175,26 +180,14 @@ def marginals(found: figures.Marginals | None) -> Section | None:
     """Means, medians and level frequencies."""
     if found is None:
         return None
-    heads = (
-        "mean before",
-        "after",
-        "median before",
-        "after",
-        "missing before",
-        "after",
-    )
+    keys = ["mean", "median"]
+    if any(side.missing for row in found.numbers for side in (row.before, row.after)):
+        keys.append("missing")
     numbers = Table(
         "Numbers",
-        ("column", *heads),
+        ("column", *(head for key in keys for head in (f"{key} before", "after"))),
         tuple(
-            (
-                row.column,
-                *(
-                    number(getattr(side, key))
-                    for key in ("mean", "median", "missing")
-                    for side in (row.before, row.after)
-                ),
-            )
+            (row.column, *(plainly(getattr(side, key)) for key in keys for side in (row.before, row.after)))
             for row in found.numbers
         ),
     )
@@ -202,12 +195,18 @@ def marginals(found: figures.Marginals | None) -> Section | None:
         f"Levels (the first {LEVELS_SHOWN})" if len(found.levels) > LEVELS_SHOWN else "Levels",
         ("level", "rows before", "after"),
         tuple(
-            (f"{row.column} = {row.level}", number(row.before), number(row.after))
+            (f"{row.column}: {row.level}", number(row.before), number(row.after))
             for row in found.levels[:LEVELS_SHOWN]
         ),
     )
     parts: list[Part] = [table for table in (numbers, levels) if table.rows]
     return Section("Columns one by one", tuple(parts)) if parts else None
+
+
+def plainly(value: Any) -> str:
+    """A column's figure; four digits have no comma, as they may be a year."""
+    written = number(value)
+    return written.replace(",", "") if len(written) == len("1,988") else written
 
 
 def correlations(found: figures.Correlations | None) -> Section | None:

@@ -55,8 +55,13 @@ def forest(coefficients: Sequence[figures.Coefficient]) -> str:
 
 def _label(each: figures.Coefficient) -> str:
     """The coefficient's name, with the standard deviation that a number's effect is drawn for."""
-    shown = short(each.name)
+    shown = short(leveled(each.name))
     return shown if each.spread == 1.0 else f"{shown} (per {number(each.spread)})"
+
+
+def leveled(name: str) -> str:
+    """A level as a person reads it: `size: <=20`, not `size=<=20`."""
+    return name.replace("=", ": ", 1)
 
 
 def _names_axis(names: Sequence[str], **more: Any) -> Any:
@@ -105,7 +110,7 @@ def heat(found: figures.Correlations) -> str:
     """Original and release side by side."""
     import altair as alt
 
-    names = [short(name, 24) for name in found.columns]
+    names = [short(leveled(name), 24) for name in found.columns]
     rows = [
         {"x": names[i], "y": names[j], "r": matrix[i][j], "table": label}
         for matrix, label in ((found.before, BEFORE), (found.after, AFTER))
