@@ -169,6 +169,19 @@ def test_without_a_context_everything_of_people_is_open(release: Path, tmp_path:
     assert annex([[] for _ in range(11)])[0]["rows"][0]["state"] == "open"
 
 
+def test_a_plan_without_a_source_is_measured_on_the_release_s_own(tmp_path: Path) -> None:
+    events().write_csv(tmp_path / "events.csv")
+    (tmp_path / "spec.yaml").write_text(
+        "source: {path: events.csv, columns: {patient: patient, code: code}, vocabulary: icd9}\n"
+        "method: {name: disassociation, k: 3, m: 2}\n"
+    )
+    lw.run(tmp_path / "spec.yaml", tmp_path / "out")
+    made = dossier(tmp_path / "out", tmp_path / "dossier", plan=plan_of(PLAN))
+    evidence = json.loads((made.folder / "evidence.json").read_text())
+    assert evidence["verification"]["with_source"] and len(evidence["lines"]) == 1
+    assert not any("serve the recipient's plan" in each for each in made.open_items)
+
+
 def test_a_page_zero_answers_five_questions(written: Path) -> None:
     labels = " ".join(
         e["label"] for e in json.loads((written / "dossier.json").read_text())["parts"][0]["entries"]

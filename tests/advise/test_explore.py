@@ -193,7 +193,9 @@ def test_releases_are_compared(tmp_path: Path) -> None:
     before = digests(tmp_path / "a" / "share")
     assert status_of(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]) == 0
     assert digests(tmp_path / "a" / "share") == before
-    assert "k = 6" in (tmp_path / "c" / "explore.html").read_text()
+    page = (tmp_path / "c" / "explore.html").read_text()
+    assert "b: disassociation, k = 6, m = 2, policy = hierarchy:1" in page and "max_cluster" not in page
+    assert "<th>repeat</th>" not in page
     with (tmp_path / "b" / "share" / "data" / "chunks.parquet").open("ab") as file:
         file.write(b" ")
     found = lw.compare([tmp_path / "a", tmp_path / "b"], tmp_path / "d")

@@ -206,6 +206,7 @@ def test_names_are_escaped(release: Release) -> None:
     page = render(release, MEASURES, VERIFICATION, OWN)
     assert "ward <7>" not in page
     assert "ward &lt;7&gt;.csv" in page
+    assert str(marked("**k^m-anonymity** of rank^m")) == "<strong>k<sup>m</sup>-anonymity</strong> of rank^m"
     assert str(marked("a <b> **c** `d`")) == "a &lt;b&gt; <strong>c</strong> <code>d</code>"
 
 

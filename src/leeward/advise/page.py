@@ -19,6 +19,7 @@ from leeward.report import drawing
 from leeward.report.drawing import Drawing, Scale
 from leeward.report.sections import number, percent
 from leeward.report.summary import sentence
+from leeward.report.writing import marked
 from leeward.texts import for_xml
 
 WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 74, 16
@@ -49,7 +50,7 @@ def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any
     panels = [
         _panel(rows, place, title, methods, settings.get("threshold")) for place, title in enumerate(lines, 1)
     ]
-    return template_of("leeward.advise", "explore.html.j2").render(
+    return template_of("leeward.advise", "explore.html.j2", marked=marked).render(
         settings=settings,
         panels=panels,
         rule=RULE,
@@ -77,9 +78,9 @@ def _panel(
     absent = sorted({(row["method"], _reason(row, line)) for row in rows
                      if row["status"] == "verified" and row[f"line_{line}"] is None})  # fmt: skip
     within = [spot for spot in spots if threshold is None or spot.risk <= threshold + 1e-12]
-    top = max(within, key=lambda spot: spot.value, default=None)
+    top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
     return {"title": title[:1].upper() + title[1:], "charts": charts, "alt": _in_words(spots, best), "absent": absent,
-            "best": None if top is None else f"{described(top.spec)}: {percent(top.value)} ({top.verdict})",
+            "best": None if top is None else f"{described(top.spec)}: {kept_of(top)}",
             "floor": next((spot.floor for spot in spots if spot.floor is not None), None)}  # fmt: skip
 
 
@@ -174,13 +175,18 @@ def legend(name: str, methods: Sequence[str]) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{shape}</svg>'
 
 
+def kept_of(spot: Spot) -> str:
+    """`85.4 % (serves)`, not broken before the per cent sign."""
+    return f"{percent(spot.value)} ({spot.verdict})".replace(" %", "\u00a0%")
+
+
 def described(spec: str) -> str:
     """A spec's one line for a person: `disassociation, k = 5, m = 2`, without what is its method's default."""
     parameters = json.loads(spec)
     usual = {
         each.name: each.default
         for each in declarations(METHODS[parameters["name"]].parameters_class())
-        if each.name not in ("k", "m", "epsilon")
+        if each.name not in ("k", "m")
     }
     rest = [
         f"{key} = {value}"
@@ -230,6 +236,6 @@ def _table_row(row: Row, lines: int) -> dict[str, Any]:
         "risk": number(row["risk_maximum"]),
         "mean": number(row["measured_mean"]),
         "lines": [
-            (percent(row[f"line_{place}"]), row[f"verdict_{place}"] or "–") for place in range(1, lines + 1)
+            (percent(row[f"line_{place}"]), row[f"verdict_{place}"] or "") for place in range(1, lines + 1)
         ],
     }

@@ -73,9 +73,9 @@ def compare(
         prepared = prepare(lines, cohort)
         limit = None if asked is None or asked.limit is None else asked.limit.maximum
         rows = []
-        for each in outs:
+        for each, spec in zip(outs, specs, strict=True):
             say(f"Verifying and measuring {Path(each).name}")
-            rows.append(row_of(each, prepared, population, limits(limit)))
+            rows.append(row_of(each, spec, prepared, population, limits(limit)))
         table = table_of(rows, len(lines))
         found = Exploration(folder, table, tuple(line.title for line in lines))
         with owner_only():
@@ -91,7 +91,7 @@ def compare(
 
 
 def row_of(
-    path: str | Path, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
+    path: str | Path, spec: Spec, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """A release as a row of `explore.parquet`: verified today against its source, its risk, what it keeps."""
     from leeward.advise.measured_risk import measured_risk
@@ -100,9 +100,7 @@ def row_of(
     release = open_release(path)
     row: dict[str, Any] = {
         "method": release.method,
-        "spec": json.dumps(
-            {"name": release.method, **release.parameters, "folder": Path(path).name}, default=str
-        ),
+        "spec": json.dumps({**spec.method, "name": release.method, "folder": Path(path).name}, default=str),
         "k": release.guarantee.get("k"),
         "m": release.guarantee.get("m"),
         "seed": None,

@@ -18,6 +18,7 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.release.aside import finish, new_aside, owner_only
 from leeward.release.folder import check_out
 from leeward.release.manifest import to_json_text
+from leeward.release.spec import load
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
 from leeward.version import __version__
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from leeward.advise.thresholds import Threshold
     from leeward.cohort.cohort import Cohort
     from leeward.release import Release
+    from leeward.release.spec import SourceSpec
     from leeward.verify import Verification
 
 JSON, HTML, EVIDENCE = "dossier.json", "dossier.html", "evidence.json"
@@ -94,7 +96,7 @@ def dossier(
     audience : `expert` or `recipient`
         For a recipient no figure of the original data is in it.
     cohort, population : Cohort, optional
-        Default: the plan's.
+        Default: the plan's, or those that `custody/spec.yaml` names and that are still there.
     key : path, optional
         A private Ed25519 key in PEM: signs dossier.json.
 
@@ -119,11 +121,12 @@ def dossier(
             f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."
         )
     with watched(tell) as say:
-        if cohort is None and asked is not None and asked.source is not None:
+        named = _sources(opened.custody / "spec.yaml", asked)
+        if cohort is None and named[0] is not None:
             say("Reading the source")
-            cohort = read_source(asked.source)
-        if population is None and asked is not None and asked.population is not None:
-            population = read_source(asked.population)
+            cohort = read_source(named[0])
+        if population is None and named[1] is not None:
+            population = read_source(named[1])
         say("Verifying the release")
         outcome = verify(release, cohort, population if cohort is not None else None)
         if not outcome.passed:
@@ -136,6 +139,17 @@ def dossier(
     content = _content(opened, files, parts, said, audience)
     _write(folder, opened, content, found if audience == "expert" else {}, key)
     return Dossier(folder, content)
+
+
+def _sources(spec: Path, plan: Plan | None) -> tuple[SourceSpec | None, SourceSpec | None]:
+    """Source and population of the plan; where it names none, those of the release's own spec that still exist."""
+    release = load(spec) if spec.is_file() else None
+    found = []
+    for key in ("source", "population"):
+        asked, own = getattr(plan, key, None), getattr(release, key, None)
+        there = own is not None and own.path and ("://" in own.path or Path(own.path).exists())
+        found.append(asked or (own if there else None))
+    return found[0], found[1]
 
 
 def evidence_of(

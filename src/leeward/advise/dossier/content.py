@@ -296,7 +296,12 @@ def _utility(evidence: Evidence) -> list[Entry]:
         floor = None if line["floor"] is None else f"/lines/{place}/floor"
         found += evidence.measured(f"{line['line']}: {line['figure']}", f"{at}/value", floor)
     if not lines:
-        found.append(Entry("open", "Does the release serve the recipient's plan? (no plan was given)"))
+        found.append(
+            Entry(
+                "open",
+                "Does the release serve the recipient's plan? (no plan was given, or no source to measure it on)",
+            )
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.pages import template_of
 from leeward.report.sections import number
+from leeward.report.writing import marked
 
 
 def render(content: Mapping[str, Any]) -> str:
@@ -15,7 +16,7 @@ def render(content: Mapping[str, Any]) -> str:
         block: sum(entry["block"] == block for part in content["parts"] for entry in part["entries"])
         for block in ("measured", "declared", "open")
     }
-    return template_of("leeward.advise", "dossier.html.j2", shown=shown).render(
+    return template_of("leeward.advise", "dossier.html.j2", shown=shown, marked=marked).render(
         content=content, counts=counts
     )
 
