@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -100,6 +101,7 @@ def main() -> None:
              "--vocabulary", "icd9", "--accept-unknown"]  # fmt: skip
     for name in given.engines.split(","):
         out = given.store / f"OUT-{name}-{given.patients}"
+        shutil.rmtree(out, ignore_errors=True)  # of an earlier run of this benchmark
         limit = None if name == "free" else given.limit
         if name == "spark":
             spec = given.store / "spark.yaml"
