@@ -38,6 +38,20 @@ def test_types_blanks_and_missing(tmp_path: Path) -> None:
     assert kinds[" stage "][0] == "levels"
 
 
+def test_words_for_no_value_are_told(tmp_path: Path) -> None:
+    """R writes NA: with it a column of numbers is one of texts, which nobody would see."""
+    file = tmp_path / "t.csv"
+    file.write_text("stage,score,age\nI,1.5,50\nNA,NA,51\nII,2.5,52\nII,n/a,53\n")
+    told = [each for each in read(file, format="table").notices if each.kind == "looks missing"]
+    assert [each.count for each in told] == [3] and told[0].rows == (2, 2, 4)
+    assert "'NA', 'n/a'" in told[0].message and "'stage', 'score'" in told[0].message
+    assert "'score' would hold numbers or dates" in told[0].message
+    assert told[0].message.endswith("--missing 'NA' --missing 'n/a'")
+    cohort = read(file, format="table", missing=["NA", "n/a"])
+    assert not cohort.notices and cohort.patients is not None
+    assert cohort.patients.schema["score"] == pl.Float64
+
+
 def test_decoding_is_the_way_back() -> None:
     frame = pl.DataFrame(
         {

@@ -63,8 +63,8 @@ def trajectories_of(
     """
     if "age" not in events.columns:
         raise BadInput(
-            f"{name}: trajectories need the age at each event; give its column with `age` (in years), "
-            "or dates and birth dates that the reader can subtract."
+            f"{name}: trajectories need the age at each event; give its column with --age (in years), "
+            "or those of the date and of the date of birth with --date and --birth."
         )
     years = events["age"].cast(pl.Float64).floor()
     odd = _odd_rows(events, years, first, last)

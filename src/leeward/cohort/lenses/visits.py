@@ -133,7 +133,7 @@ def _visit_numbers(events: pl.DataFrame, name: str) -> Int64s:
     if column is None or events[column].null_count() == events.height:
         raise BadInput(
             f"{name}: no visit column and no dates, so nothing says which codes belong to one visit; name the column "
-            "with `visit` (or `date`), or ask for `merge_visits`."
+            "with --visit (or --date), or ask for `merge_visits`."
         )
     given = events[column]
     null = given.is_null().to_numpy()

@@ -12,6 +12,7 @@ import polars as pl
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.notices import Notice
+from leeward.cohort.readers.values import NO_VALUE_TEXTS
 from leeward.errors import BadInput
 
 ROWS_KEPT = 1000
@@ -209,37 +210,16 @@ SHARE_DOTTED = 0.95
 ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d")
 """Codes of drugs, whose beginning looks like ICD-10."""
 
-NO_CODE_TEXTS = frozenset(
-    (
-        "null",
-        "none",
-        "na",
-        "n/a",
-        "n.a.",
-        "nan",
-        "nil",
-        "missing",
-        "unknown",
-        "-",
-        "--",
-        "---",
-        "?",
-        ".",
-        "#n/a",
-    )
-)
-"""What tables write where there is no code, in lower case."""
-
 
 def _looks_missing(
     codes: Sequence[str], numbers: Int32s, rows: UInt32s, entries: Int64s | None
 ) -> list[Notice]:
     """A notice of codes that are what tables write where there is none; the words are ours, not a patient's."""
-    mask = np.array([code.lower() in NO_CODE_TEXTS for code in codes], np.bool_)
+    mask = np.array([code.lower() in NO_VALUE_TEXTS for code in codes], np.bool_)
     if not mask.any():
         return []
     at = rows[mask[numbers]]
-    words = sorted({code for code in codes if code.lower() in NO_CODE_TEXTS})
+    words = sorted({code for code in codes if code.lower() in NO_VALUE_TEXTS})
     quoted = ", ".join(f"'{word}'" for word in words)
     hits = len(at) if entries is None else int(entries[mask].sum())
     says = "entry says" if hits == 1 else "entries say"

@@ -13,10 +13,11 @@ from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.code_numbers import row_text
+from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER, comma_notice
-from leeward.cohort.readers.values import GERMAN_DATE, german_dates, plain, with_points
+from leeward.cohort.readers.values import GERMAN_DATE, NO_VALUE_TEXTS, german_dates, plain, with_points
 from leeward.errors import BadInput, did_you_mean
 
 ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -153,7 +154,39 @@ def _cleaned(
                 Notice("constant column", f"column '{name}' has one value in every row", len(each))
             )
         series.append(each)
-    return pl.DataFrame(series), notices
+    cleaned = pl.DataFrame(series)
+    return cleaned, [*notices, *_looks_missing(cleaned, missing, date_format)]
+
+
+def _looks_missing(frame: pl.DataFrame, missing: frozenset[str], date_format: str | None) -> list[Notice]:
+    """A notice of texts that are what tables write where there is no value; the words are ours, not a patient's."""
+    found: dict[str, pl.Series] = {}
+    typed = []
+    for each in frame.iter_columns():
+        if each.dtype != pl.String:
+            continue
+        at = each.str.to_lowercase().is_in(list(NO_VALUE_TEXTS)).fill_null(False)
+        if at.any():
+            found[each.name] = at
+            if _typed_text(each, missing | set(each.filter(at)), date_format).dtype != pl.String:
+                typed.append(each.name)
+    if not found:
+        return []
+    words = sorted({word for name, at in found.items() for word in frame[name].filter(at)})
+    hits = sum(int(at.sum()) for at in found.values())
+    rows = np.sort(np.concatenate([np.flatnonzero(at.to_numpy()) for at in found.values()])) + 1
+    message = (
+        f"{counted('value', hits)} {_quoted(words)} in {_quoted(found)} may mean 'no value' but "
+        f"{'counts' if hits == 1 else 'count'} as one"
+        + (f", and {_quoted(typed)} would hold numbers or dates" if typed else "")
+        + ": leave them out with "
+        + " ".join(f"--missing {word!r}" for word in words)
+    )
+    return [Notice("looks missing", message, hits, tuple(rows[:ROWS_KEPT].tolist()))]
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _typed_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:

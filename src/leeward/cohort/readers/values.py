@@ -12,6 +12,27 @@ from leeward.errors import BadInput
 
 OLDEST_YEARS = 150
 
+NO_VALUE_TEXTS = frozenset(
+    (
+        "null",
+        "none",
+        "na",
+        "n/a",
+        "n.a.",
+        "nan",
+        "nil",
+        "missing",
+        "unknown",
+        "-",
+        "--",
+        "---",
+        "?",
+        ".",
+        "#n/a",
+    )
+)
+"""What tables write where there is no value, in lower case."""
+
 GERMAN = "%d.%m.%Y"
 """Dates with points are day first wherever they are used."""
 
