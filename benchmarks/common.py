@@ -106,10 +106,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
-def write_section(name: str, title: str, command: str, body: str) -> None:
-    """Put a section into docs/benchmarks.md, in place of the one of that name."""
+def write_section(name: str, title: str, command: str, body: str, page: Path = PAGE) -> None:
+    """Put a section into docs/benchmarks.md or another page, in place of the one of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else HEAD
+    text = page.read_text(encoding="utf-8") if page.is_file() else HEAD
     section = f"{begin}\n## {title}\n\n{machine()}. Commit {commit()}. Command: `{command}`\n\n{body.strip()}\n{end}\n"
     if begin in text:
         before, rest = text.split(begin, 1)
@@ -117,4 +117,4 @@ def write_section(name: str, title: str, command: str, body: str) -> None:
         text = before + section + (f"\n{after}" if after else "")
     else:
         text = text.rstrip("\n") + "\n\n" + section
-    PAGE.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")

@@ -2,8 +2,8 @@
 
     python benchmarks/newcomer.py --data DIR [--only 1,8] [--json FILE]
 
-Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md. Sources of
-hospitals by every method (13, 14) are in `sources.py`.
+Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md, after the commit that is
+run. Sources of hospitals by every method (13, 14) are in `sources.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common import commit
 from robustness import TREE, Place, Ran
 from sources import MIXED, mixed
 
@@ -127,11 +128,7 @@ def risk(place: Newcomer) -> str:
 
 @trial("6")
 def legend(place: Newcomer) -> str:
-    return (
-        costs(place.released("trajectories", *place.uci, "--age", "a", "--k", 5))
-        if False
-        else costs(place.released("trajectories", place.data / "eunomia-gibleed", "--k", 5))
-    )
+    return costs(place.released("trajectories", place.data / "eunomia-gibleed", "--k", 5))
 
 
 @trial("7")
@@ -209,7 +206,9 @@ def allergic(place: Newcomer) -> str:
         "notes", "annotate", "notes.csv", "--patient", "subject_id", "--review", 0, "-o", "N", timeout=1800
     )
     table = pl.read_parquet(place.folder / "N/custody/table.parquet")
-    counts = table.select(pl.col("terms").list.unique().explode())["terms"].value_counts(sort=True)
+    counts = table.select(pl.col("terms").list.unique().explode(empty_as_null=True))["terms"].value_counts(
+        sort=True
+    )
     found = counts.with_row_index("place").filter(pl.col("terms") == "LW1718")
     where = f"{found['count'][0]} of {table.height:,} notes (place {found['place'][0] + 1} of all terms)"
     return f"terms of the made-up note {own}; exit {ran.status}; allergic reaction (LW1718) in {where}"
@@ -460,6 +459,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    print(f"commit {commit()}", flush=True)
     found = {}
     for number in given.only.split(",") if given.only else TRIALS:
         with tempfile.TemporaryDirectory(prefix="leeward-newcomer-") as folder:

@@ -1,37 +1,49 @@
 """Sources as hospitals have them, by every method that releases codes: what is released, and what it costs.
 
-    python benchmarks/sources.py --data DIR [--only eunomia-gibleed] [--methods visits,censor]
+    python benchmarks/sources.py --data DIR [--only eunomia-gibleed] [--json FILE]
 
-A made-up table that mixes ICD-9-CM and ICD-10-CM with and without points and junk, and four public folders (OMOP, FHIR,
-Synthea) in DIR. Each command has its defaults and no flag but k, m and the budget; each release is verified. Writes the
-section *sources* of docs/benchmarks.md.
+A made-up table that mixes ICD-9-CM and ICD-10-CM with and without points and junk, and public folders (OMOP, FHIR,
+Synthea, tables of codes) in DIR. Each command has its defaults and no flag but k, m, the budget and columns, as a
+person would type it; a remedy that a refusal names is tried once. Writes the section *sources* of
+docs/studies/newcomer.md; with `--only` it prints.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from common import table, write_section
+from common import once, table, write_section
 
-FOLDERS = ("eunomia-gibleed", "synthea-omop-27", "fhir-bulk-10", "synthea-oh")
+NEWCOMER = Path(__file__).resolve().parent.parent / "docs" / "studies" / "newcomer.md"
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "eunomia-gibleed": (),
+    "synthea-omop-27": (),
+    "fhir-bulk-10": (),
+    "synthea-oh": (),
+    "synthea-ma": (),
+    "uranium-pathology": ("--patient", "case", "--code", "icd10"),
+    "disassociation-replication/dataset_final.csv": ("--lines",),
+}
+"""Folder or file -> the flags that a person needs for it."""
 METHODS = {
     "disassociate": ("--k", "5", "--m", "2"),
     "constrain": ("--k", "5", "--m", "2"),
     "visits": ("--k", "5"),
     "trajectories": ("--k", "5"),
     "censor": ("--k", "5", "--cap", "3"),
+    "link": ("--k", "5"),
     "index": ("--epsilon-total", "1"),
 }
-REMEDIES = (("--odd-ages", "leave out"), ("--accept-unknown",))
+REMEDIES = (("--odd-ages", "leave out"), ("--accept-unknown",), ("--merge-visits",))
 """Flags that a refusal may name; the command is then run again with them, and both are told."""
 MIXED = ("--patient", "pid", "--code", "icd", "--visit", "visit", "--age", "age")
 WEIGHTS = {
@@ -70,29 +82,33 @@ def ran(command: list[str], folder: str) -> tuple[int, str, str, float]:
     return process.returncode, texts[0], texts[1], usage.ru_utime + usage.ru_stime
 
 
-def outcome(method: str, source: list[str], folder: str) -> str:
-    """One cell: what was released and its first cost, or why nothing was."""
+def outcome(method: str, source: list[str], folder: str) -> list[str]:
+    """Exit status, checks that passed, what the first screen says it cost or why nothing was released, CPU seconds."""
     further = ["--population", source[0]] if method == "censor" else []
-    command = [method, *source, *further, *METHODS[method], "-o", str(Path(folder) / "OUT"), "--json"]
+    command = [method, *source, *further, *METHODS[method], "-o", str(Path(folder) / "OUT")]
     status, out, err, seconds = ran(command, folder)
-    refused = ""
+    exits, refused = str(status), ""
     if status:
         said = [line for line in err.splitlines() if line.startswith("leeward: ")]
-        refused = f"status {status}: {said[-1].removeprefix('leeward: ') if said else 'no sentence'}"
+        refused = said[-1].removeprefix("leeward: ") if said else "no sentence"
         remedy = next((flags for flags in REMEDIES if flags[0] in refused), None)
-        if remedy is None:
-            return refused
-        refused += f" With `{shlex.join(remedy)}`: "
-        status, out, err, seconds = ran([*command, *remedy], folder)
-        assert not status, err
-    found: dict[str, Any] = json.loads(out)
-    if method == "index":
-        return f"{refused}{found['rows']:,} rows of {found['patients']:,} patients indexed; {seconds:.1f} s"
-    summary = found["summary"]
-    assert found["verification"]["passed"]
-    first = summary["costs"][0]
-    cost = summary["little_left"] or f"{first['value']} {first['what']}"
-    return f"{refused}{found['records']:,} records verified; {cost}; {seconds:.1f} s"
+        if remedy is not None:
+            status, out, err, seconds = ran([*command, *remedy], folder)
+            exits, refused = f"{exits}; {status}", f"{refused} With `{shlex.join(remedy)}`: "
+    verified = re.search(r"^Verified: (\d+) checks .* passed", out, re.MULTILINE)
+    return [exits, verified[1] if verified else "–", (refused + first_screen(out)).strip(), f"{seconds:.1f}"]
+
+
+def first_screen(out: str) -> str:
+    """What a person reads there of the costs, and whether little is left; of an index its first line."""
+    if "It cost" not in out:
+        return out.partition(" in /")[0]
+    lines = out.partition("It cost")[2].splitlines()
+    costs = [
+        line.strip() for n, line in enumerate(lines) if all(each[:1] in (" ", "") for each in lines[: n + 1])
+    ]
+    little = re.search(r"^Little is left: .*?(?=^For the recipient)", out, re.MULTILINE | re.DOTALL)
+    return "; ".join(costs) + (f". **{' '.join(little[0].split())}**" if little else "")
 
 
 def main() -> None:
@@ -102,27 +118,36 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", default="")
-    parser.add_argument("--methods", default="")
-    parser.add_argument("--print", action="store_true", help="print the rows and leave the page as it is")
+    parser.add_argument(
+        "--json", type=Path, help="keeps what was run, so that a long run can go on in pieces"
+    )
     given = parser.parse_args()
-    methods = given.methods.split(",") if given.methods else list(METHODS)
     rows = []
     with tempfile.TemporaryDirectory(prefix="leeward-sources-") as folder:
         os.environ["LEEWARD_STATE"] = str(Path(folder) / "state")
         file = mixed(Path(folder) / "mixed.csv")
         sources = {"mixed ICD-9 and ICD-10": [str(file), *MIXED, "--missing", "NULL", "--missing", "-"]}
-        sources |= {name: [str(given.data / name)] for name in FOLDERS}
+        sources |= {name: [str(given.data / name), *flags] for name, flags in FOLDERS.items()}
         for name, source in sources.items():
             if given.only and name not in given.only.split(","):
                 continue
-            for method in methods:
+            for method in METHODS:
                 with tempfile.TemporaryDirectory(dir=folder) as place:
-                    rows.append([name, method, outcome(method, source, place).replace("|", "\\|")])
+                    said = once(given.json, f"{name} {method}", partial(outcome, method, source, place))
+                rows.append([name, method, *(each.replace("|", "\\|") for each in said)])
                 print(*rows[-1], sep=" | ", flush=True)
-    if not given.print:
-        head = ["source", "method", "what is released, its first cost, and CPU seconds of the whole command"]
+    if not given.only:
+        head = [
+            "source",
+            "method",
+            "exit status",
+            "checks passed",
+            "first screen: what it cost, or why not",
+            "CPU s",
+        ]
+        command = "python benchmarks/sources.py --data DIR"
         write_section(
-            "sources", "Sources of hospitals", "python benchmarks/sources.py --data DIR", table(head, rows)
+            "sources", "Sources of hospitals, by every method of codes", command, table(head, rows), NEWCOMER
         )
 
 
