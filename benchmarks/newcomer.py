@@ -2,8 +2,8 @@
 
     python benchmarks/newcomer.py --data DIR [--only 1,8] [--json FILE]
 
-Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md, after the commit that is
-run. Sources of hospitals by every method (13, 14) are in `sources.py`.
+Each reproduction runs in a folder of its own; its outcome is one line, quoted in docs/studies/newcomer.md,
+after the commit that is run. Sources of hospitals by every method (13, 14) are in `sources.py`.
 """
 
 from __future__ import annotations
