@@ -15,7 +15,7 @@ from tests.mutations.classed import labels_of, record_labels
 from tests.mutations.copies import Kinds, Mutation
 from tests.mutations.definitions import Truth
 from tests.mutations.judging import broken
-from tests.mutations.releases import FURTHER, Made, cases, choices, make
+from tests.mutations.releases import FURTHER, Made, cases, choices, make, verifying
 
 from leeward.errors import BadInput
 from leeward.verify import Source, verify
@@ -159,6 +159,12 @@ class Score:
 
 def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """Apply, classify and verify each mutation in a copy of its own."""
+    with verifying(made.name):
+        return scored(made, chosen, scratch)
+
+
+def scored(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
+    """As `run`."""
     score = Score(made.name)
     source, copy = made.source, scratch / "copy"
     score.refuses = refuted(sent(made.out, scratch), None)

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.forging import by_method
+from tests.forging import by_method, restate
 from tests.oracles import disassociation_checks as plain
 from tests.oracles.disassociation_checks import Joint, Leaf, Tree
 from tests.oracles.estimates import estimate
@@ -21,6 +23,7 @@ from tests.oracles.published import random_release, rows_of, running_example, ru
 
 from leeward.errors import BadInput
 from leeward.verify import Source, Verification, verify
+from leeward.verify.disassociation.files import StructureFault, read_chunks, read_nodes
 
 
 def chunk(*rows: str) -> list[frozenset[str]]:
@@ -454,3 +457,21 @@ def test_suppressed_occurrences_of_sensitive_codes_are_allowed_for_diversity_onl
     parameters = {"k": 3, "m": 2, "sensitive": ["042"], "diversity": 3}
     out = write(tmp_path / "diverse", running_example(), 3, 2, parameters=parameters)
     assert verify(out, source_of(records)).passed
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_rows_in_groups_that_no_batch_divides(running: Path, foreign: bool) -> None:
+    """A failed check, of a file of another version of Arrow too, whose bytes cannot be written again."""
+    file = running / "share/data/chunks.parquet"
+    table = pq.read_table(file)
+    with pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table, row_group_size=3)
+    if foreign:
+        own = f"version {pa.__version__}".encode()
+        other = own[:-1] + (b"0" if own[-1:] != b"0" else b"1")
+        file.write_bytes(file.read_bytes().replace(own, other))
+    restate(running)
+    verification = verify(running, source_of(running_records()))
+    assert "only_rows" in {check.name for check in verification.failures}
+    with pytest.raises(StructureFault, match="groups of rows"):
+        read_chunks(file, read_nodes(running / "share/data/nodes.parquet"))

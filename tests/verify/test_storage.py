@@ -46,3 +46,14 @@ def test_a_dictionary_holds_what_rows_have_in_their_order_and_nothing_else(
     assert plain_parquet(written(shape(numbered(["b", "a", "c"])), tmp_path / "same"))
     for name, dictionary in (("unused", ["b", "a", "c", "p001"]), ("order", ["a", "b", "c"])):
         assert not plain_parquet(written(shape(numbered(dictionary)), tmp_path / name)), name
+
+
+def test_damaged_pages_of_another_version_are_read(tmp_path: Path) -> None:
+    file = written(pa.array(ROWS), tmp_path / "damaged")
+    own = f"version {pa.__version__}".encode()
+    foreign = file.read_bytes().replace(own, own[:-1] + (b"0" if own[-1:] != b"0" else b"1"))
+    file.write_bytes(foreign)
+    assert plain_parquet(file)
+    start = pq.read_metadata(file).row_group(0).column(1).data_page_offset + 40
+    file.write_bytes(foreign[:start] + b"\xff" * 8 + foreign[start + 8 :])
+    assert not plain_parquet(file)

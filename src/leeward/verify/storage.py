@@ -92,7 +92,12 @@ def plain_parquet(file: Path) -> bool:
         schema = stored.schema_arrow
         if schema.metadata or any(schema.field(i).metadata for i in range(len(schema))):
             return False
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        if any(each != ROWS_A_GROUP for each in rows[:-1]):
+            return False
         if metadata.created_by != OWN:
+            for group in range(len(rows)):
+                stored.read_row_group(group).validate(full=True)
             return _no_gaps(file, metadata)
         with file.open("rb") as stream:
             stored_digest = hashlib.file_digest(stream, "sha256").digest()
@@ -108,9 +113,9 @@ def plain_parquet(file: Path) -> bool:
 
 
 def _written_again(stored: pq.ParquetFile) -> bytes | None:
-    """The digest of a file of the same rows; None where they are in other groups than they are written in, or where
-    texts that are read by their numbers in the file's dictionaries would be numbered otherwise."""
-    digest, groups = _Digest(), stored.metadata.num_row_groups
+    """The digest of a file of the same rows; None where texts that are read by their numbers in the file's dictionaries
+    would be numbered otherwise."""
+    digest = _Digest()
     with pq.ParquetWriter(
         pa.PythonFile(digest, mode="w"),
         stored.schema_arrow,
@@ -118,11 +123,9 @@ def _written_again(stored: pq.ParquetFile) -> bytes | None:
         store_schema=False,
         version="2.6",
     ) as writer:
-        for group in range(groups):
+        for group in range(stored.metadata.num_row_groups):
             rows = stored.read_row_group(group)
             rows.validate(full=True)  # texts that are no UTF-8 pass Arrow's reader
-            if rows.num_rows != ROWS_A_GROUP and group < groups - 1:
-                return None
             rows = rows.combine_chunks()
             if not all(_numbered_by_rows(column) for column in rows.columns):
                 return None

@@ -120,12 +120,16 @@ def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
 
 
 def read_chunks(file: Path, nodes: Nodes) -> Chunks:
-    """The chunks of every node; StructureFault for missing columns, nulls and unknown kinds.
+    """The chunks of every node; StructureFault for missing columns, nulls, unknown kinds, and what cannot be read."""
+    try:
+        return _read_chunks(file, nodes)
+    except (
+        pa.ArrowException
+    ):  # damaged pages; or a batch of two groups of rows, each with a dictionary of its own
+        raise StructureFault(f"{file.name} cannot be read, or not in its groups of rows.") from None
 
-    Raises
-    ------
-    StructureFault
-    """
+
+def _read_chunks(file: Path, nodes: Nodes) -> Chunks:
     source = _open(file, ("node", "chunk", "kind", "subrecord", "codes"))
     total = source.metadata.num_rows
     node, chunk = np.empty(total, np.int32), np.empty(total, np.int64)
