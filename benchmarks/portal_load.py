@@ -5,11 +5,11 @@
     python benchmarks/portal_load.py timing [--replies 10000]
     python benchmarks/portal_load.py cost   [--postgres]
 
-Server and clients are on one machine and share its processors. `load`: sessions ask stored questions, prices and new
-questions against a budget that does not pay for all. `kill`: the server (with --postgres in turn the database) is
-killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and 100,000 patients, from one
-client; the area under the ROC curve of "slower means larger". `cost`: processor time of one request in this process,
-without a server and its sockets, and the statements that the databases get for it.
+Server and clients are on one machine and share its processors. `load`: sessions, which are twenty people's, ask stored
+questions, prices and new questions against a budget that does not pay for all. `kill`: the server (with --postgres in
+turn the database) is killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and
+100,000 patients, from one client; the area under the ROC curve of "slower means larger". `cost`: processor time of one
+request in this process, without a server and its sockets, and the statements that the databases get for it.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ WARM = 10.0
 """Seconds of load whose times are not kept: indexes are opened, statements compiled."""
 CAP = 1000
 NEW = "0.01"
+PEOPLE = 20
+"""Whose sessions they are: limits are counted a person, in a row that a person's sessions wait for."""
 
 
 @dataclass
@@ -154,7 +156,12 @@ def set_up(
     running = app.state.portal
     ids = {}
     with writing(running.database) as connection:
-        for login, roles in (("carl", ["custodian"]), ("anna", ["approver"]), ("rita", [])):
+        asking = [f"rita{each}" for each in range(min(PEOPLE, sessions))]
+        for login, roles in (
+            ("carl", ["custodian"]),
+            ("anna", ["approver"]),
+            *((each, []) for each in asking),
+        ):
             row = people.admit(connection, "benchmark", login, login, None)
             assert row is not None
             ids[login] = row["id"]
@@ -164,7 +171,11 @@ def set_up(
         with reading(running.database) as connection:
             return people.viewer_of(connection, ids[login])
 
-    found.project = projects.make_project(running.database, viewer("carl"), "Load", "Load.", "0", ids["rita"])
+    found.project = projects.make_project(
+        running.database, viewer("carl"), "Load", "Load.", "0", ids["rita0"]
+    )
+    for login in asking[1:]:
+        projects.change_member(running.database, viewer("carl"), found.project, login, "researcher")
     made = proposals.propose_index(
         running.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load"
     )
@@ -175,9 +186,11 @@ def set_up(
         running.indexes, viewer("carl"), found.project, found.index, str(allotted), ends, False, "load"
     )
     proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
-    rita = viewer("rita")
+    viewers = [viewer(login) for login in asking]
     found.tokens = [
-        tokens.make_token(running.database, rita, found.project, "ask", 2, f"session {each}")[1]
+        tokens.make_token(
+            running.database, viewers[each % len(viewers)], found.project, "ask", 2, f"session {each}"
+        )[1]
         for each in range(sessions)
     ]
     return found

@@ -240,3 +240,13 @@ def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, 
     folder.chmod(0o755)
     with pytest.raises(lw.BadInput, match="others can read"):
         open_for_portal(folder, None)
+
+
+def test_a_number_in_an_address(bench: Bench) -> None:
+    client = bench.client("audrey")
+    entries = client.get("/api/v1/log", params={"index": "portal"}).json()
+    last = entries[-1]["number"]
+    later = client.get("/api/v1/log", params={"index": "portal", "after": str(last - 1)}).json()
+    assert later == entries[-1:] and last > 1
+    for wrong in ("x", "1_0", "1.5", "", "9" * 400):
+        assert client.get("/api/v1/log", params={"after": wrong}).status_code == 422

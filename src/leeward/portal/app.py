@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -10,8 +11,8 @@ from typing import Any, Final
 from leeward.errors import BadInput, LeewardError
 
 try:
-    from fastapi import APIRouter, FastAPI, Request
-    from fastapi.exceptions import RequestValidationError
+    from fastapi import APIRouter, Request
+    from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.responses import JSONResponse, PlainTextResponse, Response
 except ImportError as error:
@@ -21,7 +22,7 @@ except ImportError as error:
 
 from leeward.portal import asking, oidc, proposals, releases
 from leeward.portal.asking import Asking
-from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, guard, portal_of
+from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, guard, portal_of, served
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.logs import write_log
 from leeward.portal.metrics import Metrics
@@ -35,7 +36,8 @@ from leeward.portal.store import open_store
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 
 STATIC: Final = Path(__file__).parent / "static"
-
+THREADS: Final = 4
+"""Questions and prices of programs that a process works on at a time; the others wait for their turn."""
 
 STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     SignInFirst: (401, "Sign in first"),
@@ -75,20 +77,15 @@ def make_app(settings: Settings) -> Gate:
     if provider is not None:
         client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
     metrics = Metrics()
-    app = FastAPI(
-        title="Leeward portal", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
+    kinds = (LeewardError, HTTPException, TooManyTries, Refusal, Exception)
+    app = Starlette(
+        routes=[route for router in routers() for route in served(router)],
+        exception_handlers=dict.fromkeys(kinds, _said),
     )
-    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
-    for router in routers():
-        app.include_router(router)
-    app.add_exception_handler(LeewardError, _said)
-    app.add_exception_handler(HTTPException, _said)
-    app.add_exception_handler(RequestValidationError, _said)
-    app.add_exception_handler(TooManyTries, _said)
-    app.add_exception_handler(Refusal, _said)
-    app.add_exception_handler(Exception, _said)
-    gate = Gate(app, settings, metrics)
-    return gate
+    app.router.redirect_slashes = False
+    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="portal")
+    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, threads)
+    return Gate(app, settings, metrics)
 
 
 def routers() -> tuple[APIRouter, ...]:
@@ -145,8 +142,6 @@ def status_of(error: Exception) -> tuple[int, str]:
             if error.status_code in {404, 405}
             else (error.status_code, "Refused")
         )
-    if isinstance(error, RequestValidationError):
-        return 422, "Something to correct"
     if isinstance(error, TooManyTries):
         return 429, "Too many tries"
     if isinstance(error, Refusal):
@@ -163,8 +158,6 @@ async def _said(request: Request, error: Exception) -> Response:
     text = OPAQUE.get(status)
     if text is None:
         text = message_of(error)
-    if isinstance(error, RequestValidationError):
-        text = "a part of the address or a field is missing or of another kind."
     if isinstance(error, TooManyTries):
         text = "Too many tries. Wait a quarter of an hour."
     number = request.state.request_id

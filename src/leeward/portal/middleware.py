@@ -130,8 +130,7 @@ class Gate:
         return [*found, *ours, (b"x-request-id", number.encode())]
 
     def _tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
-        route = scope.get("route")
-        path = getattr(route, "path", "none")
+        path = getattr(scope.get("endpoint"), "path", "none")
         viewer = scope["state"].get("viewer")
         self.metrics.count(str(path), scope["method"], status, seconds)
         write_log(

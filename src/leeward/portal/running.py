@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from leeward.portal.asking import Asking
@@ -22,6 +23,8 @@ class Portal:
     asking: Asking
     metrics: Metrics
     provider: Client | None
+    threads: ThreadPoolExecutor
+    """Those that answer what programs ask often."""
 
     def url(self, path: str) -> str:
         """An address below the prefix."""

@@ -111,7 +111,7 @@ def vocabulary(request: Request, index: str, prefix: str = "") -> Response:
     return JSONResponse([{"name": each.name, "label": each.label, "asked": each.asked} for each in found])
 
 
-@guard(router, "POST", f"{ROOT}/questions:price", "price", openapi_extra=BODY)
+@guard(router, "POST", f"{ROOT}/questions:price", "price", often=True, openapi_extra=BODY)
 def price(request: Request) -> Response:
     """The price of a question; nothing is charged."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -128,7 +128,7 @@ def rehearse(request: Request) -> Response:
     return JSONResponse(answer.to_json() | {"dry_run": True})
 
 
-@guard(router, "POST", f"{ROOT}/questions", "spend", openapi_extra=BODY)
+@guard(router, "POST", f"{ROOT}/questions", "spend", often=True, openapi_extra=BODY)
 def ask(request: Request) -> Response:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
