@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.postgres_fixture import running_postgres
@@ -23,7 +24,7 @@ from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.api import budget
 from leeward.queries.answer.charged_query import answer_all, check_noise, open_session, plan_query
-from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, engines, opening
+from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, engines, families, opening
 from leeward.queries.ledger.urls import parse_url, place_of
 
 
@@ -127,6 +128,22 @@ def test_a_copy_that_went_another_way_is_refused(folder: Path, tmp_path: Path) -
     assert ask(folder) == 3
     with pytest.raises(LedgerInconsistent):
         ask(tmp_path / "copy", "headache")
+
+
+def test_a_ledger_that_another_writes_to_while_it_is_opened_is_no_old_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_session(folder)
+    real = families.check
+
+    def and_another_writes(*given: Any) -> Any:
+        known = real(*given)
+        monkeypatch.setattr(families, "check", real)
+        answer_all(session, [question("chills", 1)], "ben")  # and remembers a head that `known` is without
+        return known
+
+    monkeypatch.setattr(families, "check", and_another_writes)
+    assert open_session(folder).terms == session.terms and families.check is real
 
 
 def test_time_never_falls(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

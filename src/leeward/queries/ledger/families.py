@@ -24,7 +24,7 @@ from leeward.queries.ledger.opening import (
     writing_directly,
 )
 from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
-from leeward.queries.ledger.witness import Head, compare, remember
+from leeward.queries.ledger.witness import Head, compare, remember, remembered
 
 SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""
@@ -157,6 +157,7 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Re
     """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
     with reading_directly(ledger) as connection:
         family = family_of(connection, ledger, data_set)
+    heads: list[Head] = []
     for _ in range(SNAPSHOTS):
         least = seen(ledger, family)
         try:
@@ -165,8 +166,11 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Re
                 if row.moved is not None:
                     break
                 known = check(connection, ledger, family, row.entries, row.head)
-                if compared:
-                    compare(connection, ledger, family, known)
+                if compared and not heads:
+                    heads = remembered(ledger, family, known.first)
+                    if any(head.entries > known.entries for head in heads):
+                        continue  # another process may have gone on since this read began; the next has it then
+                compare(connection, ledger, family, heads, known)
                 return family, known
         except LogShortened as error:
             if error.entries < least:

@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +59,11 @@ def remember(ledger: Ledger, family: str, head: Head) -> None:
                 aside.replace(path)
 
 
-def compare(connection: Connection, ledger: Ledger, family: str, known: Replay) -> None:
-    """LedgerInconsistent where a remembered head is not in the log."""
-    for head in remembered(ledger, family, known.first):
+def compare(
+    connection: Connection, ledger: Ledger, family: str, heads: Sequence[Head], known: Replay
+) -> None:
+    """LedgerInconsistent where one of the remembered heads is not in the log."""
+    for head in heads:
         if not contains(connection, family, head):
             raise LedgerInconsistent(
                 f"{ledger.place}: this is an older or another copy of the ledger: an entry that was seen before "
