@@ -50,6 +50,8 @@ WEIGHTS = {
     "250.00": 8, "25000": 4, "401.9": 8, "4019": 4, "E11.9": 6, "E119": 3, "I10": 8, "J45.909": 3, "J45909": 2,
     "272.4": 5, "V58.61": 2, "E849.0": 1, "NULL": 1, "-": 1, "25O.00": 0.2, "xyz": 0.2,
 }  # fmt: skip
+WIDEST = 110
+"""Columns of the screen where nobody watches."""
 START = "import sys; from leeward.cli.main import main; main(sys.argv[1:])"
 
 
@@ -103,10 +105,17 @@ def first_screen(out: str) -> str:
     """What a person reads there of the costs, and whether little is left; of an index its first line."""
     if "It cost" not in out:
         return out.partition(" in /")[0]
-    lines = out.partition("It cost")[2].splitlines()
-    costs = [
-        line.strip() for n, line in enumerate(lines) if all(each[:1] in (" ", "") for each in lines[: n + 1])
-    ]
+    below = re.search(r"^It cost.*\n(?: .*\n)*", out, re.MULTILINE)
+    assert below is not None
+    costs: list[str] = []
+    before = ""
+    for line in below[0].splitlines():
+        said = line.removeprefix("It cost").strip()
+        if costs and len(before) + len(said.split()[0]) >= WIDEST:  # the word did not fit there
+            costs[-1] += f" {said}"
+        else:
+            costs.append(said)
+        before = line
     little = re.search(r"^Little is left: .*?(?=^For the recipient)", out, re.MULTILINE | re.DOTALL)
     return "; ".join(costs) + (f". **{' '.join(little[0].split())}**" if little else "")
 
