@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import polars as pl
 
@@ -29,25 +29,27 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     k = int(release.guarantee["k"])
     codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
     pairs = release.table("trajectories.parquet").sort("record", "position").collect()
-    rows = pairs.group_by("record", maintain_order=True).agg(
-        pl.col("code").cast(pl.String), pl.col("age").cast(pl.String)
-    )
+    rows = pairs.group_by("record", maintain_order=True).agg(pl.col("code", "age").cast(pl.String))
     names = [str(name) for name in release.parameters.get("demographics") or ()]
-    records = release.table("records.parquet").select("record", *names).collect().rows()
-    labels_of: dict[int, Labels] = {record: tuple(labels) for record, *labels in records}
-    published = Counter(
-        (labels_of[record], tuple(zip(code, age, strict=True)))
-        for record, code, age in rows.select("record", "code", "age").rows()
-    )
+    if names:
+        rows = rows.join(release.table("records.parquet").select("record", *names).collect(), on="record")
+    # Counted before they become objects: at least k records have each.
+    counted = rows.group_by(*names, "code", "age").len()
+    published: dict[Shown, int] = {
+        (tuple(labels), tuple(zip(code, age, strict=True))): count
+        for *labels, code, age, count in counted.iter_rows()
+    }
     by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
         by_first[each[1][0]].append(each)
-    events = cohort.require_events().select("patient", pl.col("code").cast(pl.String), "age").drop_nulls()
-    people = events.unique().group_by("patient", maintain_order=True).agg("code", "age").sort("patient")
-    drawn = Randomness.of(0).stream("attack").permutation(people.height)[:PATIENTS]
+    events = cohort.require_events().select("patient", "code", "age").drop_nulls()
+    patients = events["patient"].unique().sort()
+    drawn = Randomness.of(0).stream("attack").permutation(len(patients))[:PATIENTS]
+    inside = events.filter(pl.col("patient").is_in(patients[drawn].implode())).unique()
+    people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
     fits = _classes(release, cohort, people["patient"]) if names else None
     attacked = succeeded = 0
-    for row in drawn.tolist():
+    for row in range(people.height):
         known = [
             (codes.get(code, {code}), ages.get(_year(age, ages), {_year(age, ages)}))
             for code, age in zip(people["code"][row], people["age"][row], strict=True)
