@@ -83,6 +83,7 @@ python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_notes.py --data DIR --presidio PYTHON
 python benchmarks/study_advice.py --data DIR
+python benchmarks/study_options.py --data DIR
 python benchmarks/study_whole_patient.py --data DIR --parts costs
 python benchmarks/study_whole_patient.py --data DIR --parts costs-made
 python benchmarks/study_whole_patient.py --data DIR --parts methods

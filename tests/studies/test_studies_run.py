@@ -147,6 +147,37 @@ def test_condensation() -> None:
     assert figures.models and figures.privacy
 
 
+def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import benchmarks.study_options as study
+
+    import study_condensation
+    from leeward.synthetic.codes import write_codes
+    from leeward.synthetic.registry import registry
+    from leeward.synthetic.trajectories import write_trajectories
+
+    monkeypatch.setattr(study, "REPETITIONS", 2)
+    monkeypatch.setattr(study, "RECONSTRUCTIONS", 2)
+    monkeypatch.setattr(study, "POLICIES", ("hierarchy:1",))
+    monkeypatch.setattr(study, "CATALOGUES", ("1",))
+    monkeypatch.setattr(study, "ASKED", 5)
+    write_codes(tmp_path / "codes.parquet", 400, 120, 4.0, seed=1)
+    cohort = read(tmp_path / "codes.parquet", vocabulary="icd9")
+    plan = study_condensation.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage"], ["DiagAge"])
+    table = study_condensation.Set(read(registry(400, "colon", 9, seed=1), format="table"), plan)
+    write_trajectories(tmp_path / "trajectories.parquet", 300, seed=1)
+    page = "".join(
+        [
+            study.disassociation({"small": cohort}, tmp_path),
+            study.trajectories(tmp_path / "trajectories.parquet", tmp_path),
+            study.catalogue(cohort, tmp_path),
+            study.places(cohort, tmp_path),
+            study.condensation({"small": table}),
+        ]
+    )
+    assert faults_of(page) == []
+    assert page.count("\n|") == (2 + 5) + (2 + 2) + (2 + 4) + (2 + 2) + (2 + 6) + (2 + 2)
+
+
 def test_notes() -> None:
     import study_notes as study
     from leeward.synthetic.notes import NotePlan
