@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
 import notes_read
-from common import commit, machine, table
+from common import commit, machine, once, table
 from leeward.notes.categories import SAFE_HARBOR_QID
 from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
 from leeward.notes.members import members
@@ -51,6 +52,10 @@ def main() -> None:
         "--before", type=Path, help="the `src` of an earlier tree, for the notes read by hand"
     )
     options.add_argument("--notes", type=int, default=1000)
+    options.add_argument(
+        "--json", type=Path, help="keeps what was run, so that a long run can go on in pieces"
+    )
+    options.add_argument("--only", default="", help="parts to run and keep, without writing the page")
     given = options.parse_args()
     annotators = members()
     held_out = [
@@ -65,14 +70,21 @@ def main() -> None:
         "presidio-synth": notes_corpora.presidio(given.data),
     }
     checked = hand_checked(given.data)
-    parts = [
-        read_by_hand(given.data, given.before),
-        synthetic("Held-out synthetic notes", annotators, held_out),
-        synthetic("Sealed synthetic notes", annotators, sealed),
-        *(foreign_set(name, annotators, notes, given.presidio) for name, notes in foreign.items()),
-        by_hand(annotators, checked),
-        speed(annotators, [note.text for note in held_out]),
-    ]
+    works: dict[str, Callable[[], str]] = {
+        "read": lambda: read_by_hand(given.data, given.before),
+        "held-out": lambda: synthetic("Held-out synthetic notes", annotators, held_out),
+        "sealed": lambda: synthetic("Sealed synthetic notes", annotators, sealed),
+        **{
+            name: partial(foreign_set, name, annotators, notes, given.presidio)
+            for name, notes in foreign.items()
+        },
+        "by hand": lambda: by_hand(annotators, checked),
+        "speed": lambda: speed(annotators, [note.text for note in held_out]),
+    }
+    chosen = given.only.split(",") if given.only else works
+    parts = [once(given.json, name, works[name]) for name in chosen]
+    if given.only:
+        return
     put("\n\n".join(parts), f" --notes {given.notes}" if given.notes != 1000 else "")
 
 
