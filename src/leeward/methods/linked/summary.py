@@ -10,8 +10,8 @@ from leeward.release import Release
 from leeward.report.sections import number, percent
 from leeward.report.summary import Cost, Costs, counts_off, share
 
-USELESS = 0.5
-"""Share of pairs of a patient and a code below which little is left."""
+USELESS, FEW_CODES = 0.5, 0.25
+"""Shares of pairs of a patient and a code, and of codes, below which little is left."""
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
@@ -31,10 +31,11 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         figures.append(share(views.lost, "of the events are suppressed", warn=0.05, bad=0.5))
     figures.append(counts_off(kept.error, "mean error of the number of patients with a code"))
     left = kept.released / max(1, kept.pairs)
-    if left >= USELESS:
+    if left >= USELESS and 1 - gone >= FEW_CODES:
         return Costs(tuple(figures))
     return Costs(
         tuple(figures),
-        f"{percent(left)} of the codes of patients are left; try fewer views, coarser demographics (`keep`), or "
-        "`leeward disassociate`, which suppresses no code.",
+        f"of {number(kept.codes)} codes {number(kept.codes - kept.codes_lost)} are left, and {percent(left)} of the "
+        "codes of patients; try fewer views, coarser demographics (`keep`), or `leeward disassociate`, which "
+        "suppresses no code.",
     )
