@@ -49,10 +49,8 @@ MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
 """Counting takes a multiple of so many seconds."""
 _allotment, _answer = tables.allotments.c, tables.answers.c
-# Built once, as every question needs them.
-ALLOTMENT: Final = sa.select(tables.allotments).where(
-    _allotment.project == sa.bindparam("project"), _allotment.index == sa.bindparam("index")
-)
+_allotted = (_allotment.project == sa.bindparam("project")) & (_allotment.index == sa.bindparam("index"))
+ALLOTMENT: Final = sa.select(tables.allotments).where(_allotted)
 KEPT: Final = sa.select(_answer.id).where(
     _answer.project == sa.bindparam("project"),
     _answer.index == sa.bindparam("index"),
@@ -63,6 +61,9 @@ _of_key = (tables.idempotency.c.person == sa.bindparam("by")) & (
     tables.idempotency.c.key == sa.bindparam("under")
 )
 BEGUN: Final = sa.select(tables.idempotency).where(_of_key)
+BEGUN_AND_ENDS: Final = sa.select(tables.idempotency, _allotment.ends).select_from(
+    sa.select(sa.literal(1)).subquery().outerjoin(tables.idempotency, _of_key).outerjoin(tables.allotments, _allotted)
+)  # fmt: skip
 BEGIN: Final = new_row(tables.idempotency)
 DONE: Final = tables.idempotency.update().where(_of_key)
 
@@ -246,10 +247,15 @@ class Asking:
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
 
-    def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
-        """What was answered under a key, None where nothing was yet. Conflict for another body under it."""
+    def paid_before(
+        self, viewer: Viewer, project: str, index: str, once: Once
+    ) -> tuple[Row | None, str | None]:
+        """What was answered under a key, and when the project's allotment ends; None where nothing was yet, and where
+        there is no allotment. Conflict for another body under the key."""
+        asked = {"by": viewer.person, "under": once.key, "project": project, "index": index}
         with reading_directly(self.database) as connection:
-            return _paid_before(connection, viewer, once)
+            row = connection.execute(BEGUN_AND_ENDS, asked).first()
+        return _paid_before(row, once), None if row is None else row.ends
 
     def pay(
         self,
@@ -258,14 +264,16 @@ class Asking:
         index: str,
         requests: Sequence[Request],
         once: Once | None = None,
+        ends: str | None = None,
     ) -> list[tuple[str, Answer]]:
         """Answers with their identifiers: all are charged or none; under a key they can be given again.
 
         BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
+        `ends`: of the allotment, if it was read.
         """
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
-        if self.allotment(project, index)["ends"] < now():
+        if (ends or self.allotment(project, index)["ends"]) < now():
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
@@ -383,9 +391,9 @@ def _done(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
     return {"status": status_of(answers), "answers": json.dumps(kept)}
 
 
-def _paid_before(connection: Connection, viewer: Viewer, once: Once) -> Row | None:
-    row = connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).first()
-    if row is not None and row.digest != once.digest:
+def _paid_before(row: Any, once: Once) -> Row | None:
+    """What was answered under a key, by its row. Conflict for another body under it."""
+    if row is not None and row.digest not in (None, once.digest):
         raise Conflict("this Idempotency-Key was used for another question; use a new one.")
     if row is None or row.status is None:
         return None
@@ -397,7 +405,7 @@ def _begin(connection: Connection, viewer: Viewer, once: Once, done: Mapping[str
     """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
     begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
     if not connection.execute(BEGIN, begun).rowcount:  # begun before, or at the same moment
-        _paid_before(connection, viewer, once)
+        _paid_before(connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).first(), once)
 
 
 def words_of(session: IndexSession, plan: Plan) -> str:

@@ -24,11 +24,6 @@ from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, 
 
 _accounts_of, _answers_of = tables.accounts.c, tables.answers.c
 # Built once, see `families`.
-STANDING: Final = sa.select(tables.families, tables.data_sets.c.parent).join(
-    tables.data_sets,
-    (tables.data_sets.c.family == tables.families.c.family)
-    & (tables.data_sets.c.data_set == sa.bindparam("data_set")),
-)
 PAYLOAD: Final = sa.select(_answers_of.payload).where(
     _answers_of.data_set == sa.bindparam("data_set"), _answers_of.key == sa.bindparam("key")
 )
@@ -54,6 +49,23 @@ def held(count: int) -> sa.Select[Any]:
     return sa.select(_accounts_of.account, _accounts_of.most, _accounts_of.spent).where(
         among(_accounts_of.account, count)
     )
+
+
+@functools.lru_cache(maxsize=128)
+def standing(accounts: int, keys: int) -> sa.Select[Any]:
+    """The family of a data set, once with each of so many accounts and stored answers that are there: a database that
+    is a server takes longer to be asked than to answer."""
+    of: sa.BindParameter[str] = sa.bindparam("data_set")
+    sets = tables.data_sets.c
+    there = tables.families.join(
+        tables.data_sets, (sets.family == tables.families.c.family) & (sets.data_set == of)
+    ).outerjoin(tables.accounts, among(_accounts_of.account, accounts))
+    wanted = [*tables.families.c, sets.parent, _accounts_of.account, _accounts_of.most, _accounts_of.spent]
+    if keys:
+        asked = _answers_of.key.in_([sa.bindparam(f"key{each}") for each in range(keys)])
+        there = there.outerjoin(tables.answers, (_answers_of.data_set == of) & asked)
+        wanted += [_answers_of.key, _answers_of.payload]
+    return sa.select(*wanted).select_from(there)
 
 
 @functools.lru_cache(maxsize=128)
@@ -126,9 +138,9 @@ def found_and_left(
 ) -> tuple[dict[str, str], Left]:
     """`found` for several questions, those that have an answer, and `left`, with one connection."""
     with reading_directly(ledger) as connection:
-        stored = _answers(connection, data_set, keys) if keys else {}
-        remaining = _left(connection, _standing(connection, ledger, data_set), data_set, user, project)
-    there = {key: payload for key, payload in stored.items() if payload is not None}
+        rows = _standing(connection, ledger, data_set, user, project, keys)
+        remaining = _left(connection, rows, data_set, user, project)
+    there = {row.key: row.payload for row in rows if row.payload is not None} if keys else {}
     if separately and project is not None:
         there = {key: payload for key, payload in there.items() if paid_by(ledger, data_set, key, project)}
     return there, remaining
@@ -338,27 +350,40 @@ def store(
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
     with reading_directly(ledger) as connection:
-        return _left(connection, _standing(connection, ledger, data_set), data_set, user, project)
+        rows = _standing(connection, ledger, data_set, user, project)
+        return _left(connection, rows, data_set, user, project)
 
 
-def _standing(connection: Connection, ledger: Ledger, data_set: str) -> Any:
-    """A data set's parent with the row of its family."""
-    terms = connection.execute(STANDING, {"data_set": data_set}).first()
-    if terms is None:
+def _standing(
+    connection: Connection,
+    ledger: Ledger,
+    data_set: str,
+    user: str | None,
+    project: str | None,
+    keys: Sequence[str] = (),
+) -> list[Any]:
+    """The rows of `standing`: with the accounts that pay if the data set is the first of its family."""
+    wanted = [f"data:{data_set}", *_names(data_set, user, project)]
+    given = {f"key{place}": key for place, key in enumerate(keys)}
+    asked = standing(len(wanted), len(keys))
+    rows = list(connection.execute(asked, {"data_set": data_set, **values_of(wanted), **given}))
+    if not rows:
         family_of(connection, ledger, data_set)  # says that there is none
-    return terms
+    return rows
 
 
-def _left(connection: Connection, terms: Any, data_set: str, user: str | None, project: str | None) -> Left:
-    family = terms.family
-    line = (
-        [f"data:{each}" for each in line_of(connection, data_set)] if terms.parent else [f"data:{data_set}"]
-    )
-    names = [] if user is None else [account_of(family, user)]
-    names += [] if project is None else [account_of(family, None, project)]
-    wanted = [*line, *names]
-    rows = list(connection.execute(held(len(wanted)), values_of(wanted)))
-    free = {row.account: row.most - row.spent for row in rows}
+def _left(
+    connection: Connection, rows: list[Any], data_set: str, user: str | None, project: str | None
+) -> Left:
+    """What is left, by the rows of `_standing`."""
+    terms, accounts, line = rows[0], rows, [f"data:{data_set}"]
+    names = _names(terms.family, user, project)
+    if terms.parent is not None:
+        line = [f"data:{each}" for each in line_of(connection, data_set)]
+        wanted = [*line, *names]
+        accounts = list(connection.execute(held(len(wanted)), values_of(wanted)))
+    spent = {row.account: row.spent for row in accounts}
+    free = {row.account: row.most - row.spent for row in accounts if row.account is not None}
     everybody = min(free[each] for each in line)
     allotted = [free[name] for name in names if name in free]
     needs_one = terms.default_allotment == "none" or project is not None
@@ -366,12 +391,17 @@ def _left(connection: Connection, terms: Any, data_set: str, user: str | None, p
     if project is not None and names[-1] not in free:
         own = 0
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
-    spent = next(row.spent for row in rows if row.account == f"data:{family}")
     return Left(
-        spent_epsilon=spent_epsilon(spent, budget),
+        spent_epsilon=spent_epsilon(spent[f"data:{terms.family}"], budget),
         anybody=affordable(everybody, budget.accounting),
         user=affordable(own, budget.accounting),
     )
+
+
+def _names(family: str, user: str | None, project: str | None) -> list[str]:
+    """The accounts of a user and of a project."""
+    names = [] if user is None else [account_of(family, user)]
+    return names if project is None else [*names, account_of(family, None, project)]
 
 
 def _answers(connection: Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
