@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings
@@ -9,9 +12,11 @@ from hypothesis import strategies as st
 from tests.methods.visits.frames import cohort, expected, frame, named, released, sets_of
 from tests.oracles import visits as oracle
 
+from leeward.arrays import Int32s, offsets_of
 from leeward.cohort.lenses.visits import visits_of
 from leeward.engine import LocalEngine
 from leeward.methods.visits import Visits, containment
+from leeward.methods.visits.sets import VisitSets
 from leeward.randomness import Randomness
 from leeward.vocabulary import load
 
@@ -150,3 +155,33 @@ def test_large_identifiers_do_not_overflow(large: bool, monkeypatch) -> None:
 def test_same_seed_same_tables(records) -> None:
     one, two = protect(records, 2, seed=8), protect(records, 2, seed=8)
     assert all(frame(a).equals(frame(b)) for a, b in zip(one.tables, two.tables, strict=True))
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.sampled_from([0, 2, 1024]),
+)
+@settings(max_examples=30)
+def test_holders_of_many_sets_equal_plain_counts(patients: list[set[int]], limit: int, bits: int) -> None:
+    """Sets with the same rarest code are counted together, through two codes."""
+    held = VisitSets(np.arange(len(patients) + 1), offsets_of([len(p) for p in patients]), flat(patients))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(containment, "PATIENTS_A_HOLDER", bits)
+        postings = containment.Postings.of(held, 7)
+    sets = [set(each) for n in range(4) for each in combinations(range(7), n)]
+    plain = [sum(each <= patient for patient in patients) for each in sets]
+    starts = offsets_of([len(each) for each in sets])
+    for chosen in (slice(None), slice(0, None, 9)):  # 9: hardly two of a rarest code
+        first, lengths = starts[:-1][chosen], np.diff(starts)[chosen]
+        found = postings.count(flat(sets), first, lengths, limit, 1)
+        assert [n >= limit for n in found.tolist()] == [n >= limit for n in plain[chosen]]
+        places = postings.choose(flat(sets), first[1:], lengths[1:], 1).tolist()
+        for each, place in zip(sets[chosen][1:], places, strict=True):
+            parts = [each - {code} for code in sorted(each)]
+            counts = [sum(part <= patient for patient in patients) for part in parts]
+            assert place == max(range(len(parts)), key=lambda i: (counts[i], i))
+
+
+def flat(sets: list[set[int]]) -> Int32s:
+    return np.array([code for each in sets for code in sorted(each)], np.int32)

@@ -65,15 +65,17 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
     """Show codes of `source` again where what each visit then shows is part of k records, until no code can return.
 
     Codes that return only raise what others can count on, so each round may take one code of every patient: the one
-    that most patients show, the smallest among equals.
+    that most patients show, the smallest among equals. A code that could not return still cannot when none of the codes
+    that its visits would show has returned to anybody since: nobody more has them.
     """
     everyone = unions(visits, labels)
     patient, code = kernels.find_lost(
         source.patient_offsets, source.offsets, source.values, everyone.offsets, everyone.values
     )
+    allowed, returned = np.ones(len(patient), np.bool_), np.zeros(labels, np.bool_)
     while len(patient):
         postings = Postings.of(everyone, labels)
-        allowed = postings.may_return(patient, code, source, k - 1, threads)
+        allowed = postings.may_return(patient, code, source, k - 1, threads, allowed, returned)
         if not allowed.any():
             break
         held = postings.held()
@@ -85,7 +87,8 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
         everyone = _with(everyone, patient[chosen], code[chosen])
         left = np.ones(len(patient), np.bool_)
         left[chosen] = False
-        patient, code = patient[left], code[left]
+        returned = np.bincount(code[chosen], minlength=labels) > 0
+        patient, code, allowed = patient[left], code[left], allowed[left]
     return cut_to(source, everyone, labels)
 
 
@@ -148,34 +151,37 @@ class Postings:
 
     def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:
         """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
-        return self._each(kernels.count_containing, content, starts, lengths, threads, limit)
+        return self._count(content, starts, lengths, np.full(len(starts), -1), limit, limit, threads)
 
     def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
         """The place of the code that each set loses."""
-        return self._each(kernels.choose, content, starts, lengths, threads)
+        likely = kernels.rarest_places(content, starts, lengths, np.full(len(starts), -1), self.starts)
+        most = self._count(content, starts, lengths, likely, 0, 1 << 60, threads)
+        rarest = content[starts + likely].astype(np.int64)
+        return self._each(
+            kernels.choose, rarest, threads, content, starts, lengths, likely, self.arrays(), most
+        )
 
     def may_return(
-        self, patient: Int32s, code: Int32s, source: VisitSets, others: int, threads: int
+        self,
+        patient: Int32s,
+        code: Int32s,
+        source: VisitSets,
+        others: int,
+        threads: int,
+        asked: NDArray[np.bool_],
+        returned: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
-        """Whether each code could be shown again of its patient, with `others` besides who share each visit's part."""
-        found = np.empty(len(patient), np.bool_)
-
-        def work(first: int) -> None:
-            part = slice(first, first + SETS_AT_ONCE)
-            kernels.may_return(
-                patient[part],
-                code[part],
-                source.patient_offsets,
-                source.offsets,
-                source.values,
-                self.arrays(),
-                others,
-                found[part],
-            )
-
-        with pool(threads) as workers:
-            list(workers.map(work, range(0, len(patient), SETS_AT_ONCE)))
-        return found
+        """Whether each code could be shown again of its patient, with `others` besides who share each visit's part. Not
+        counted again are codes neither `asked` for nor with a `returned` one (bool[labels]) in a part."""
+        entry, offsets, codes = kernels.parts_with(
+            patient, code, source.patient_offsets, source.offsets, source.values, self.arrays()
+        )
+        allowed = asked.copy()
+        allowed[entry[_any_of(returned, codes, offsets[:-1], np.diff(offsets))]] = True
+        entry, starts, lengths = (each[allowed[entry]] for each in (entry, offsets[:-1], np.diff(offsets)))
+        allowed[entry[self.count(codes, starts, lengths, others, threads) < others]] = False
+        return allowed
 
     def arrays(self) -> kernels.Holders:
         """The same for the kernels."""
@@ -183,16 +189,41 @@ class Postings:
             self.starts, self.holders, self.everyone.offsets, self.everyone.values, self.row_of, self.bits
         )
 
-    def _each(
-        self, kernel: Any, content: Int32s, starts: Int64s, lengths: Int64s, threads: int, *further: int
+    def _count(
+        self,
+        content: Int32s,
+        starts: Int64s,
+        lengths: Int64s,
+        skipped: Int64s,
+        needed: int,
+        limit: int,
+        threads: int,
     ) -> Int64s:
-        """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing."""
-        found = np.empty(len(starts), np.int64)
+        place = kernels.rarest_places(content, starts, lengths, skipped, self.starts)
+        rarest = np.full(len(starts), -1, np.int64)
+        rarest[place >= 0] = content[(starts + place)[place >= 0]]
+        return self._each(
+            kernels.count_containing,
+            rarest,
+            threads,
+            content,
+            starts,
+            lengths,
+            skipped,
+            self.arrays(),
+            needed,
+            limit,
+        )
+
+    def _each(self, kernel: Any, rarest: Int64s, threads: int, *further: Any) -> Int64s:
+        """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing. Sets with the
+        same rarest code are together, so that its holders are looked at for all of them."""
+        found = np.empty(len(rarest), np.int64)
+        order = np.argsort(rarest, kind="stable")
 
         def work(first: int) -> None:
-            part = slice(first, first + SETS_AT_ONCE)
-            kernel(content, starts[part], lengths[part], self.arrays(), *further, found[part])
+            kernel(order[first : first + SETS_AT_ONCE], rarest, *further, found)
 
         with pool(threads) as workers:
-            list(workers.map(work, range(0, len(starts), SETS_AT_ONCE)))
+            list(workers.map(work, range(0, len(rarest), SETS_AT_ONCE)))
         return found

@@ -146,51 +146,182 @@ def _containing(
 
 
 @njit(cache=True, nogil=True)
+def rarest_places(content: Ints, starts: Longs, lengths: Longs, skipped: Longs, postings: Longs) -> Longs:
+    """The place of the code of each set that fewest patients hold, but for the place `skipped` (-1: none is); -1 where
+    nothing is left."""
+    found = np.full(starts.shape[0], -1, np.int64)
+    for s in range(starts.shape[0]):
+        for i in range(lengths[s]):
+            if i == skipped[s]:
+                continue
+            c, rarest = content[starts[s] + i], content[starts[s] + found[s]]
+            if found[s] < 0 or postings[c + 1] - postings[c] < postings[rarest + 1] - postings[rarest]:
+                found[s] = i
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _beside(code: int, sets: int, held: Holders, counts: Longs, first: Longs) -> Ints:
+    """Who of the holders of a code has each other code: counts[c] patients from first[c] on. Empty where so few sets
+    have this code as their rarest that going through its holders for each of them is cheaper."""
+    postings, holders, offsets, values, _, _ = held
+    entries = 0
+    for place in range(postings[code], postings[code + 1]):
+        entries += offsets[holders[place] + 1] - offsets[holders[place]]
+    if entries > sets * (postings[code + 1] - postings[code]):
+        return np.empty(0, np.int32)
+    counts[:] = 0
+    for place in range(postings[code], postings[code + 1]):
+        for i in range(offsets[holders[place]], offsets[holders[place] + 1]):
+            counts[values[i]] += 1
+    total = 0
+    for c in range(counts.shape[0]):
+        first[c] = total
+        total += counts[c]
+    found = np.empty(entries, np.int32)
+    for place in range(postings[code], postings[code + 1]):
+        for i in range(offsets[holders[place]], offsets[holders[place] + 1]):
+            found[first[values[i]]] = holders[place]
+            first[values[i]] += 1
+    first -= counts
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _containing_beside(
+    content: Ints,
+    start: int,
+    length: int,
+    skipped: int,
+    rarest: int,
+    beside: Ints,
+    counts: Longs,
+    first: Longs,
+    held: Holders,
+    needed: int,
+    limit: int,
+) -> int:
+    """As `_containing`, through the two rarest codes: `beside`, `counts` and `first` are those of `_beside`."""
+    _, _, offsets, values, row_of, bits = held
+    second = -1
+    for i in range(length):
+        c = content[start + i]
+        if i != skipped and c != rarest and (second < 0 or counts[c] < counts[second]):
+            second = c
+    if second < 0:
+        return min(limit, counts[rarest])
+    most = counts[second]
+    if length - (skipped >= 0) == 2 or most < needed:
+        return min(limit, most)
+    found = 0
+    for place in range(first[second], first[second] + most):
+        p = beside[place]
+        every = True
+        for i in range(length):
+            c = content[start + i]
+            if i == skipped or c in (rarest, second):
+                continue
+            if row_of[c] >= 0:
+                every = (bits[row_of[c], p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
+            else:
+                every = _holds(values, offsets[p], offsets[p + 1], c)
+            if not every:
+                break
+        if every:
+            found += 1
+            if found >= limit:
+                break
+        elif found + first[second] + most - place - 1 < needed:
+            break
+    return found
+
+
+@njit(cache=True, nogil=True)
 def count_containing(
+    order: Longs,
+    rarest: Longs,
     content: Ints,
     starts: Longs,
     lengths: Longs,
+    skipped: Longs,
     held: Holders,
+    needed: int,
     limit: int,
     found: Longs,
 ) -> None:
-    """How many patients hold each set: exact below `limit`, else `limit`."""
-    for s in range(starts.shape[0]):
-        found[s] = _containing(content, starts[s], lengths[s], -1, held, limit, limit)
+    """How many patients hold each set but for the code at the place `skipped`: exact from `needed` to `limit`, of more
+    `limit`.
+
+    order : of the sets, those with the same rarest code (-1: none is left) after one another.
+    """
+    counts, first = (
+        np.empty(held.postings.shape[0] - 1, np.int64),
+        np.empty(held.postings.shape[0] - 1, np.int64),
+    )
+    beside = np.empty(0, np.int32)
+    last = 0
+    for at in range(order.shape[0]):
+        s = order[at]
+        code = rarest[s]
+        if at == last:
+            while last < order.shape[0] and rarest[order[last]] == code:
+                last += 1
+            if code >= 0:
+                beside = _beside(code, last - at, held, counts, first)
+        if code >= 0 and beside.shape[0]:
+            found[s] = _containing_beside(
+                content, starts[s], lengths[s], skipped[s], code, beside, counts, first, held, needed, limit
+            )
+        else:
+            found[s] = _containing(content, starts[s], lengths[s], skipped[s], held, needed, limit)
 
 
 @njit(cache=True, nogil=True)
 def choose(
+    order: Longs,
+    rarest: Longs,
     content: Ints,
     starts: Longs,
     lengths: Longs,
+    likely: Longs,
     held: Holders,
+    most: Longs,
     found: Longs,
 ) -> None:
     """The place of the code of each set that leaves the part with most holders (ties: the smallest part).
 
     Among equal counts the smallest part is the one without the largest code: parts of one set differ first where the
-    earlier deleted code stood, and there the one that keeps the smaller code wins. The part without the rarest code is
-    counted first; it mostly wins, and the others are given up as soon as they cannot.
+    earlier deleted code stood, and there the one that keeps the smaller code wins. The part without the rarest code
+    (its place is `likely`, and `most` patients hold the part) mostly wins, and the others are given up as soon as they
+    cannot. order : as for `count_containing`.
     """
     unlimited = np.int64(1) << 60
-    postings = held.postings
-    for s in range(starts.shape[0]):
+    counts, first = (
+        np.empty(held.postings.shape[0] - 1, np.int64),
+        np.empty(held.postings.shape[0] - 1, np.int64),
+    )
+    beside = np.empty(0, np.int32)
+    last = 0
+    for at in range(order.shape[0]):
+        s = order[at]
+        if at == last:
+            while last < order.shape[0] and rarest[order[last]] == rarest[s]:
+                last += 1
+            beside = _beside(rarest[s], last - at, held, counts, first)
         start, length = starts[s], lengths[s]
-        likely = 0
-        for i in range(1, length):
-            c, rarest = content[start + i], content[start + likely]
-            if postings[c + 1] - postings[c] < postings[rarest + 1] - postings[rarest]:
-                likely = i
-        best = likely
-        most = _containing(content, start, length, likely, held, 0, unlimited)
+        best, largest = likely[s], most[s]
         for i in range(length - 1, -1, -1):
-            if i == likely:
+            if i == likely[s]:
                 continue
-            needed = most if i > best else most + 1
-            others = _containing(content, start, length, i, held, needed, unlimited)
+            needed = largest if i > best else largest + 1
+            if beside.shape[0]:
+                others = _containing_beside(
+                    content, start, length, i, rarest[s], beside, counts, first, held, needed, unlimited
+                )
+            else:
+                others = _containing(content, start, length, i, held, needed, unlimited)
             if others >= needed:
-                best, most = i, others
+                best, largest = i, others
         found[s] = best
 
 
@@ -242,33 +373,34 @@ def find_lost(
 
 
 @njit(cache=True, nogil=True)
-def may_return(
+def parts_with(
     patient: Ints,
     code: Ints,
     patient_offsets: Longs,
     visit_offsets: Longs,
     visit_values: Ints,
     held: Holders,
-    limit: int,
-    found: Any,
-) -> None:
-    """Whether each code could be shown again of its patient: then `limit` others have what each visit with it shows."""
-    part = np.empty(16, np.int32)
+) -> tuple[Longs, Longs, Ints]:
+    """(entry, offsets, codes): what each visit with the code of an entry shows once the patient shows this code too."""
+    visits, most = 0, 0
+    for p in patient:
+        visits += patient_offsets[p + 1] - patient_offsets[p]
+        most += visit_offsets[patient_offsets[p + 1]] - visit_offsets[patient_offsets[p]]
+    entry, offsets = np.empty(visits, np.int64), np.zeros(visits + 1, np.int64)
+    codes = np.empty(most, np.int32)
+    parts = total = 0
     for e in range(patient.shape[0]):
         p, c = patient[e], code[e]
         low, high = held.offsets[p], held.offsets[p + 1]
-        found[e] = True
         for v in range(patient_offsets[p], patient_offsets[p + 1]):
             begin, end = visit_offsets[v], visit_offsets[v + 1]
             if not _holds(visit_values, begin, end, c):
                 continue
-            if part.shape[0] < end - begin:
-                part = np.empty(2 * (end - begin), np.int32)
-            size = 0
             for i in range(begin, end):
                 if visit_values[i] == c or _holds(held.values, low, high, visit_values[i]):
-                    part[size] = visit_values[i]
-                    size += 1
-            if _containing(part, 0, size, -1, held, limit, limit) < limit:
-                found[e] = False
-                break
+                    codes[total] = visit_values[i]
+                    total += 1
+            entry[parts] = e
+            parts += 1
+            offsets[parts] = total
+    return entry[:parts].copy(), offsets[: parts + 1].copy(), codes[:total].copy()
