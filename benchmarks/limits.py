@@ -88,7 +88,7 @@ LIMITS = {
   fifty notes were not. Recalls in the tables have no intervals, and mentions of one note are not independent.""",
     "options": """\
 - **Two cohorts, one release a row.** The partitioning was chosen on UCI, and the claims are made up; no interval but
-  those over reconstructions and five seeds.
+  those over reconstructions and five seeds. Places are made up, and no code depends on them.
 - **The sensitive codes are ours.** Ten common codes were taken by rank, not because they are sensitive; rare ones,
   which people would name, cost less in occurrences and more in what they can be asked.
 - **No question of a user.** Errors of W1 and W2, and means, medians and sums, stand for use; whether a safe or

@@ -3,8 +3,9 @@
     python benchmarks/memory.py [--only disassociation,visits] [--json FILE]
 
 Made-up data with 900 codes of Zipf frequencies; every command runs as a process, from Parquet to the verified release
-with its report, and its peak resident memory is the operating system's. The fit is base + per patient + per row with
-no negative term, scaled so that no measured run is above it: what `METHODS` has for each method (`leeward.methods`).
+with its report, and its peak resident memory is the operating system's. The fit is base +
+per patient + per row with no negative term, the lowest (by the sum of its relative excess) that no measured run is
+above: what `METHODS` has for each method (`leeward.methods`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.optimize import nnls
+from scipy.optimize import linprog
 
 from common import Run, commit, machine, measured
 
@@ -100,9 +101,7 @@ def fit(found: list[tuple[int, int, float, float]]) -> tuple[float, float, float
     """MB, bytes per patient and bytes per row, above every run that was measured."""
     design = np.array([[1, records / 1e6, rows / 1e6] for records, rows, _, _ in found])
     peaks = np.array([peak for _, _, peak, _ in found])
-    scale = 1 / peaks  # relative errors
-    terms, _ = nnls(design * scale[:, None], np.ones(len(peaks)))
-    terms = terms * float(np.max(peaks / (design @ terms)))
+    terms = linprog((design / peaks[:, None]).sum(axis=0), A_ub=-design, b_ub=-peaks).x
     return float(terms[0]), float(terms[1]), float(terms[2])
 
 

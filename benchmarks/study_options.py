@@ -78,7 +78,8 @@ made-up patients (`leeward synth claims`, seed 1).
     "constraints": """### COAT
 
 COAT generalizes and suppresses as UGACLIP does, and names the utility constraints that lost more than a share of
-their occurrences, the cap. Policy `hierarchy:1`: a constraint is the codes of one category.
+their occurrences, the cap, which changes no code. Policy `hierarchy:1`: a constraint is the codes of one category; UCI
+has mostly one code in each, so that a rare one can only be suppressed.
 """,
     "condensation": """## Condensation
 
@@ -99,7 +100,8 @@ chosen as above, never told with a confidence above 1/L (V.1).
 
 Codes of up to two in a set, released as one differentially private catalogue (`leeward itemsets`, ten contributions a
 patient and size), {times} times each, UCI. *Error*: mean relative error of the counts that are listed; *nobody's*:
-listed, though no patient has them.
+listed, though no patient has them. Errors of pairs are mostly the bound of ten contributions, which counts patients of
+many pairs in some of them only: they do not fall with ε.
 """,
     "places": """## Places
 
