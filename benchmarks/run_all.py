@@ -1,10 +1,11 @@
 """Every benchmark and study, one after the other, as the pages of docs/ name them.
 
-    make studies STUDIES_ARGS="--data DIR [--population POPULATION] [--presidio PYTHON] [--further SITE-PACKAGES]"
+    make studies STUDIES_ARGS="--data DIR [--population POPULATION] [--presidio PYTHON] [--further SITE-PACKAGES]
+        [--before SRC]"
 
 A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with Presidio
-(PYTHON), packages that are no dependency (SITE-PACKAGES). POPULATION is made where none is given. A command that fails
-is named at the end, and the others run. `--only WORD` takes the commands with WORD in them, `--list` shows them.
+(PYTHON), packages that are no dependency (SITE-PACKAGES), the `src` of commit 7009c45 (SRC). POPULATION is made where
+none is given. A command that fails is named at the end, and the others run. `--only WORD` takes the commands with WORD in them, `--list` shows them.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rot
 python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
 python benchmarks/newcomer.py --data DIR
+python benchmarks/report_pictures.py --data DIR --out FOLDER
 
 python benchmarks/study_disassociation.py --data DIR
 python benchmarks/study_censoring.py --data DIR
@@ -81,7 +83,7 @@ python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_queries.py --data DIR
-python benchmarks/study_notes.py --data DIR --presidio PYTHON
+python benchmarks/study_notes.py --data DIR --presidio PYTHON --before SRC
 python benchmarks/study_advice.py --data DIR
 python benchmarks/study_options.py --data DIR
 python benchmarks/study_whole_patient.py --data DIR --parts costs
@@ -101,6 +103,7 @@ PLACES = {
     "--population": "POPULATION",
     "--presidio": "PYTHON",
     "--further": "SITE-PACKAGES",
+    "--before": "SRC",
 }
 """Options and the words that they fill."""
 
@@ -127,7 +130,7 @@ def main() -> None:
         chosen = [command for command in chosen if "-o POPULATION" not in command]
     left_out, failed = [], []
     with tempfile.TemporaryDirectory() as folder:
-        words = {word: str(Path(folder) / word) for word in ("FILE", "POPULATION")}
+        words = {word: str(Path(folder) / word) for word in ("FILE", "FOLDER", "POPULATION")}
         words |= {
             word: str(path.absolute()) for option, word in PLACES.items() if (path := given[option[2:]])
         }

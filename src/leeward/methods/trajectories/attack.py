@@ -29,12 +29,14 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     k = int(release.guarantee["k"])
     codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
     pairs = release.table("trajectories.parquet").sort("record", "position").collect()
-    rows = pairs.group_by("record", maintain_order=True).agg(pl.col("code", "age").cast(pl.String))
+    # A demographic column may be called code or age, too.
+    own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
+    rows = pairs.group_by("record", maintain_order=True).agg(own)
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     if names:
         rows = rows.join(release.table("records.parquet").select("record", *names).collect(), on="record")
     # Counted before they become objects: at least k records have each.
-    counted = rows.group_by(*names, "code", "age").len()
+    counted = rows.group_by(*names, "published code", "published age").len()
     published: dict[Shown, int] = {
         (tuple(labels), tuple(zip(code, age, strict=True))): count
         for *labels, code, age, count in counted.iter_rows()
