@@ -5,7 +5,8 @@
 
 A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with Presidio
 (PYTHON), packages that are no dependency (SITE-PACKAGES), the `src` of commit 7009c45 (SRC). POPULATION is made where
-none is given. A command that fails is named at the end, and the others run. `--only WORD` takes the commands with WORD in them, `--list` shows them.
+none is given. A command that fails is named at the end, and the others run. `--only WORD` takes the commands with WORD
+in them, `--list` shows them.
 """
 
 from __future__ import annotations
