@@ -76,6 +76,9 @@ python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
 python benchmarks/newcomer.py --data DIR
 python benchmarks/report_pictures.py --data DIR --out FOLDER
+python benchmarks/larger_than_memory.py --store FOLDER --patients 3000000 --limit 2.6 --engines local,spark,free
+python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --limit 5 --engines spark
+python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --limit 12 --engines local
 
 python benchmarks/study_disassociation.py --data DIR
 python benchmarks/study_censoring.py --data DIR

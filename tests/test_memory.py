@@ -39,7 +39,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(
     monkeypatch.setattr(runs_memory, "used_memory", lambda: 200 * 10**6)
     method = lw.Disassociation(k=3, m=2)
     with pytest.raises(
-        BadInput, match=r"disassociation of 30 patients with 60 rows needs about 0\.\d GB .* 0\.3 GB are"
+        BadInput, match=r"disassociation of 30 patients with 60 rows needs about \d\.\d GB .* 0\.3 GB are"
     ) as found:
         lw.protect(a_cohort(), method, tmp_path / "OUT")
     assert "--allow-memory" in str(found.value) and "split" not in str(
@@ -71,6 +71,8 @@ def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_with_little_memory_verifier_and_measures_take_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import leeward.methods.disassociation.measures  # noqa: F401  # has its own `beside`, which is not counted
+
     seen: list[bool] = []
     true = engine.beside
     monkeypatch.setattr(

@@ -141,13 +141,13 @@ METHODS: dict[str, Method] = {
         "visits",
         "Release a population's visits, each shared by k patients.",
         columns=("patient", "code", "visit"),
-        memory=Memory(550, 0, 380),
+        memory=Memory(400, 1050, 340),
     ),
     "disassociation": Method(
         "leeward.methods.disassociation.parameters:Disassociation",
         "disassociate",
         "Release diagnosis codes by disassociation.",
-        memory=Memory(630, 0, 195),
+        memory=Memory(1000, 0, 130),
     ),
     "linked": Method(
         "leeward.methods.linked.parameters:Linked",
