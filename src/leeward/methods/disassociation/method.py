@@ -61,13 +61,15 @@ def protect(
         return _ranked(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
     if parameters.demographics:
-        tables, sets, classes, facts = release_in_classes(
+        tables, sets, classes, facts, node = release_in_classes(
             parameters, cohort, sets, rules, engine, workers, randomness
         )
         custody_tables, notices = (
             whole.custody_tables_of(classes),
             whole.notices_of(classes, parameters.small),
         )
+        if parameters.diversity is None:  # else the members' codes are not those of the source
+            custody_tables += (_clusters(sets, node),)
     else:
         tables, sets, facts, custody_tables = release_codes(
             parameters, cohort, sets, rules, engine, workers, randomness

@@ -20,7 +20,7 @@ from leeward.analysis.demographics.diverse import (
     sensitive_columns,
 )
 from leeward.analysis.demographics.search import Lost
-from leeward.arrays import AnyArray, offsets_of
+from leeward.arrays import AnyArray, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
@@ -32,6 +32,7 @@ from leeward.methods.disassociation.publish import (
     arrow,
     chunk_table,
     facts_of,
+    node_of_records,
     node_table,
     publish,
 )
@@ -57,8 +58,9 @@ def release_in_classes(
     engine: Engine | None,
     workers: Workers,
     randomness: Randomness,
-) -> tuple[tuple[ReleaseTable, ...], CodeSets, Classes, dict[str, Any]]:
-    """The data files, the code sets that are released, the classes, and the facts for the custodian.
+) -> tuple[tuple[ReleaseTable, ...], CodeSets, Classes, dict[str, Any], Int64s]:
+    """The data files, the code sets that are released, the classes, the facts for the custodian, and the cluster of
+    each record by its released number.
 
     Raises
     ------
@@ -109,7 +111,7 @@ def release_in_classes(
         reconstruction(result, n, parameters.k, parameters.prior, randomness)
         for n in range(1, parameters.reconstructions + 1)
     )
-    return tables, sets, classes, {**facts_of(result), **facts, "partitions": 1}
+    return tables, sets, classes, {**facts_of(result), **facts, "partitions": 1}, node_of_records(result)
 
 
 def _lost(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:

@@ -23,7 +23,7 @@ SAMPLED_RECORDS = 300
 
 def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = True) -> list[Check]:
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
-    cluster (left out without `fit`)."""
+    cluster: the one that custody names, or any (which is left out without `fit`)."""
     parameters = share.manifest["parameters"]
     events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
     events = with_enum(where(events.select("patient", "code"), pl.col("patient", "code").is_not_null()))
@@ -68,11 +68,11 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     del events, numbered
     held_by = pairs_of(kept, max(len(released), 1))
     checks.append(counts_in_bounds(layout, held_by[1], open_codes))
-    if not fit:
-        return checks
     custody = share.folder.parent / "custody" / "data"
     if (custody / "clusters.parquet").is_file():
         return checks + against_members(layout, share, kept, held_by, custody, open_codes)
+    if not fit:
+        return checks
     return [*checks, records_fit(layout, kept.filter(~open_codes[kept["code"].to_numpy()]))]
 
 
