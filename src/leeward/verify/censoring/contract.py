@@ -12,7 +12,7 @@ from leeward.verify.readme import stated_facts
 ATTACKER = (
     "Somebody who knows the codes of a person of the population, each with its number of mentions,{exact} but not who "
     "is in the sample, and who takes for a candidate everybody whose record contains a released one{fits}: at least "
-    "{k} people are, so a guess at whose record it is is right at most once in {k}."
+    "{k} people are, so a guess at the record's person is right at most once in {k}."
 )
 
 EXACT, FITS = " and the exact {names},", " and whose demographics fit its labels"
@@ -38,8 +38,8 @@ KNOWS_THE_RECORD_RULE = (
 
 ATTACKER_OF_GROUPS = (
     "Somebody who has everybody's full records{exact} and knows the method, but not who is in the sample: at least {k} "
-    "people of the population would be published exactly as each released record is{fits}, so a guess at whose "
-    "record it is is right at most once in {k}."
+    "people of the population would be published exactly as each released record is{fits}, so a guess at "
+    "the record's person is right at most once in {k}."
 )
 EVERYBODY, ALIKE = " with the exact {names}", ", with the same labels of demographics"
 
