@@ -43,6 +43,10 @@ python benchmarks/scale.py --store FILE --page
 python benchmarks/robustness.py
 python benchmarks/ledger_soak.py
 python benchmarks/kills.py --kills 300
+python benchmarks/portal_load.py load --seconds 600 --known 300 --new 60 --patients 1000000
+python benchmarks/portal_load.py load --postgres --seconds 600 --known 300 --new 60 --patients 1000000
+python benchmarks/portal_load.py kill --times 50
+python benchmarks/portal_load.py timing --replies 10000
 python benchmarks/mutations.py --random 100 --page
 
 python benchmarks/check_vocabulary.py --data DIR

@@ -113,7 +113,7 @@ METHODS: dict[str, Method] = {
         "condense",
         "Release a table of patients as synthetic rows for planned models.",
         source="table",
-        memory=Memory(480, 0, 145),
+        memory=Memory(480, 0, 160),
     ),
     "k-anonymity": Method(
         "leeward.methods.k_anonymity.parameters:KAnonymity",
@@ -122,7 +122,7 @@ METHODS: dict[str, Method] = {
         source="table",
         measures="leeward.methods.condensation.measures",
         sections="leeward.methods.condensation.report",
-        memory=Memory(400, 3700, 65),
+        memory=Memory(450, 3700, 75),
     ),
     "constraints": Method(
         "leeward.methods.constraints.parameters:Constraints",
