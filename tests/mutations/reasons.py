@@ -66,6 +66,19 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         ),
     ),
     (
+        r"disassociation.*demographics",
+        r"guarantee: a class of everybody .*",
+        "every patient fits the wider labels too, so that less is said and nothing false",
+    ),
+    (
+        r".*demographics",
+        r"claims: parameter keep\b.*",
+        (
+            "a column not named may have any level, and labels coarser than stated may have been merged; with the "
+            "spec at hand it is refuted (`parameters_of_spec`)"
+        ),
+    ),
+    (
         r".*",
         r"order: .*dealt out in turn.*",
         (

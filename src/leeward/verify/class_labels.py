@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,10 +33,11 @@ def bounds(text: str) -> tuple[int, int] | None:
 @dataclass
 class Tree:
     """A released hierarchy: each label's parent, "" for the root; `whole` has the custodian's own, where a file
-    brought it."""
+    brought it; `kind` is what `hierarchies` of the manifest names, None where it names none."""
 
     parent: Mapping[str, str]
     whole: Mapping[str, str] | None = None
+    kind: str | None = None
     _known: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @property
@@ -50,6 +52,42 @@ class Tree:
                 return None
             found.append(label)
         return found
+
+    def disorder(self) -> int:
+        """Rows that are not where writers put them: depth first, siblings in the order of their labels with numbers by
+        their value, those of a file in the file's order (docs/methods/whole-patient.md#files)."""
+        labels = list(self.parent)
+        place = {label: i for i, label in enumerate(self.whole or ())}
+
+        def key(label: str) -> list[tuple[int, int, str]]:
+            return [(0, place.get(label, 0), "")] if self.kind == "file" else natural(label)
+
+        children: dict[str, list[str]] = {}
+        for label in labels:
+            children.setdefault(self.parent[label], []).append(label)
+        wanted: list[str] = []
+        waiting = children.get("", [])[::-1]
+        while waiting:
+            wanted.append(label := waiting.pop())
+            waiting.extend(sorted(children.get(label, []), key=key)[::-1])
+        return sum(a != b for a, b in itertools.zip_longest(wanted, labels))
+
+    def too_fine(self, label: str, level: int | str) -> bool:
+        """Whether a published label is finer than the level that `keep` states: a wider one fits the level too."""
+        above = self.parent.get(label, "")
+        if level == "exact" or above == "":
+            return False
+        if level == "all" or (self.kind == "exact" and isinstance(level, int)):
+            return True
+        if label == MISSING or self.parent.get(above, "") == "":
+            return False
+        if self.kind == "file":
+            return len(self.above(label) or ()) > int(level)
+        interval = bounds(above)
+        if interval is not None:
+            return interval[1] - interval[0] < int(level)
+        kept = above.rstrip("*")
+        return len(kept) < len(above) and len(kept) >= int(level)
 
     def covers(self, label: str, value: str) -> bool:
         """Whether a patient with the exact `value` may be released with `label`."""
@@ -77,7 +115,13 @@ class Tree:
         return 0 < len(kept) < len(label) == len(value) and value.startswith(kept)
 
 
-def read_tree(file: Path, custody: Path | None = None) -> Tree | None:
+def natural(label: str) -> list[tuple[int, int, str]]:
+    """Numbers in a label by their value, before other texts."""
+    parts = re.findall(r"\d+|\D+", label)
+    return [(0, int(part), "") if re.fullmatch(r"\d+", part) else (1, 0, part) for part in parts]
+
+
+def read_tree(file: Path, custody: Path | None = None, kind: str | None = None) -> Tree | None:
     """A `node,parent` file; None where it cannot be read as one. `custody`: the whole hierarchy, where it is there."""
     try:
         with file.open(newline="", encoding="utf-8") as stream:
@@ -93,7 +137,7 @@ def read_tree(file: Path, custody: Path | None = None) -> Tree | None:
     if custody is not None and custody.is_file():
         table = pl.read_parquet(custody)
         whole = dict(zip(table["node"].to_list(), table["parent"].to_list(), strict=True))
-    return Tree(parent, whole)
+    return Tree(parent, whole, kind)
 
 
 def as_text(values: pl.Series) -> pl.Series:

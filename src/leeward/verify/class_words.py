@@ -95,19 +95,23 @@ def labelled(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mappin
 
 
 def _levels(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        (type(level) is int and level >= 1) or level in ("exact", "all") for level in value.values()
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all((type(level) is int and level >= 1) or level in ("exact", "all") for level in value.values())
     )
 
 
 def _kinds(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        kind in ("intervals", "prefix", "exact", "file") for kind in value.values()
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(kind in ("intervals", "prefix", "exact", "file") for kind in value.values())
     )
 
 
 TABLES = (
-    Table(r"classes\.parquet", {}, count=with_classes, made=class_columns),
+    Table(r"classes\.parquet", {}, count=with_classes, made=class_columns, order=("class",)),
     Table(r"hierarchies/[A-Za-z0-9][A-Za-z0-9_. -]*\.csv", None, count=lambda p: len(names_of(p))),
 )
 """The data files that classes add."""

@@ -3,7 +3,8 @@ exact values fit the classes with the classes' sizes (docs/methods/whole-patient
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +53,10 @@ def read_classes(share: Share) -> Classes:
     names = demographics_of(share)
     table = pl.read_parquet(share.data("classes.parquet"))
     custody = share.folder.parent / "custody" / "data" / "hierarchies"
+    kinds = share.manifest["parameters"].get("hierarchies") or {}
     trees = tuple(
-        read_tree(share.data(f"hierarchies/{name}.csv"), custody / f"{name}.parquet") for name in names
+        read_tree(share.data(f"hierarchies/{name}.csv"), custody / f"{name}.parquet", kinds.get(name))
+        for name in names
     )
     return Classes(
         names,
@@ -116,6 +119,24 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
             "labels of classes are no nodes of their hierarchy.",
         ),
         of_count(
+            "classes_numbered",
+            unnumbered(classes),
+            "Classes are numbered 0, 1, … in the order of their labels, and so are their rows.",
+            "classes have another number or place than the order of their labels gives them.",
+        ),
+        of_count(
+            "hierarchies_in_order",
+            sum(tree.disorder() for tree in classes.trees if tree is not None),
+            "The hierarchies' rows are depth first, siblings in the order of their labels.",
+            "rows of hierarchies are in another order than depth first, siblings in the order of their labels.",
+        ),
+        of_count(
+            "keep_as_stated",
+            finer(classes, parameters.get("keep") or {}),
+            "No published label is finer than `keep` states.",
+            "published labels are finer than `keep` states.",
+        ),
+        of_count(
             "hierarchies",
             sum(map(faults_of, classes.trees, zip(*classes.labels, strict=True))) if classes.labels else 0,
             "The hierarchies list the published labels and what is above them, and nothing else.",
@@ -123,6 +144,29 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
             "parent.",
         ),
     ]
+
+
+def unnumbered(classes: Classes) -> int:
+    """Classes whose number is not their place in the order of labels, as the rows of the hierarchies have these."""
+    places = [
+        {} if tree is None else {label: i for i, label in enumerate(tree.parent)} for tree in classes.trees
+    ]
+    ranks = [
+        tuple(place.get(label, -1) for place, label in zip(places, labels, strict=True))
+        for labels in classes.labels
+    ]
+    wrong = (classes.numbers != np.arange(len(classes.numbers))).sum()
+    return int(wrong) + sum(a > b for a, b in itertools.pairwise(ranks))
+
+
+def finer(classes: Classes, keep: Mapping[str, int | str]) -> int:
+    """Published labels that are finer than the level that `keep` states for their column."""
+    return sum(
+        tree.too_fine(label, keep[name])
+        for i, (name, tree) in enumerate(zip(classes.names, classes.trees, strict=True))
+        if tree is not None and name in keep
+        for label in {labels[i] for labels in classes.labels}
+    )
 
 
 def faults_of(tree: Tree | None, labels: tuple[str, ...]) -> int:

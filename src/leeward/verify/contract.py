@@ -40,6 +40,9 @@ LISTS = ("list<element: string>", "list<item: string>")
 OF_CLASSES = frozenset({"keep", "small", "recoding", "hierarchies"})
 """Parameters of classes, which only a release with demographics has."""
 
+ALWAYS_OF_CLASSES = ("small", "recoding")
+"""Those that such a release always states, where its method has them."""
+
 
 def always(parameters: Mapping[str, Any]) -> bool:
     """A data file that every release of the method has."""
@@ -198,6 +201,8 @@ def parameters_known(share: Share, contract: Contract) -> Check:
         return Check("parameters", False, "`parameters` of release.json is no object.")
     wrong = sum(key not in stated for key in contract.required)
     wrong += "demographics" not in stated and bool(OF_CLASSES & set(stated))
+    if "demographics" in stated:
+        wrong += sum(key in contract.parameters and key not in stated for key in ALWAYS_OF_CLASSES)
     wrong += sum(key not in stated and bool(rule(stated)) for key, rule in contract.needed.items())
     for key, value in stated.items():
         rule = contract.parameters.get(key)

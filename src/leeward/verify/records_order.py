@@ -23,7 +23,8 @@ def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
             table = table.filter(first)
         for column in table.columns:
             if column not in NUMBERS:
-                found[column] = key_of(table[column])
+                # `age` is a label of records and the age of a pair: neither hides the other
+                found[f"{column} ({name})" if column in found else column] = key_of(table[column])
     return [order_check("order_of_rows", found, "records")] if found else []
 
 

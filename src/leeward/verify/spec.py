@@ -16,7 +16,7 @@ STATED = frozenset(
         "k", "safe", "repeats", "nested", "refine", "recut", "reconstructions", "sensitive", "diversity", "payload",
         "cap", "caps", "scope", "level", "merge_visits", "rescue", "joining", "widest_age", "codes", "algorithm",
         "plan", "relations", "coarsen_time", "coarsen_groups", "response", "marginals", "grouping", "cell_rows",
-        "missing", "rare", "synthesis", "draw", "prior",
+        "missing", "rare", "synthesis", "draw", "prior", "keep", "small", "recoding", "hierarchies",
     }
 )  # fmt: skip
 """Parameters that are in the manifest exactly where the spec has them (none, false and empty ones may be left out)."""
@@ -25,6 +25,9 @@ ASKED = frozenset(
     {"policy", "sensitive_column", "clustering", "weights", "m", "alpha", "climb_to", "key", "enforce"}
 )
 """Parameters that are in the manifest only where the spec has them, but not always then."""
+
+UNNAMED = {"small": "merge", "recoding": "full"}
+"""What a release with demographics states where the spec names nothing."""
 
 COMPLETED = frozenset({"strata", "time", "quasi_identifiers"})
 """Lists that a method completes."""
@@ -65,9 +68,13 @@ def spec_checks(share: Share) -> list[Check]:
 
 def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bool:
     """Whether one parameter of the manifest is what the spec asked for."""
-    given, shown = asked.get(name), stated.get(name)
+    given, shown = asked.get(name, UNNAMED.get(name)), stated.get(name)
+    if name in UNNAMED and not asked.get("demographics"):
+        return name not in stated
     if asked.get("attacker") == "algorithm" and name not in ("k", "m", "sensitive", "payload"):
         return True  # that attacker decides how clusters are made, whatever else is asked for
+    if name == "hierarchies" and isinstance(given, Mapping):
+        given = {c: kind if kind in ("intervals", "prefix", "exact") else "file" for c, kind in given.items()}
     if name == "policy" and given is None:
         given = asked.get("utility")
     if name not in stated:

@@ -10,7 +10,7 @@ import pytest
 from tests.forging import by_method
 from tests.methods.disassociation.test_whole_patient import people
 from tests.verify.disassociation.test_whole_patient import broken as broken_release
-from tests.verify.disassociation.test_whole_patient import change, copy_of, source_of
+from tests.verify.disassociation.test_whole_patient import change, copy_of, exchange_sexes, source_of
 
 from leeward.methods.constraints import Constraints
 from leeward.randomness import Randomness
@@ -210,8 +210,8 @@ def test_a_label_of_a_suppressed_value_in_the_hierarchy(
 def test_exchanged_labels_are_found_beside_the_source(made: tuple[Path, Source], tmp_path: Path) -> None:
     """Women are published as men and men as women, everywhere: only the source can tell."""
     out = copy_of(made[0], tmp_path / "broken")
-    for name in ("classes.parquet", "records.parquet"):
-        change(out, name, lambda t: t.with_columns(sex=pl.col("sex").replace({"F": "M", "M": "F"})))
+    exchange_sexes(out, "codes.parquet")
+    change(out, "records.parquet", lambda t: t.with_columns(sex=pl.col("sex").replace({"F": "M", "M": "F"})))
     assert by_method(verify(out)) == set()
     assert {"class_source", "records_of_patients"} <= by_method(verify(out, made[1]))
 

@@ -206,13 +206,33 @@ def test_a_class_twice(made: tuple[Path, Source], tmp_path: Path) -> None:
     assert "classes_distinct" in broken(made, tmp_path, "classes.parquet", twice)
 
 
-def test_exchanged_labels_are_found_beside_the_source(made: tuple[Path, Source], tmp_path: Path) -> None:
-    def exchange(table: pl.DataFrame) -> pl.DataFrame:
-        return table.with_columns(sex=pl.col("sex").replace({"F": "M", "M": "F"}))
+def exchange_sexes(out: Path, *files: str) -> None:
+    """Women are published as men and men as women; classes are in the order of the new labels, in `files` too."""
 
-    assert broken(made, tmp_path, "classes.parquet", exchange) == set()
-    found = broken(made, tmp_path / "again", "classes.parquet", exchange, beside=True)
-    assert {"class_source", "source_records_fit", "candidates_of_patients"} <= found
+    trees = [
+        pl.read_csv(out / f"share/data/hierarchies/{name}.csv", infer_schema=False)["node"]
+        for name in ("age", "sex")
+    ]
+
+    def exchange(table: pl.DataFrame) -> pl.DataFrame:
+        table = table.with_columns(sex=pl.col("sex").replace({"F": "M", "M": "F"}))
+        return table.sort(
+            pl.col(name).cast(pl.Enum(nodes)) for name, nodes in zip(("age", "sex"), trees, strict=True)
+        )
+
+    of_class = exchange(pl.read_parquet(out / "share/data/classes.parquet"))["class"]
+    number = pl.col("class").replace(of_class, pl.Series(range(len(of_class)), dtype=pl.Int64))
+    for name in files:
+        kept = ["node"] if name == "nodes.parquet" else ["class"]
+        change(out, name, lambda t, by=kept: t.with_columns(number).sort(by, maintain_order=True))
+    change(out, "classes.parquet", lambda t: exchange(t).with_columns(number))
+
+
+def test_exchanged_labels_are_found_beside_the_source(made: tuple[Path, Source], tmp_path: Path) -> None:
+    out = copy_of(made[0], tmp_path / "broken")
+    exchange_sexes(out, "nodes.parquet", "sensitive.parquet")
+    assert by_method(verify(out)) == set()
+    assert {"class_source", "source_records_fit", "candidates_of_patients"} <= by_method(verify(out, made[1]))
 
 
 def test_a_payload_value_lost_or_changed(made: tuple[Path, Source], tmp_path: Path) -> None:
