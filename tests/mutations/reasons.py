@@ -29,6 +29,19 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "which codes are sensitive is not in the share, so that nobody can count; with the source it is refuted (F6)",
     ),
     (
+        r"trajectories, demographics",
+        r"content: codes.parquet: vocabulary: all rows .*",
+        "only the row of the tree's root differs, which is the vocabulary itself: no code is said to be of another",
+    ),
+    (
+        r"trajectories, demographics",
+        r"content: codes.parquet: vocabulary: .*",
+        (
+            "rows of a source may name a vocabulary for each code, so that the tree's does not tell; with source, or "
+            "for a name that is not the classification's it is refuted"
+        ),
+    ),
+    (
         r"trajectories.*",
         r"content: codes.parquet: (vocabulary|name): .*",
         "codes of a hierarchy from a file: the verifier has no vocabulary or names to compare with",
