@@ -229,7 +229,7 @@ def intervals(notes: list[AnnotatedNote], annotate: Annotate) -> str:
         shown.append(
             (name, figure(counts[:, over].sum() / counts[:, under].sum()), f"{low:.3f} to {high:.3f}")
         )
-    head = ("ensemble, words touched", "", "95 % interval, bootstrap over texts")
+    head = ("ensemble, words touched", "all texts", "95 % interval, bootstrap over texts")
     return table(head, shown)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +19,7 @@ except ImportError as error:
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
     ) from None
 
+from leeward.engine import pool
 from leeward.portal import asking, oidc, proposals, releases
 from leeward.portal.asking import Asking
 from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, guard, portal_of, served
@@ -83,8 +83,7 @@ def make_app(settings: Settings) -> Gate:
         exception_handlers=dict.fromkeys(kinds, _said),
     )
     app.router.redirect_slashes = False
-    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="portal")
-    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, threads)
+    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, pool(THREADS))
     return Gate(app, settings, metrics)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from leeward.portal.asking import Asking
@@ -23,7 +23,7 @@ class Portal:
     asking: Asking
     metrics: Metrics
     provider: Client | None
-    threads: ThreadPoolExecutor
+    threads: Executor
     """Those that answer what programs ask often."""
 
     def url(self, path: str) -> str:
