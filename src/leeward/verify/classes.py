@@ -60,8 +60,8 @@ def read_classes(share: Share) -> Classes:
     )
     return Classes(
         names,
-        table["class"].to_numpy().astype(np.int64),
-        table["records"].to_numpy().astype(np.int64),
+        table["class"].fill_null(-1).to_numpy().astype(np.int64),
+        table["records"].fill_null(-1).to_numpy().astype(np.int64),
         list(table.select(names).cast(pl.String).iter_rows()),
         trees,
     )

@@ -93,6 +93,47 @@ def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, 
 
 
 @njit(cache=True, nogil=True)
+def _holding_all(
+    those: Ints,
+    begin: int,
+    end: int,
+    content: Ints,
+    start: int,
+    length: int,
+    skipped: int,
+    one: int,
+    two: int,
+    held: Holders,
+    needed: int,
+    limit: int,
+) -> int:
+    """Of the patients those[begin:end], who all hold the codes `one` and `two`, how many hold a set's other codes too;
+    counted and given up as in `_containing`."""
+    _, _, offsets, values, row_of, bits = held
+    found = 0
+    for place in range(begin, end):
+        p = those[place]
+        every = True
+        for i in range(length):
+            c = content[start + i]
+            if i == skipped or c in (one, two):
+                continue
+            if row_of[c] >= 0:
+                every = (bits[row_of[c], p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
+            else:
+                every = _holds(values, offsets[p], offsets[p + 1], c)
+            if not every:
+                break
+        if every:
+            found += 1
+            if found >= limit:
+                break
+        elif found + end - place - 1 < needed:
+            break
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _containing(
     content: Ints,
     start: int,
@@ -106,7 +147,7 @@ def _containing(
 
     Where there are fewer than `needed` any number below it may be returned.
     """
-    postings, holders, offsets, values, row_of, bits = held
+    postings, holders, offsets, _, row_of, bits = held
     rarest = -1
     left = length - (skipped >= 0)
     for i in range(length):
@@ -122,27 +163,10 @@ def _containing(
         return min(limit, most)
     if row_of[rarest] >= 0 and limit >= most:
         return _common(content, start, length, skipped, row_of, bits)
-    found = 0
-    for place in range(postings[rarest], postings[rarest + 1]):
-        p = holders[place]
-        every = True
-        for i in range(length):
-            c = content[start + i]
-            if i == skipped or c == rarest:
-                continue
-            if row_of[c] >= 0:
-                every = (bits[row_of[c], p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
-            else:
-                every = _holds(values, offsets[p], offsets[p + 1], c)
-            if not every:
-                break
-        if every:
-            found += 1
-            if found >= limit:
-                break
-        elif found + postings[rarest + 1] - place - 1 < needed:
-            break
-    return found
+    return _holding_all(
+        holders, postings[rarest], postings[rarest + 1], content, start, length, skipped, rarest, rarest,
+        held, needed, limit,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -202,7 +226,6 @@ def _containing_beside(
     limit: int,
 ) -> int:
     """As `_containing`, through the two rarest codes: `beside`, `counts` and `first` are those of `_beside`."""
-    _, _, offsets, values, row_of, bits = held
     second = -1
     for i in range(length):
         c = content[start + i]
@@ -213,27 +236,10 @@ def _containing_beside(
     most = counts[second]
     if length - (skipped >= 0) == 2 or most < needed:
         return min(limit, most)
-    found = 0
-    for place in range(first[second], first[second] + most):
-        p = beside[place]
-        every = True
-        for i in range(length):
-            c = content[start + i]
-            if i == skipped or c in (rarest, second):
-                continue
-            if row_of[c] >= 0:
-                every = (bits[row_of[c], p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
-            else:
-                every = _holds(values, offsets[p], offsets[p + 1], c)
-            if not every:
-                break
-        if every:
-            found += 1
-            if found >= limit:
-                break
-        elif found + first[second] + most - place - 1 < needed:
-            break
-    return found
+    return _holding_all(
+        beside, first[second], first[second] + most, content, start, length, skipped, rarest, second,
+        held, needed, limit,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
