@@ -89,6 +89,7 @@ python benchmarks/study_censoring.py --data DIR
 python benchmarks/study_trajectories.py --data DIR --seconds 60
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
+python benchmarks/study_condensation.py --data DIR --repetitions 100
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_notes.py --data DIR --presidio PYTHON --before SRC

@@ -13,6 +13,7 @@ COLORS = {
     "improved, halving": "#F5CE7A",
     "condensation": "#009E73",
     "tfrp": "#CC79A7",
+    "mdav": "#D55E00",
     "k-anonymity": "#8A8F98",
     "bootstrap": "#1D2733",
 }
@@ -23,27 +24,30 @@ WIDTH = 780
 
 
 def bars(name: str, rows: Sequence[dict[str, Any]], title: str, *, percent: bool = True) -> str:
-    """Upright bars by set and method, a panel a model where rows have one; returns the picture's Markdown."""
+    """Upright bars by set and method, with intervals and a panel a model where rows have them; returns Markdown."""
     import altair as alt
     import polars as pl
 
     sets = list(dict.fromkeys(row["set"] for row in rows))
     methods = [method for method in COLORS if any(row["method"] == method for row in rows)]
-    base = (
-        alt.Chart(pl.DataFrame(list(rows)))
-        .mark_bar()
-        .encode(
-            x=alt.X("set:N", sort=sets, title=None, axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("method:N", sort=methods),
-            y=alt.Y(
-                "value:Q",
-                title=None if percent else title,
-                axis=alt.Axis(format="%" if percent else "~g", tickCount=4),
-            ),
-            color=color(methods),
-        )
-        .properties(width=WIDTH, height=130)
+    frame = pl.DataFrame(list(rows))
+    if "half" in frame.columns:
+        bounds = {
+            "low": pl.max_horizontal(pl.col("value") - pl.col("half"), 0),
+            "high": pl.col("value") + pl.col("half"),
+        }
+        frame = frame.with_columns(**bounds)
+    at = alt.Chart(frame).encode(
+        x=alt.X("set:N", sort=sets, title=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("method:N", sort=methods),
     )
+    axis = alt.Axis(format="%" if percent else "~g", tickCount=4)
+    y_title = None if percent else title
+    base: Any = at.mark_bar().encode(y=alt.Y("value:Q", title=y_title, axis=axis), color=color(methods))
+    if "half" in frame.columns:
+        ends = at.mark_rule(color="black").encode(y=alt.Y("low:Q", title=y_title), y2="high:Q")
+        base = alt.layer(base, ends.transform_filter("datum.half > 0"), data=frame)
+    base = base.properties(width=WIDTH, height=130)
     if "model" in rows[0]:
         base = base.facet(row=alt.Row("model:N", sort=list(MODELS), title=None), spacing=12)
     return drawn(name, base, title)

@@ -134,17 +134,59 @@ def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(line.startswith("|") for line in lines) > 10
 
 
-def test_condensation() -> None:
+def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
     import study_condensation as study
     from leeward.cohort.readers import read
     from leeward.synthetic.registry import registry
 
     plan = study.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage", "Gender"], ["DiagAge"])
-    cohort = read(registry(600, "colon", 9, seed=1), format="table")
+    small = study.Set(read(registry(600, "colon", 9, seed=1), format="table"), plan)
     figures = study.Figures()
-    section = study.studied("small", study.Set(cohort, plan), 1, figures)
-    assert faults_of(section) == []
+    section = study.studied("small", small, 2, figures)
+    monkeypatch.setattr(study, "made_up", lambda site, seed: small)
+    draws = study.draws_table({"colon": [study.other_draws("colon", seed, 1) for seed in (1, 2)]})
+    weights = study.table(["set", "algorithm", "weight", *study.MODELS], figures.weights)
+    assert faults_of("\n\n".join([section, draws, weights])) == []
+    assert "±" in section
+    assert len(figures.weights) == 4
     assert figures.models and figures.privacy
+    for method in study.CLASSES:  # classes of K rows and more
+        (row,) = [line for line in section.splitlines()[-9:] if line.startswith(f"| {method} |")]
+        assert int(row.rpartition("(")[2].partition(")")[0]) >= study.K
+
+
+def test_what_balanced_reached_is_judged_by_intervals() -> None:
+    import study_condensation as study
+
+    def judged(outside: tuple[float, float], flips: float = 0.0) -> str:
+        rows = [("direction", flips, 0.0), ("outside", *outside), ("significance", 0.05, 0.01)]
+        figures = study.Figures(
+            [
+                {
+                    "set": "lung",
+                    "method": method,
+                    "model": "cox",
+                    "metric": metric,
+                    "value": value,
+                    "half": half,
+                }
+                for method in ("balanced", "bootstrap")
+                for metric, value, half in rows
+            ]
+        )
+        return str(study.aims(figures).splitlines()[-1].split("|")[-2].strip())
+
+    assert judged((0.005, 0.004)) == "yes"
+    assert judged((0.005, 0.006)) == "not established"
+    assert judged((0.03, 0.01)) == "no"
+    assert judged((0.0, 0.0), flips=0.001) == "no"
+
+
+def test_discernibility_is_the_sum_of_squared_classes() -> None:
+    import study_condensation as study
+
+    rows = {"stage": ["I", "I", "I", "II", "II", "I"], "age": [40, 40, 40, 40, 40, 41]}
+    assert study.discernibility(pl.DataFrame(rows)) == 3**2 + 2**2 + 1
 
 
 def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
