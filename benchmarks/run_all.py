@@ -89,7 +89,9 @@ python benchmarks/study_censoring.py --data DIR
 python benchmarks/study_trajectories.py --data DIR --seconds 60
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
-python benchmarks/study_condensation.py --data DIR --repetitions 100
+python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786
+python benchmarks/study_visits.py --data DIR --parts containment --sizes 50000,200000
+python benchmarks/study_condensation.py --data DIR --repetitions 40
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_notes.py --data DIR --presidio PYTHON --before SRC

@@ -1,6 +1,6 @@
 """Gal et al. 2014, Section 4, again: what seven methods leave of linear, logistic and Cox models at K = 100.
 
-    python benchmarks/study_condensation.py --data DIR [--repetitions 100] [--sets prostate,lung] [--keep FILE]
+    python benchmarks/study_condensation.py --data DIR [--repetitions 40] [--sets prostate,lung] [--keep FILE]
 
 `DIR/survival/` holds public registries: `ProstateSurvival_df.csv` (R package asaur, SEER-Medicare based), `nafld1.csv`,
 `rotterdam.csv` and `colon.csv` (R package survival), `support2.csv.gz` (SUPPORT2, UCI). Lung and colon registries with
@@ -50,7 +50,7 @@ from leeward.release import Anonymized, Release
 from leeward.synthetic.registry import SITES, registry
 from limits import ended
 from mdav import mdav
-from study_condensation_figures import MODELS, bars
+from study_condensation_figures import bars
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensation.md"
 K = 100
@@ -68,6 +68,9 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 CLASSES = ("tfrp", "mdav", "k-anonymity")
 """Methods that release equal rows."""
+KINDS = ("cox", "linear", "logistic")
+"""The models of every plan, in its order."""
+WEIGHTS = ["set", "algorithm", "weight (chosen how often)", *KINDS]
 WEIGHED = ("balanced", "improved")
 """Algorithms whose weight a pilot can choose."""
 DRAWS = range(1, 11)
@@ -184,11 +187,14 @@ KEYS = ("significance", "direction", "outside")
 
 @dataclass
 class Figures:
-    """What the tables print, for the pictures: one row a set, method (and model)."""
+    """What the tables print, and for the pictures one row a set, method (and model)."""
 
     models: list[dict[str, Any]] = field(default_factory=list)
     privacy: list[dict[str, Any]] = field(default_factory=list)
     weights: list[list[str]] = field(default_factory=list)
+    utility: list[list[str]] = field(default_factory=list)
+    attack: list[list[str]] = field(default_factory=list)
+    heading: str = ""
 
     def add(
         self, name: str, method: str, kinds: Sequence[str], runs: Sequence[Sequence[Metrics | None]]
@@ -278,104 +284,74 @@ def attacked(each: Set, made: Anonymized, classes: bool) -> tuple[list[str], flo
     ], entropy
 
 
-def studied(name: str, each: Set, repetitions: int, figures: Figures) -> str:
-    """The section of one set."""
+def studied(name: str, each: Set, method: str, repetitions: int) -> Figures:
+    """What one method, or the bootstrap, leaves of one set."""
     original = each.cohort.table()
     plan, single = Models(models_of(each.plan), original), Models(univariate(each.plan), original)
-    kinds = [model.kind for model, _ in plan.models]
-    utility: list[list[str]] = []
-    attack: list[list[str]] = []
-    for method, parameters in METHODS.items():
-        # Loaded and compiled before seconds are counted.
-        last = frame_of(protected(each, parameters, repetitions).tables, "table.parquet")
-        seconds, found, alone = 0.0, [], []
-        for seed in range(repetitions):
+    figures = Figures(heading=heading(name, each, plan))
+    random = np.random.Generator(np.random.Philox(1))
+    seconds, found, alone = 0.0, [], []
+    made, moved = None, ["–", "–", "–"]
+    last = None
+    if method != "bootstrap":  # loaded and compiled before seconds are counted
+        last = frame_of(protected(each, METHODS[method], repetitions).tables, "table.parquet")
+    for seed in range(repetitions):
+        if method == "bootstrap":
+            frame = original.frame[random.integers(0, len(original), len(original))]
+        else:
             begin = time.process_time()
-            made = protected(each, parameters, seed)
+            made = protected(each, METHODS[method], seed)
             seconds += time.process_time() - begin
             frame = frame_of(made.tables, "table.parquet")
-            same = seed == 0 and frame.sort(frame.columns).equals(
-                last.sort(last.columns)
-            )  # with another seed: the method draws nothing
-            found.append(plan.compared(frame))
-            if seed < max(1, repetitions // 3):
-                alone.append(single.compared(frame))
-            if same:
-                break
-        moved = made.custody.get("rows_moved", 0)
+        found.append(plan.compared(frame))
+        if seed < max(1, repetitions // 3):
+            alone.append(single.compared(frame))
+        if last is not None and frame.sort(frame.columns).equals(last.sort(last.columns)):
+            break  # the same with another seed: the method draws nothing
+    figures.add(name, method, [model.kind for model, _ in plan.models], found)
+    if made is not None:
         squares = made.custody.get("sum_of_squares", {})
         change = f"{squares['before_moving']:.0f} → {squares['after_moving']:.0f}" if squares else "–"
-        utility.append(
-            [
-                method,
-                *(percents([run[number] for run in found]) for number in range(len(plan.models))),
-                of_covariates(alone),
-                f"{seconds / len(found):.2f}",
-                f"{moved:,}",
-                change,
-            ]
-        )
+        moved = [f"{seconds / len(found):.2f}", f"{made.custody.get('rows_moved', 0):,}", change]
         cells, entropy = attacked(each, made, method in CLASSES)
-        attack.append([method, *cells])
-        figures.add(name, method, kinds, found)
+        figures.attack.append([method, *cells])
         figures.privacy.append({"set": name, "method": method, "value": entropy})
-        if method in WEIGHED:
-            figures.weights += weights(name, method, each, plan, found)
-        print(name, *utility[-1], flush=True)
-    random = np.random.Generator(np.random.Philox(1))
-    boot, alone = [], []
-    for number in range(repetitions):
-        resampled = original.frame[random.integers(0, len(original), len(original))]
-        boot.append(plan.compared(resampled))
-        if number < max(1, repetitions // 3):
-            alone.append(single.compared(resampled))
-    figures.add(name, "bootstrap", kinds, boot)
-    utility.append(
+    kinds = range(len(plan.models))
+    figures.utility.append(
         [
-            "bootstrap",
-            *(percents([run[number] for run in boot]) for number in range(len(plan.models))),
+            method,
+            *(percents([run[number] for run in found]) for number in kinds),
             of_covariates(alone),
-            "–",
-            "–",
-            "–",
+            *moved,
         ]
     )
-    print(name, *utility[-1], flush=True)
+    if method in WEIGHED:
+        figures.weights += weights(name, method, each, plan, found)
+    print(name, *figures.utility[-1], flush=True)
+    return figures
+
+
+def heading(name: str, each: Set, plan: Models) -> str:
+    """What the set and its models are."""
     cox = models_of(each.plan)[0]
     counts = ", ".join(
         f"{model.kind} {len(before.names)}"
         for (model, _), before in zip(plan.models, plan.before, strict=True)
     )
-    return "\n\n".join(
-        [
-            f"## {name}: {len(original):,} rows, {len(original.columns)} columns",
-            f"Coefficients: {counts}. {cox.title} on {', '.join(cox.covariates)}.",
-            table(
-                [
-                    "method",
-                    *kinds,
-                    "one covariate at a time",
-                    "CPU seconds",
-                    "rows moved",
-                    "within-group squares",
-                ],
-                utility,
-            ),
-            table(
-                [
-                    "method",
-                    "own-group linkage, %",
-                    "chance, %",
-                    "closest record, median (equal, %)",
-                    "original to original",
-                    "Π of levels",
-                    "Π of numbers, in bins",
-                    "discernibility (a row)",
-                ],
-                attack,
-            ),
-        ]
+    return (
+        f"## {name}: {len(plan.table):,} rows, {len(plan.table.columns)} columns\n\n"
+        f"Coefficients: {counts}. {cox.title} on {', '.join(cox.covariates)}."
     )
+
+
+def section(methods: Sequence[Figures]) -> str:
+    """The section of one set, from what was found of each method."""
+    used = ["method", *KINDS, "one covariate at a time", "CPU seconds", "rows moved", "within-group squares"]
+    linked = ["method", "own-group linkage, %", "chance, %", "closest record, median (equal, %)"]
+    linked += ["original to original", "Π of levels", "Π of numbers, in bins", "discernibility (a row)"]
+    utility = [row for figures in methods for row in figures.utility]
+    attack = [row for figures in methods for row in figures.attack]
+    return "\n\n".join([methods[0].heading, table(used, utility), table(linked, attack)])
 
 
 def weights(
@@ -428,7 +404,7 @@ def draws_table(found: dict[str, list[dict[str, list[dict[str, float] | None]]]]
                 for number in models
             ]
             rows.append([site, method, *map(percents, each)])
-    return table(["registry", "method", *MODELS], rows)
+    return table(["registry", "method", *KINDS], rows)
 
 
 BARS = dict.fromkeys(("prostate", "rotterdam", "lung", "colon", "nafld1", "colon trial"), 0.01) | {
@@ -588,14 +564,12 @@ repetitions each: the mean over registries of each registry's mean, ± half of i
 """
 
 
-def worked(wanted: tuple[str, Path, int]) -> dict[str, Any]:
-    """One set, or one seed of a made-up registry, in a process of its own."""
-    name, data, repetitions = wanted
-    site, _, seed = name.partition(" of seed ")
-    if seed:
-        return other_draws(site, int(seed), max(1, repetitions // 10))
-    figures = Figures()
-    return {"section": studied(name, sets(data)[name](), repetitions, figures), **dataclasses.asdict(figures)}
+def worked(wanted: tuple[str, str, Path, int]) -> dict[str, Any]:
+    """One method on one set, or one seed of a made-up registry, in a process of its own."""
+    name, what, data, repetitions = wanted
+    if name in SITES and what.isdigit():
+        return other_draws(name, int(what), max(1, repetitions // 10))
+    return dataclasses.asdict(studied(name, sets(data)[name](), what, repetitions))
 
 
 def main() -> None:
@@ -603,26 +577,30 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--repetitions", type=int, default=40)
     parser.add_argument("--sets", default=",".join(BARS))
     parser.add_argument(
         "--keep", type=Path, help="JSON file of what was found; what it has is not done again"
     )
     given = parser.parse_args()
     names = given.sets.split(",")
-    draws = {site: [f"{site} of seed {seed}" for seed in DRAWS] for site in SITES if site in names}
-    wanted = [*names, *(name for each in draws.values() for name in each)]
+    methods, seeds = [*METHODS, "bootstrap"], [str(seed) for seed in DRAWS]
+    wanted = [(name, method) for name in names for method in methods]
+    wanted += [(site, seed) for site in SITES if site in names for seed in seeds]
     found: dict[str, Any] = json.loads(given.keep.read_text()) if given.keep and given.keep.is_file() else {}
-    todo = [name for name in wanted if name not in found]
+    todo = [each for each in wanted if "/".join(each) not in found]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        tasks = [(name, given.data, given.repetitions) for name in todo]
-        for name, result in zip(todo, pool.map(worked, tasks), strict=True):
-            found[name] = result
+        tasks = [(*each, given.data, given.repetitions) for each in todo]
+        for each, result in zip(todo, pool.map(worked, tasks), strict=True):
+            found["/".join(each)] = result
             if given.keep:
                 given.keep.write_text(json.dumps(found), encoding="utf-8")
+    by_set = {name: [Figures(**found[f"{name}/{method}"]) for method in methods] for name in names}
+    every = [each for figures in by_set.values() for each in figures]
     figures = Figures(
-        *([row for name in names for row in found[name][key]] for key in ("models", "privacy", "weights"))
+        *([row for each in every for row in getattr(each, key)] for key in ("models", "privacy", "weights"))
     )
+    draws = {site: [found[f"{site}/{seed}"] for seed in seeds] for site in SITES if site in names}
     command = f"python benchmarks/study_condensation.py --data DIR --repetitions {given.repetitions}"
     head = HEAD.format(
         k=K,
@@ -636,11 +614,11 @@ def main() -> None:
         command=command,
         aims=aims(figures),
         pictures=pictures(figures),
-        weights=table(["set", "algorithm", "weight (chosen how often)", *MODELS], figures.weights),
-        draws=draws_table({site: [found[name] for name in each] for site, each in draws.items()}),
+        weights=table(WEIGHTS, figures.weights),
+        draws=draws_table(draws),
     )
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    sections = [found[name]["section"] for name in names]
+    sections = [section(each) for each in by_set.values()]
     PAGE.write_text(ended("\n\n".join([head.strip(), *sections]), "condensation"), encoding="utf-8")
 
 

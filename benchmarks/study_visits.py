@@ -3,13 +3,17 @@
     python benchmarks/study_visits.py --data DIR                          # UCI, with simulated SNPs
     python benchmarks/study_visits.py --data DIR --patients 1366786       # and a synthetic population of that size
     python benchmarks/study_visits.py --data DIR --population POPULATION  # one that `leeward synth visits` has made
+    python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786
+    python benchmarks/study_visits.py --data DIR --parts containment --sizes 50000,200000
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Writes its sections of
 docs/studies/visits.md and the plots beside it; `--keep FOLDER` keeps the releases with their reports, and takes those
 that are there already.
 
 Strategies: a cohort drawn from the anonymized population, drawn from an anonymized biobank (synthetic data), and
-anonymized alone. Associations: allelic test, at least 25 cases, in the cohort's original data and in each release.
+anonymized alone. `enriched`: a cohort of which half has a code of the traits under study, beside the present one;
+`containment`: that level on growing populations. Associations: allelic test, at least 25 cases, in the cohort's
+original data and in each release.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import argparse
 import dataclasses
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +32,7 @@ import numpy as np
 import polars as pl
 
 from common import commit, machine
+from common import once as kept_once
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort
@@ -36,7 +42,7 @@ from leeward.methods.visits import Visits
 from leeward.methods.visits.measures import mentions_of
 from leeward.runs.extract import extract
 from leeward.runs.protect import Result, protect
-from leeward.synthetic.visits import SNPS, write_visits
+from leeward.synthetic.visits import SNPS, TRAITS, write_visits
 from study_visits_plots import draw
 
 K = 5
@@ -62,6 +68,7 @@ def main() -> None:
     parser.add_argument("--population", type=Path, help="take this one, made by `leeward synth visits`")
     parser.add_argument("--draws", type=int, default=3, help="cohorts and sets of SNPs drawn from UCI")
     parser.add_argument("--levels", default="code,containment,visit")
+    parser.add_argument("--sizes", default="50000,200000", help="populations of the part `containment`")
     parser.add_argument(
         "--biobank-only",
         default="",
@@ -79,10 +86,19 @@ def main() -> None:
                 f"--parts uci --draws {options.draws}",
                 uci(options.data, mapping, levels, options.draws, options.seed, place),
             )
-        if "synthetic" in parts and (options.patients or options.population):
-            source = options.population or place / "population"
-            if options.population is None:
-                write_visits(source, options.patients, options.seed)
+        if "containment" in parts:
+            sizes = [int(size) for size in options.sizes.split(",")]
+            said = f"--parts containment --sizes {options.sizes}"
+            section("containment", said, containment(sizes, options.seed, place))
+        if not options.patients and not options.population:
+            return
+        source = options.population or place / "population"
+        if options.population is None and {"synthetic", "enriched"} & {*parts}:
+            write_visits(source, options.patients, options.seed)
+        if "enriched" in parts:
+            said = f"--parts enriched --patients {pl.read_parquet(source / 'patients.parquet').height}"
+            section("enriched", said, enriched(source, mapping, levels, options.seed, place))
+        if "synthetic" in parts:
             said = f"--parts synthetic --patients {pl.read_parquet(source / 'patients.parquet').height}"
             if options.biobank_only:
                 said += f" --biobank-only {options.biobank_only}"
@@ -299,6 +315,91 @@ def synthetic(
         *table("Associations of the whole biobank (sums over SNPs)", larger, ["level", "strategy"]),
         *draw(tests, PAGE.parent / "visits", "synthetic"),
     ]
+
+
+def enriched(source: Path, mapping: Path, levels: Sequence[str], seed: int, place: Path) -> list[str]:
+    """The biobank's study cohort and one of as many patients, half of whom have a code of a trait under study."""
+    attributes = pl.read_parquet(source / "patients.parquet").filter(pl.col("biobank") == 1)
+    everyone = read(
+        source / "events.parquet",
+        columns={"patient": "patient", "code": "code", "visit": "visit"},
+        vocabulary="icd9",
+    )
+    biobank = dataclasses.replace(restricted(everyone, attributes["patient"]), patients=attributes)
+    codes = [code for trait in TRAITS for code in trait.codes]
+    having = biobank.require_events().filter(pl.col("code").cast(pl.String).is_in(codes))["patient"].unique()
+    with_trait = attributes["patient"].is_in(having.to_list())
+    studied = attributes.filter(pl.col("study") == 1)["patient"]
+    half = studied.len() // 2
+    chosen = pl.concat(
+        [
+            attributes["patient"].filter(with_trait).sample(half, seed=seed),
+            attributes["patient"].filter(~with_trait).sample(studied.len() - half, seed=seed),
+        ]
+    ).sort()
+    cohorts = {"by number of visits": studied, "enriched": chosen}
+    counts, associations = [], []
+    for level in levels:
+        whole(biobank, level, place / f"biobank-{level}", seed)
+        for name, ids in cohorts.items():
+            cohort = dataclasses.replace(
+                restricted(biobank, ids), patients=attributes.filter(pl.col("patient").is_in(ids.to_list()))
+            )
+            drawn_to, alone_to = (place / f"e-{way}-{name.split()[0]}-{level}" for way in ("drawn", "alone"))
+            found = {
+                "drawn from the biobank": drawn(place / f"biobank-{level}", cohort, mapping, drawn_to, seed),
+                "anonymized alone": alone(cohort, level, mapping, alone_to, seed),
+            }
+            for strategy, figures in found.items():
+                key = {"cohort": name}
+                counts.append(key | count_row(level, strategy, figures))
+                associations.append(key | association_row(level, strategy, figures))
+    shares = {
+        name: float(
+            attributes.filter(pl.col("patient").is_in(ids.to_list()))["patient"]
+            .is_in(having.to_list())
+            .mean()
+        )
+        for name, ids in cohorts.items()
+    }
+    by = ["cohort", "level", "strategy"]
+    return [
+        f"\nBoth cohorts have {studied.len():,} of the biobank's {attributes.height:,} patients. A code of a trait: "
+        + ", ".join(f"{100 * share:.1f} % ({name})" for name, share in shares.items())
+        + ".",
+        *table("What either cohort keeps", counts, by),
+        *table("Associations of either cohort (sums over SNPs)", associations, by),
+    ]
+
+
+def containment(sizes: Sequence[int], seed: int, place: Path) -> list[str]:
+    """Level `containment` on growing populations: what is kept, processor seconds from the cohort to the release."""
+    rows = [
+        kept_once(place / "containment.json", str(size), lambda size=size: contained(size, seed, place))
+        for size in sizes
+    ]
+    return table("Level `containment` as the population grows", rows, ["patients"])
+
+
+def contained(size: int, seed: int, place: Path) -> dict[str, Any]:
+    """The row of one population; protecting, measuring and verifying, without reading and making it."""
+    source = place / f"people-{size}"
+    write_visits(source, size, seed)
+    columns = {"patient": "patient", "code": "code", "visit": "visit"}
+    everyone = read(source / "events.parquet", columns=columns, vocabulary="icd9")
+    visits = everyone.visits().n_visits
+    begin = time.process_time()
+    figures = whole(everyone, "containment", place / f"people-{size}-released", seed)
+    seconds = time.process_time() - begin
+    dc, cc = figures["retention"]["dc"], figures["retention"]["cc"]
+    return {
+        "patients": f"{size:,}",
+        "visits": visits,
+        "DC %": 100 * dc["released_local"],
+        "CC %": 100 * cc["released_local"],
+        "CPU, s": round(seconds),
+        "CPU, ms a visit": 1000 * seconds / visits,
+    }
 
 
 def table_row(level: str, name: str, figures: dict[str, Any], whole: dict[str, Any] | None) -> dict[str, Any]:

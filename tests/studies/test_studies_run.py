@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -132,6 +133,18 @@ def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert faults_of("\n".join(lines)) == []
     assert sum(line.startswith("|") for line in lines) > 10
+    lines = study.enriched(tmp_path / "population", tmp_path / "map.csv", ["visit"], 1, tmp_path / "made")
+    share = {
+        name: float(found)
+        for found, name in re.findall(r"([\d.]+) % \((enriched|by number of visits)\)", lines[0])
+    }
+    assert share["enriched"] >= 40 > share["by number of visits"]
+    assert faults_of("\n".join(lines)) == []
+    (tmp_path / "grown").mkdir()
+    monkeypatch.setitem(study.LEVELS, "containment", {"level": "containment", "merge_visits": True})
+    lines = study.containment([300], 1, tmp_path / "grown")
+    assert faults_of("\n".join(lines)) == []
+    assert lines[-1].startswith("| 300 |")
 
 
 def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,15 +154,15 @@ def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
 
     plan = study.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage", "Gender"], ["DiagAge"])
     small = study.Set(read(registry(600, "colon", 9, seed=1), format="table"), plan)
-    figures = study.Figures()
-    section = study.studied("small", small, 2, figures)
+    found = [study.studied("small", small, method, 2) for method in (*study.METHODS, "bootstrap")]
+    section = study.section(found)
     monkeypatch.setattr(study, "made_up", lambda site, seed: small)
     draws = study.draws_table({"colon": [study.other_draws("colon", seed, 1) for seed in (1, 2)]})
-    weights = study.table(["set", "algorithm", "weight", *study.MODELS], figures.weights)
+    weights = study.table(study.WEIGHTS, [row for each in found for row in each.weights])
     assert faults_of("\n\n".join([section, draws, weights])) == []
     assert "±" in section
-    assert len(figures.weights) == 4
-    assert figures.models and figures.privacy
+    assert weights.count("\n|") == 1 + 4
+    assert all(each.models for each in found[:2])
     for method in study.CLASSES:  # classes of K rows and more
         (row,) = [line for line in section.splitlines()[-9:] if line.startswith(f"| {method} |")]
         assert int(row.rpartition("(")[2].partition(")")[0]) >= study.K
