@@ -119,3 +119,14 @@ def test_numba_is_readied_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatc
     )
     prepare()
     assert locked == [True]
+
+
+def test_a_kernel_runs_without_scipy_s_linear_algebra(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    code = "import sys; from caller import total; total(3); print('scipy.linalg' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False"]

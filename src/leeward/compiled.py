@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import importlib
 import os
 import shutil
 import sys
@@ -203,6 +204,10 @@ class Cache(caching.FunctionCache):  # type: ignore[misc]
         sig, magic, code = self._index_key(sig, codegen)
         return sig, (magic[0], level()), code
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        _without_scipy()
+        return super().load_overload(sig, target_context)
+
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         self._open()
         found = None
@@ -263,4 +268,19 @@ def prepare() -> None:
     registries (`ValueError: generator already executing`).
     """
     with global_compiler_lock:
+        _without_scipy()
         numba.core.registry.cpu_target.target_context.refresh()
+
+
+def _without_scipy() -> None:
+    """Import Numba's array functions without SciPy's linear algebra, whose import takes a third of a second.
+
+    They import it only to learn whether it is there, and it is: a dependency. A kernel that calls it still loads it.
+    """
+    from numba.np import linalg
+
+    found, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = found

@@ -134,13 +134,9 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
             break
         threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
         share /= 2
-    if sampled:
-        return _figures(m, kernels.run_lengths(np.sort(keys[:found])), k, share), None
-    order = np.argsort(keys[:found])
-    ordered = keys[order]
-    return _figures(m, kernels.run_lengths(ordered), k, 1.0), kernels.rarest_of_owner(
-        ordered, owners[order], len(sets)
-    )
+    rarest = np.full(0 if sampled else len(sets), NEVER)
+    supports = kernels.count_keys(keys[:found], owners[:found], rarest)
+    return _figures(m, supports, k, share), None if sampled else rarest
 
 
 def _figures(m: int, supports: AnyArray, k: int, share: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.release.spec import Spec, to_yaml
 from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import Tell
-from leeward.runs.reports import write_report
+from leeward.runs.reports import import_report, write_report
 from leeward.runs.sources import files_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def write_verified(
     with beside(at_once=roomy) as other:  # both only read the files
         later = other.submit(figures_of, anonymized)
         verification = verified()
+        import_report(anonymized.method)  # most of measuring leaves the interpreter to others
         figures = later.result()
     pending.put_json("custody/verification.json", verification.to_json())
     pending.put_json("custody/measures.json", figures)

@@ -12,10 +12,11 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles import proposed_relations
 
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
-from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import Condensation, proposals
 from leeward.methods.condensation.kernels import relations as kernels
 from leeward.methods.condensation.proposals import propose
 from leeward.methods.condensation.relations import broken, relation_of
@@ -135,6 +136,45 @@ def test_unconfirmed_relations_are_listed_with_the_rows_that_break_them() -> Non
     assert "`code = copy`: broken in" in made.readme
     (notice,) = [each for each in made.notices if "Confirm" in each]
     assert "`recurrence <= death`" in notice
+
+
+CELLS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, None])
+
+
+@given(
+    columns=st.lists(
+        st.tuples(st.integers(0, 4), st.lists(CELLS, min_size=12, max_size=12)), min_size=4, max_size=4
+    ),
+    levels=st.lists(st.sampled_from("abc"), min_size=12, max_size=12),
+)
+def test_pairs_settled_by_their_first_rows_are_proposed_as_if_all_were_looked_at(
+    columns: list[tuple[int, list[float | None]]], levels: list[str]
+) -> None:
+    frame = pl.DataFrame({"patient": range(24), "g": levels * 2})
+    for place, (way, cells) in enumerate(columns):
+        before = frame[f"x{place - 1}"] if place else pl.Series([0.0] * 24)
+        level = pl.Series([float(ord(each)) for each in levels * 2])
+        own = pl.Series(cells * 2, dtype=pl.Float64)
+        ways = [
+            own,
+            before,
+            before + own,
+            level,
+            pl.select(pl.when(level < 98).then(before).otherwise(own)).to_series(),
+        ]
+        frame = frame.with_columns(ways[way].alias(f"x{place}"))
+    table = read_table(frame).table()
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(proposals, "FIRST", 5)
+        changed.setattr(proposals, "GUARD", 2)
+        assert [each.text for each in propose(table)] == proposed_relations.propose(table, 2)
+
+
+def test_new_pairs_of_a_proposed_mapping_are_counted() -> None:
+    relation = relation_of("a -> b")
+    before = {"a": np.array([0.0, 0, 1, np.nan]), "b": np.array([5.0, 5, 6, 7])}
+    after = {"a": np.array([0.0, 0, 1, 2, np.nan, 1]), "b": np.array([5.0, 6, 6, 6, 6, np.nan])}
+    assert proposals._new_pairs(before, after, relation) == 2
 
 
 def test_a_relation_that_does_not_hold_is_refused_with_its_rows() -> None:

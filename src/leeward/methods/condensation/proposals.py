@@ -21,6 +21,10 @@ CLIFF = 0.05
 """A bound is one where at least `GUARD` rows lie this near to it, in standard deviations of the bounding column."""
 MOST_LEVELS = 50
 MOST_COLUMNS = 60
+MOST_PARTS = 10
+"""Levels of a column in which another may equal its bound, at most."""
+FIRST = 4096
+"""Rows that are looked at first: most pairs of columns have an exception among them, which settles the pair."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ def propose(table: Table) -> list[Relation]:
             found.append(f"{_quoted(one.name)} = {_quoted(two.name)}")
             equal.add(two.name)
     names = [name for name in numbers if name not in equal]
+    distinct = {each.name: _few(values[each.name], MOST_PARTS) for each in columns}
+    few = {name: parts for name, parts in distinct.items() if parts is not None and len(parts) > 1}
     for a, b in combinations(names, 2):
         if _zeros(values[a], values[b]):
             found.append(f"{_quoted(a)} = 0 <=> {_quoted(b)} = 0")
@@ -50,7 +56,7 @@ def propose(table: Table) -> list[Relation]:
         for b in names:
             if a != b and _bounded(values[a], values[b]):
                 found.append(f"{_quoted(a)} <= {_quoted(b)}")
-                found += _equal_in_levels(columns, values, a, b)
+                found += _equal_in_levels(few, columns, values, a, b)
     levels = [
         each for each in columns if each.kind in ("levels", "ordered") and 1 < len(each.levels) <= MOST_LEVELS
     ]
@@ -84,57 +90,83 @@ def unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...
 
 
 def _new_pairs(before: dict[str, Floats], after: dict[str, Floats], relation: Relation) -> int:
-    """Released rows whose pair of values the source does not have."""
-    frames = [
-        pl.DataFrame({"a": each[relation.a], "b": each[relation.b]}).fill_nan(None).drop_nulls()
-        for each in (after, before)
-    ]
-    return frames[0].join(frames[1].unique(), on=["a", "b"], how="anti").height
+    """Released rows whose pair of values the source, in which each level of a has one value of b, does not have."""
+    level, value = _both(before[relation.a], before[relation.b])
+    made_level, made_value = _both(after[relation.a], after[relation.b])
+    of_level = np.full(int(max(level.max(initial=0), made_level.max(initial=0))) + 1, np.nan)
+    of_level[level.astype(np.int64)] = value
+    return int((of_level[made_level.astype(np.int64)] != made_value).sum())
+
+
+def _both(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The values of the rows that have both."""
+    known = ~(np.isnan(a) | np.isnan(b))
+    return (a, b) if known.all() else (a[known], b[known])
 
 
 def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[^\s'<>=]+", name) else f"'{name}'"
 
 
+def _few(a: Floats, most: int) -> Floats | None:
+    """The distinct values, ascending, without missing ones; None where there are more than `most`."""
+    for part in (a[:FIRST], a):
+        distinct = np.unique(part[~np.isnan(part)])
+        if len(distinct) > most:
+            return None
+    return distinct
+
+
 def _equal(a: Floats, b: Floats) -> bool:
-    return bool(
-        len(a) >= GUARD and np.array_equal(a, b, equal_nan=True) and len(np.unique(a[~np.isnan(a)])) > 1
-    )
+    if len(a) < GUARD or not np.array_equal(a[:FIRST], b[:FIRST], equal_nan=True):
+        return False
+    if not np.array_equal(a, b, equal_nan=True):
+        return False
+    distinct = _few(a, 1)
+    return distinct is None
 
 
 def _zeros(a: Floats, b: Floats) -> bool:
-    both = ~np.isnan(a) & ~np.isnan(b)
-    zero = (a == 0)[both]
-    if not GUARD <= zero.sum() <= len(zero) - GUARD or ((b == 0)[both] != zero).any():
+    for rows in (slice(FIRST), slice(None)):
+        one, other = _both(a[rows], b[rows])
+        zero = one == 0
+        if ((other == 0) != zero).any():
+            return False
+    if not GUARD <= zero.sum() <= len(zero) - GUARD:
         return False
     # 0 and 1 in both: a level that is written twice, or two sides of one; others are caught as equal columns.
-    return len(np.unique(a[both])) > 2 or len(np.unique(b[both])) > 2
+    return _few(one, 2) is None or _few(other, 2) is None
 
 
 def _bounded(a: Floats, b: Floats) -> bool:
-    both = ~np.isnan(a) & ~np.isnan(b)
-    gap = (b - a)[both]
-    if not len(gap) or (gap < 0).any():
+    if (a[:FIRST] > b[:FIRST]).any() or (a > b).any():
         return False
-    spread = float(b[both].std())
+    low, high = _both(a, b)
+    gap = high - low
+    spread = float(high.std()) if len(gap) else 0.0
     if spread == 0 or (gap <= CLIFF * spread).sum() < GUARD:
         return False
-    above = np.searchsorted(np.sort(b[both]), a[both], "left") / len(gap)
-    return float(above.sum()) >= GUARD
+    above = np.searchsorted(np.sort(high), np.sort(low), "left")
+    return int(above.sum()) >= GUARD * len(gap)
 
 
-def _equal_in_levels(columns: tuple[Column, ...], values: dict[str, Floats], a: str, b: str) -> list[str]:
-    """Levels in which a bounded column always equals its bound, where it elsewhere does not."""
+def _equal_in_levels(
+    few: dict[str, Floats], columns: tuple[Column, ...], values: dict[str, Floats], a: str, b: str
+) -> list[str]:
+    """Levels in which a bounded column always equals its bound, where it elsewhere does not; `few` has the levels of
+    the columns that have 2 to 10."""
     found = []
     same = values[a] == values[b]
+    unequal = int((~same).sum())
     for column in columns:
-        code = values[column.name]
-        few = np.unique(code[~np.isnan(code)])
-        if column.name in (a, b) or not 1 < len(few) <= 10:
+        if column.name in (a, b) or column.name not in few:
             continue
-        for value in few.tolist():
+        code = values[column.name]
+        for value in few[column.name].tolist():
+            if not same[:FIRST][code[:FIRST] == value].all():
+                continue
             inside = code == value
-            if inside.sum() >= GUARD and same[inside].all() and (~same[~inside]).sum() >= GUARD:
+            if inside.sum() >= GUARD and same[inside].all() and unequal >= GUARD:
                 written = column.levels[int(value)] if column.levels else f"{value:g}"
                 found.append(
                     f"{_quoted(column.name)} = {_quoted(str(written))} => {_quoted(a)} = {_quoted(b)}"
@@ -144,14 +176,19 @@ def _equal_in_levels(columns: tuple[Column, ...], values: dict[str, Floats], a: 
 
 def _determines(a: Floats, b: Floats) -> bool:
     """Whether each level (numbers of `a`) has one value of `b`."""
-    both = ~np.isnan(a) & ~np.isnan(b)
-    if not both.any():
+    for rows in (slice(FIRST), slice(None)):
+        known, value = _both(a[rows], b[rows])
+        if not len(known):
+            continue
+        level = known.astype(np.int64)
+        of_level = np.empty(level.max() + 1)
+        of_level[level] = value  # one of each level's values
+        if (of_level[level] != value).any():
+            return False
+    if not len(known):
         return False
-    level, value = a[both].astype(np.int64), b[both]
-    of_level = np.empty(level.max() + 1)
-    of_level[level] = value  # one of each level's values
-    if (of_level[level] != value).any():
-        return False
-    _, counts = np.unique(b[both], return_counts=True)
-    _, rows = np.unique(a[both], return_counts=True)
-    return bool(len(counts) > 1 and both.sum() - counts.max() >= GUARD and np.median(rows) >= 5)
+    rows_of = np.bincount(level)
+    there = np.flatnonzero(rows_of)
+    _, place = np.unique(of_level[there], return_inverse=True)  # every row's value is its level's
+    counts = np.bincount(place, weights=rows_of[there])
+    return bool(len(counts) > 1 and len(level) - counts.max() >= GUARD and np.median(rows_of[there]) >= 5)
