@@ -20,7 +20,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import IndexSession, Question, answer_all, open_session
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.plan import Question
+from leeward.queries.answer.session import IndexSession, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.privacy import mechanism
@@ -61,7 +63,7 @@ def flushes(folder: Path, count: int) -> list[float]:
 
 def parts(session: IndexSession, asked: list[Question]) -> list[list[str]]:
     """The same questions step by step, at another price, so that they are charged again."""
-    from leeward.queries.answer.charged_query import plan_query
+    from leeward.queries.answer.plan import plan_query
 
     data_set = session.index.meta.id
     plans = [plan_query(session, each) for each in asked]

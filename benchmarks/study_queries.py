@@ -27,7 +27,9 @@ import study_queries_words as words
 from common import commit, leeward, machine, table
 from leeward.cohort import read
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Question, answer_all, open_session
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.plan import Question
+from leeward.queries.answer.session import open_session
 from leeward.queries.index.build import index_cohort, index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.index.itemsets import Item, frequent_itemsets

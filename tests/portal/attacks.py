@@ -15,7 +15,8 @@ from leeward.portal import journal, proposals
 from leeward.portal.middleware import LARGEST_BODY
 from leeward.portal.terms import search
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Question, answer_all
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.plan import Question
 from leeward.queries.language.query import parse
 
 Attack = Callable[[Bench], bool]

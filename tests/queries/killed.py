@@ -19,7 +19,8 @@ from typing import Any
 from tests.queries.made import question
 
 from leeward.queries import ledger as books
-from leeward.queries.answer import charged_query as answering
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.session import open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, chain, opening
 from leeward.queries.privacy import mechanism
@@ -66,7 +67,7 @@ def show(file: int, key: str, values: Any) -> None:
 
 def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
     """Questions of a child's own and some that all children ask, each shown as soon as it is answered."""
-    session = answering.open_session(index)
+    session = open_session(index)
     file = os.open(shown, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if planted:
         true = books.store
@@ -85,7 +86,7 @@ def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
         micros = 1000 + (number // 2 if number % 2 else 10_000 + 1000 * child + number)
         asked = question("sore throat & fever", micros / 1e6)
         try:
-            (found,) = answering.answer_all(session, [asked], "ann")
+            (found,) = answer_all(session, [asked], "ann")
         except BudgetSpent:
             time.sleep(1)
         else:

@@ -13,17 +13,10 @@ from tests.queries.made import TERMS, five_notes, question, session_of, table
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.answer import charged_query as answering
-from leeward.queries.answer.charged_query import (
-    Answer,
-    IndexSession,
-    answer_all,
-    charge,
-    open_session,
-    plan_query,
-    price_of,
-)
+from leeward.queries.answer.charged_query import Answer, answer_all, charge, price_of
 from leeward.queries.answer.dry_run import dry_run_answers
+from leeward.queries.answer.plan import plan_query
+from leeward.queries.answer.session import IndexSession, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 from leeward.queries.privacy import mechanism
@@ -359,7 +352,7 @@ def test_no_identifier_and_no_count_in_the_ledger(tmp_path: Path, monkeypatch: p
 
 
 def test_the_vocabulary_of_the_tests_has_a_term_in_no_note(session: IndexSession) -> None:
-    assert session.index.count(answering.plan_query(session, question("cough")).query) == 0
+    assert session.index.count(plan_query(session, question("cough")).query) == 0
     assert "cough" in TERMS.terms
 
 

@@ -25,7 +25,10 @@ from tests.queries.made import DOMAINS, FIVE_NOTES, TERMS, five_notes, question,
 from leeward.errors import LeewardError
 from leeward.queries import ledger as books
 from leeward.queries.answer import charged_query as answering
-from leeward.queries.answer.charged_query import IndexSession, Question, answer_all
+from leeward.queries.answer import plan as planning
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.plan import Plan, Question, plan_query
+from leeward.queries.answer.session import IndexSession
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Query
 from leeward.queries.language.vocabulary import Terms
@@ -67,7 +70,7 @@ def epsilon_bound(high: Sequence[float], low: Sequence[float], threshold: float)
 @pytest.fixture
 def asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """A salt in every key: the same question is charged, drawn and counted each time, as if it had not been asked."""
-    monkeypatch.setattr(answering, "digest", lambda text: os.urandom(16).hex())
+    monkeypatch.setattr(planning, "digest", lambda text: os.urandom(16).hex())
 
 
 def audited(folder: Path, **options: Any) -> float:
@@ -188,8 +191,8 @@ def salted(value: dict[str, Any]) -> str:
 
 PLANTED: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "no canonical form": (Query, "canonical", lambda query: repr(query) + os.urandom(8).hex()),
-    "a key that is never found again": (answering, "digest", lambda text: os.urandom(8).hex()),
-    "a question that is never the same": (answering, "text_of", salted),
+    "a key that is never found again": (planning, "digest", lambda text: os.urandom(8).hex()),
+    "a question that is never the same": (planning, "text_of", salted),
 }
 
 
@@ -281,9 +284,9 @@ def test_refusals_do_not_depend_on_the_data_without_a_vocabulary_either(tmp_path
 
 def test_refusals_catch_the_papers_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: answer only what passes an exact minimum support."""
-    true = answering.plan_query
+    true = plan_query
 
-    def gated(session: IndexSession, asked: Question) -> answering.Plan:
+    def gated(session: IndexSession, asked: Question) -> Plan:
         plan = true(session, asked)
         if session.index.count(plan.query) < 2:
             raise LeewardError("below the minimum support")

@@ -23,7 +23,9 @@ from tests.queries.made import five_notes, question, session_of
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.api import budget
-from leeward.queries.answer.charged_query import answer_all, check_noise, open_session, plan_query
+from leeward.queries.answer.charged_query import answer_all
+from leeward.queries.answer.plan import check_noise, plan_query
+from leeward.queries.answer.session import open_session
 from leeward.queries.ledger import LedgerInconsistent, LedgerUnreachable, chain, engines, families, opening
 from leeward.queries.ledger.urls import parse_url, place_of
 

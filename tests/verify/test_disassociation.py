@@ -370,10 +370,10 @@ def verified_by_form() -> list[str]:
 def test_the_pair_table_in_several_passes_gives_the_same(
     running: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from leeward.verify.disassociation import check as disassociation
+    from leeward.verify.disassociation import candidates
 
     whole = verify(running)["candidates_of_pairs"].figures
-    monkeypatch.setattr(disassociation, "TABLE_CELLS", 40)
+    monkeypatch.setattr(candidates, "TABLE_CELLS", 40)
     assert verify(running)["candidates_of_pairs"].figures == whole
 
 

@@ -9,7 +9,9 @@ import click
 from leeward.cli.options import json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, Question
+    from leeward.queries.answer.charged_query import Answer
+    from leeward.queries.answer.plan import Plan, Question
+    from leeward.queries.answer.session import IndexSession
 
 COUNTED = {"patients": "patient", "notes": "note"}
 
@@ -62,13 +64,9 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
     """
     from leeward.queries.answer.api import login_name
-    from leeward.queries.answer.charged_query import (
-        answer_plans,
-        check_noise,
-        open_session,
-        plan_query,
-        price_of,
-    )
+    from leeward.queries.answer.charged_query import answer_plans, price_of
+    from leeward.queries.answer.plan import check_noise, plan_query
+    from leeward.queries.answer.session import open_session
     from leeward.queries.ledger import named
 
     path, questions = _asked(words, batch, flags)
@@ -162,7 +160,7 @@ def _own_flags(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 def _question(words: tuple[str, ...] | list[str], flags: dict[str, Any]) -> Question:
     from leeward.errors import BadInput
-    from leeward.queries.answer.charged_query import Question
+    from leeward.queries.answer.plan import Question
     from leeward.queries.language.query import parse
     from leeward.queries.privacy.accounting import micro
 

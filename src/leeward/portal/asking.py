@@ -27,18 +27,9 @@ from leeward.portal.store import (
 )
 from leeward.portal.store.rows import Row, new_row
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import (
-    Answer,
-    IndexSession,
-    Plan,
-    Question,
-    answer_plans,
-    check_noise,
-    plan_query,
-    price_of,
-    standing_of,
-    stored_answers,
-)
+from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, standing_of, stored_answers
+from leeward.queries.answer.plan import Plan, Question, check_noise, plan_query
+from leeward.queries.answer.session import IndexSession
 from leeward.queries.language.query import parse, quoted
 from leeward.queries.ledger.direct import Connection
 from leeward.queries.privacy import mechanism

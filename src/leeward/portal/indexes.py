@@ -15,7 +15,7 @@ from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, fetch_all, fetch_one, reading, tables
 from leeward.portal.store.rows import Row
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import IndexSession, open_session
+from leeward.queries.answer.session import IndexSession, open_session
 from leeward.queries.privacy.accounting import shown
 
 

@@ -18,7 +18,9 @@ from leeward.queries.answer.catalogue import (
     items_of,
     release_catalogue,
 )
-from leeward.queries.answer.charged_query import MOST_NOISE, IndexSession, charge, open_session
+from leeward.queries.answer.charged_query import charge
+from leeward.queries.answer.plan import MOST_NOISE
+from leeward.queries.answer.session import IndexSession, open_session
 from leeward.queries.ledger import found as stored
 from leeward.queries.ledger import left, named
 from leeward.queries.ledger.chain import digest, text_of

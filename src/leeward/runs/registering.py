@@ -30,7 +30,7 @@ def place_of_budget(
     BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
     parent or a reason is given.
     """
-    from leeward.queries.answer.charged_query import LINK
+    from leeward.queries.answer.session import LINK
     from leeward.queries.ledger import EMBEDDED
     from leeward.runs.data_sets import known_like
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.methods.visits.kernels import enforce as kernels
+from leeward.methods.visits.kernels import sets as numbering
 from leeward.methods.visits.sets import Distinct, VisitSets, room
 
 
@@ -70,11 +71,11 @@ class _State:
             distinct.set_of, visits.patient_offsets, distinct.holders, k
         )
         held = kernels.count_codes(visits.patient_offsets, visits.offsets, visits.values, up)
-        table = np.full(room(sets), kernels.FREE, np.int32)
-        kernels.fill_table(table, distinct.hashes, 0, sets)
+        table = np.full(room(sets), numbering.FREE, np.int32)
+        numbering.fill_table(table, distinct.hashes, 0, sets)
         return _State(
             up,
-            kernels.hash_codes(labels),
+            numbering.hash_codes(labels),
             distinct.set_of,
             sets,
             int(starts[-1]),
@@ -155,8 +156,8 @@ class _State:
         if self.used + content > len(self.content):
             self.content = _grown(self.content, self.used + content)
         if 2 * (self.sets + sets) > len(self.table):
-            self.table = np.full(room(2 * (self.sets + sets)), kernels.FREE, np.int32)
-            kernels.fill_table(self.table, self.hashes, 0, self.sets)
+            self.table = np.full(room(2 * (self.sets + sets)), numbering.FREE, np.int32)
+            numbering.fill_table(self.table, self.hashes, 0, self.sets)
 
 
 def _grown(array: NDArray[Any], needed: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s
 from leeward.methods.visits.kernels import containment
-from leeward.methods.visits.kernels import enforce as kernels
+from leeward.methods.visits.kernels import sets as kernels
 
 
 @dataclass(frozen=True)

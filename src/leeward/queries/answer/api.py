@@ -9,13 +9,9 @@ from typing import Any
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import (
-    Answer,
-    Question,
-    answer_all,
-    ledger_of,
-    open_session,
-)
+from leeward.queries.answer.charged_query import Answer, answer_all
+from leeward.queries.answer.plan import Question
+from leeward.queries.answer.session import ledger_of, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 from leeward.queries.ledger import Audit

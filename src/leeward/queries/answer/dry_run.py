@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, IndexSession, Plan, noisy_values, price_of
+from leeward.queries.answer.charged_query import Answer, noisy_values, price_of
+from leeward.queries.answer.plan import Plan
+from leeward.queries.answer.session import IndexSession
 from leeward.queries.answer.synthetic_index import make_synthetic_index
 
 

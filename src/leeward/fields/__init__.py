@@ -1,0 +1,180 @@
+"""Parameters, each declared once beside its field: type, range, choices, one-line help and default.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Censoring(Declared):
+        k: Annotated[int, Parameter("Minimum number of people …", ge=2)]
+        scope: Annotated[Literal["global", "record"], Parameter("…")] = "global"
+
+From that come the checks on construction (in a library call as in a spec), the reader of specs and their JSON Schema,
+the flags of a command with their help and defaults, what a manifest shows, and docs/parameters.md. Rules between
+fields are in the class's `rules`.
+
+pydantic decides whether a value fits; it is imported when the first object is made, so that help texts are fast.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.fields.declarations import OMIT, Declaration, Parameter, declarations, options_of
+from leeward.fields.fitting import for_pydantic
+from leeward.fields.refusals import BadParameter, kind_of, nearest, refusal, wanted
+
+__all__ = [
+    "OMIT",
+    "BadParameter",
+    "Declaration",
+    "Declared",
+    "Parameter",
+    "build",
+    "check_keys",
+    "declarations",
+    "nearest",
+    "schema",
+    "wanted",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """A frozen data class whose fields are declared; a value that does not fit is BadInput.
+
+    Text is taken as a list of one where a list of text is wanted; NumPy's whole numbers become Python's.
+    """
+
+    def __post_init__(self) -> None:
+        given = {each.name: getattr(self, each.name) for each in declarations(type(self))}
+        for name, value in checked(type(self), given).items():
+            object.__setattr__(self, name, value)
+        self.rules()
+
+    def rules(self) -> None:
+        """Rules between fields; BadInput where one is broken."""
+
+
+def checked(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as the class keeps them. BadParameter at the first that does not fit its declaration."""
+    import pydantic
+
+    known = {each.name: each for each in declarations(cls)}
+    # What was parsed already (a policy, a model, a source) is judged by the class's own rules.
+    parsed = {name: value for name, value in given.items() if dataclasses.is_dataclass(value)}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in parsed:
+            found[name] = value
+            continue
+        try:
+            found[name] = _adapter(cls, name).validate_python(value)
+        except pydantic.ValidationError as error:
+            places = [part for part in error.errors()[0]["loc"] if isinstance(part, int)]
+            raise refusal(known[name], value, places) from None
+    return found
+
+
+def build(
+    cls: type[Any], content: Mapping[str, Any], where: str, *, aliases: Mapping[str, str] | None = None
+) -> Any:
+    """An object of the declared class `cls` from a mapping of its field names.
+
+    Nested declared classes are built from nested mappings. `aliases` maps a spec's word to the field's name where they
+    differ (`utility` for `policy`). `where` is the path of the mapping in the spec, for messages; empty at the top.
+
+    Raises
+    ------
+    BadInput
+        An unknown key (with the nearest known one), a missing key, a value that does not fit.
+    """
+    if not isinstance(content, Mapping):
+        raise BadInput(f"`{where or 'spec'}` must be a mapping; got {kind_of(content)}.")
+    known = {each.name: each for each in declarations(cls)}
+    words = {word: name for word, name in (aliases or {}).items() if name in known and word not in known}
+    shown = [name for name in known if name not in words.values()] + list(words)
+    check_keys(content, shown, where, also=known)
+    values: dict[str, Any] = {}
+    for word, value in content.items():
+        name = words.get(word, word)
+        path = f"{where}.{word}" if where else word
+        if name in values:
+            raise BadInput(f"`{path}` and its other name are both given; keep one.")
+        inner = _nested(known[name].hint)
+        values[name] = build(inner, value, path) if inner is not None and _unbuilt(value) else value
+    for name, each in known.items():
+        if name not in values and each.required:
+            raise BadParameter(name, "is missing; give it a value.").inside(where)
+    try:
+        return cls(**values)
+    except BadParameter as error:
+        raise error.inside(where) from None
+
+
+def check_keys(
+    content: Mapping[str, Any], known: Iterable[str], where: str, *, also: Iterable[str] = ()
+) -> None:
+    """BadInput at the first key of `content` that is not in `known` (nor silently in `also`)."""
+    names = list(known)
+    accepted = {*names, *also}
+    for key in content:
+        if key not in accepted:
+            place = f" in `{where}`" if where else ""
+            raise BadInput(f"unknown key `{key}`{place}{nearest(str(key), names)}")
+
+
+def is_declared(hint: Any) -> bool:
+    """Whether a type is a declared class."""
+    return isinstance(hint, type) and issubclass(hint, Declared)
+
+
+def _nested(hint: Any) -> Any:
+    """The declared class that a mapping is built into; None where the field takes mappings as they are."""
+    options = options_of(hint)
+    if any(typing.get_origin(option) is Mapping for option in options):
+        return None
+    return next((option for option in options if is_declared(option)), None)
+
+
+def schema(cls: type, *, title: str | None = None) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of the mapping that `build` reads."""
+    properties = {each.name: _property(cls, each) for each in declarations(cls)}
+    found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = [each.name for each in declarations(cls) if each.required]
+    if required:
+        found["required"] = required
+    return {"title": title, **found} if title else found
+
+
+def _property(cls: type, each: Declaration) -> dict[str, Any]:
+    nested = _nested(each.hint)
+    found: dict[str, Any]
+    if nested:
+        found = schema(nested)
+        if type(None) in options_of(each.hint):
+            found = {"anyOf": [found, {"type": "null"}]}
+    else:
+        found = dict(_adapter(cls, each.name).json_schema(mode="validation"))
+    if each.parameter.help:
+        found["description"] = each.parameter.help
+    plain = isinstance(each.default, bool | int | float | str)
+    return found | ({"default": each.default} if plain else {})
+
+
+@functools.cache
+def _adapter(cls: type, name: str) -> Any:
+    """What decides whether a value fits the field."""
+    import pydantic
+
+    (each,) = (each for each in declarations(cls) if each.name == name)
+    config = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+    hint = for_pydantic(each.hint, each.parameter)
+    return pydantic.TypeAdapter(hint) if is_declared(each.hint) else pydantic.TypeAdapter(hint, config=config)
+
+
+def _unbuilt(value: Any) -> bool:
+    """Whether a nested class is still to be made: neither made, nor left out."""
+    return value is not None and not dataclasses.is_dataclass(value)

@@ -1,0 +1,126 @@
+"""What is declared of a field: its type, its parameter and its default, read from the class."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+LARGEST = 2**63 - 1
+"""Whole numbers above it are refused: compiled code does not hold them."""
+
+OMIT: Any = object()
+"""What a `shown` function returns to leave its parameter out of the manifest."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is declared of a field beside its type.
+
+    Attributes
+    ----------
+    help : str
+        One line, for help texts, the schema and the reference page.
+    ge, gt, le, lt : float, optional
+        The range of a number (of each number, inside a list or a mapping).
+    default : str, optional
+        What None means, in words, where that is not "none".
+    metavar : str, optional
+        How the command's help writes the value.
+    flag : str, optional
+        The command's flag where it is not the field's name; empty: no flag.
+    shown : `given`, `always`, `never`, or a function
+        When a manifest shows it. `given`: unless None, empty or false. A function is called with the parameters and
+        returns what is shown, or `OMIT`.
+    """
+
+    help: str = ""
+    _: dataclasses.KW_ONLY
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    default: str | None = None
+    metavar: str | None = None
+    flag: str | None = None
+    shown: Literal["given", "always", "never"] | Callable[[Any], Any] = "given"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A field with its parameter: what all generators read."""
+
+    name: str
+    hint: Any
+    parameter: Parameter
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def flag(self) -> str:
+        """The command's flag, for example `--max-cluster`; empty where it has none."""
+        return f"--{self.name.replace('_', '-')}" if self.parameter.flag is None else self.parameter.flag
+
+    @property
+    def default_text(self) -> str | None:
+        """The default in words; None where there is none."""
+        if self.parameter.default is not None:
+            return self.parameter.default
+        if self.required or self.default is None or self.default in ((), {}):
+            return None
+        if isinstance(self.default, bool):
+            return "yes" if self.default else "no"
+        if isinstance(self.default, tuple):
+            return ",".join(map(str, self.default))
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+
+def declarations(cls: Any) -> tuple[Declaration, ...]:
+    """The declared fields of a class, in its order."""
+    return _declarations(cls)
+
+
+@functools.cache
+def _declarations(cls: Any) -> tuple[Declaration, ...]:
+    modules = {
+        name: sys.modules[base.__module__].__dict__
+        for base in reversed(cls.__mro__)
+        for name in inspect.get_annotations(base)
+    }
+    found = []
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        # Not typing.get_type_hints: it evaluates in the class, where a function in a parameter sees no module.
+        hint = eval(field.type, modules[field.name]) if isinstance(field.type, str) else field.type
+        hint, parameter = split(hint)
+        found.append(Declaration(field.name, hint, parameter or Parameter(), default))
+    return tuple(found)
+
+
+def choices_of(hint: Any) -> tuple[str, ...]:
+    hint, _ = split(hint)
+    return typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+
+
+def options_of(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def split(hint: Any) -> tuple[Any, Parameter | None]:
+    """A type without its parameter, and the parameter."""
+    if typing.get_origin(hint) is not typing.Annotated:
+        return hint, None
+    inner, *further = typing.get_args(hint)
+    return inner, next((each for each in further if isinstance(each, Parameter)), None)
