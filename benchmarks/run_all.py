@@ -87,6 +87,8 @@ python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --lim
 python benchmarks/study_disassociation.py --data DIR
 python benchmarks/study_censoring.py --data DIR
 python benchmarks/study_trajectories.py --data DIR --seconds 60
+python benchmarks/study_trajectories_bounds.py --parts baseline
+python benchmarks/study_trajectories_bounds.py --parts pairs
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
 python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786

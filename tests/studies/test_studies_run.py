@@ -88,6 +88,35 @@ def test_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.count("\n|") > 20
 
 
+def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import benchmarks.study_trajectories as trajectories
+    import benchmarks.study_trajectories_bounds as study
+
+    from leeward.methods.trajectories import Trajectories
+    from leeward.runs.protect import protect
+    from leeward.synthetic.trajectories import write_trajectories
+
+    monkeypatch.setattr(study, "KS", (2, 5))
+    write_trajectories(tmp_path / "t.parquet", 150, shape="d4-smp", seed=1)
+    each = trajectories.Set(
+        "d4-smp", trajectories.cohort_of(pl.read_parquet(tmp_path / "t.parquet"), "t", "icd9")
+    )
+    page = study.baseline_part([each], None)
+    assert faults_of(page) == []
+    made = protect(each.cohort, Trajectories(k=5, joining="thesis", ages="1-128"), tmp_path / "made", seed=1)
+    baseline, ags = (
+        [float(cell.split()[0]) for cell in line.split("|")[2:4]] for line in page.splitlines()[-2:]
+    )
+    assert ags[1] == round(made.measures["avgre"]["avgre"], 3)  # k = 5: as of the release
+    assert baseline[0] > ags[0]
+    (tmp_path / "releases").mkdir()
+    page = study.pairs_part([each], tmp_path / "releases")
+    assert faults_of(page) == []
+    cells = {line.split("|")[2].strip(): line.split("|")[3:] for line in page.splitlines()[-4:]}
+    assert float(cells["none"][1]) > float(cells["`widest_age: 8`"][1]) <= 8 / 128
+    assert float(cells["`policy: hierarchy:1`"][0]) < 1
+
+
 def test_disassociation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_disassociation as study
     from leeward.cohort.readers import read

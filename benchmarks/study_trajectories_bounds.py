@@ -1,0 +1,134 @@
+"""Two tables of docs/studies/trajectories.md: AvgRE of Baseline's releases, and the largest loss of a single pair.
+
+    python benchmarks/study_trajectories_bounds.py --parts baseline,pairs [--done FILE]
+
+Sets of the shapes of the thesis's Table 3 (`leeward synth trajectories`, seed 1). Baseline has no command: its clusters
+are measured as a release would be, beside those of A-GS with the thesis's joining. `--done` keeps each row, so that a
+long run can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.common import once, table, write_section
+from benchmarks.study_trajectories import KS, OUTPUT, Set, percent, synthetic
+
+from leeward.methods.trajectories import Trajectories, measures
+from leeward.methods.trajectories.records import Group
+from leeward.release import Release
+from leeward.runs.protect import protect
+
+WIDEST = 8
+"""Years."""
+BOUNDS: dict[str, dict[str, Any]] = {
+    "none": {},
+    f"`widest_age: {WIDEST}`": {"widest_age": WIDEST},
+    "`policy: hierarchy:1`": {"policy": "hierarchy:1"},
+    "both": {"widest_age": WIDEST, "policy": "hierarchy:1"},
+}
+
+
+def as_released(each: Set, groups: list[Group]) -> measures.Both:
+    """The clusters as a release beside its source: every member is published as its group."""
+    kind = np.empty(len(each.lens), np.int64)
+    for number, group in enumerate(groups):
+        kind[group.members] = number
+    sizes = [len(group.codes) for group in groups]
+    years = np.arange(each.ages.first, each.ages.last + 1)
+    return measures.Both(
+        each.lens,
+        np.arange(len(each.lens)),
+        kind,
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([group.codes for group in groups]).astype(np.int64),
+        np.concatenate([group.ages for group in groups]).astype(np.int64),
+        each.tree,
+        each.ages.hierarchy,
+        np.concatenate([[each.ages.first], each.ages.nodes(years)]).astype(np.int64),
+    )
+
+
+def answered(each: Set, way: str, done: Path | None) -> list[str]:
+    """AvgRE by k."""
+
+    def error(k: int) -> str:
+        found = measures.avgre(as_released(each, each.groups(k, "thesis", baseline=way == "Baseline")))
+        return "–" if found.avgre is None else f"{found.avgre:.3f} ({found.queries})"
+
+    row = [f"{each.name}, {way}"]
+    row += [once(done, f"{each.name} {way} {k}", lambda k=k: error(k)) for k in KS]
+    print(*row, flush=True)
+    return row
+
+
+def pairs(each: Set, bound: str, folder: Path) -> list[str]:
+    """The largest losses of a published pair, and how many pairs are not published."""
+    codes = tuple(sorted(each.lens.labels))
+    method = Trajectories(k=5, ages="1-128", codes=codes, **BOUNDS[bound])
+    out = folder / f"{each.name}-{len(list(folder.iterdir()))}"
+    protect(each.cohort, method, out, seed=1, measures=["loss"])
+    both = measures.both_of(Release.open(out), each.cohort)
+    published = np.bincount(both.kind) @ np.diff(both.offsets)
+    code, age = both.codes.losses[both.code_nodes], both.ages.losses[both.age_nodes]
+    row = [each.name, bound, f"{code.max():.3f}", f"{age.max():.3f}", f"{(code + age).max():.3f}"]
+    lost = measures.loss(both)
+    row += [percent(1 - published / each.lens.lengths().sum()), f"{lost.ilm:.3f}", f"{lost.alm:.3f}"]
+    print(*row, flush=True)
+    return row
+
+
+def baseline_part(sets: list[Set], done: Path | None) -> str:
+    """The table of AvgRE."""
+    rows = [answered(each, way, done) for each in sets for way in ("Baseline", "A-GS")]
+    return (
+        "AvgRE of Fig. 12, of the clusters of Baseline and of A-GS (joining `thesis`), in brackets the number of "
+        "questions. The thesis has Baseline's six times that of A-GS.\n\n"
+        + table(["set, clusters (queries)", *(f"k = {k}" for k in KS)], rows)
+    )
+
+
+def pairs_part(sets: list[Set], folder: Path) -> str:
+    """The table of single pairs."""
+    head = ["set", "bound", "code", "age", "both", "pairs not published", "ILM", "ALM"]
+    rows = [pairs(each, bound, folder) for each in sets for bound in BOUNDS]
+    return (
+        f"k = 5, default clustering. *code*, *age*, *both*: the largest loss of a published pair in codes, in ages and "
+        f"in their sum (0 exact, 1 and 2 the root). `widest_age: {WIDEST}` bounds the loss of a published age by "
+        f"{WIDEST}/128 = {WIDEST / 128:.3f}, a policy that of a published code by the codes of its largest group as a "
+        "share of all codes. Neither bounds the loss of a pair of the source: what would be wider is not published, "
+        "and loses 1 in both. No option bounds how many pairs that may be, or how many of one patient; the column "
+        "*pairs not published* says how many it is here.\n\n" + table(head, rows)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", default="baseline,pairs")
+    parser.add_argument("--done", type=Path, help="JSON file of the answers found so far")
+    given = parser.parse_args()
+    command = "python benchmarks/study_trajectories_bounds.py --parts"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sets = synthetic(folder)
+        for part in given.parts.split(","):
+            if part == "baseline":
+                body, title = baseline_part(sets, given.done), "Baseline's answers to queries"
+            else:
+                (folder / "releases").mkdir()
+                body, title = pairs_part(sets[1:], folder / "releases"), "Largest loss of a single pair"
+            write_section(part, title, f"{command} {part}", body, OUTPUT)
+
+
+if __name__ == "__main__":
+    main()
