@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.compiled import njit
+from leeward.verify.disassociation.layout import Flat
 
 Array = NDArray[Any]
 
@@ -25,29 +26,16 @@ def _add(table: Array, low: int, high: int, width: int, a: int, b: int, count: i
 
 
 @njit(cache=True, nogil=True)
-def pair_candidates(
-    order: Array,
-    end: Array,
-    leaf: Array,
-    records: Array,
-    node_groups: Array,
-    groups_of: Array,
-    kind: Array,
-    start: Array,
-    offsets: Array,
-    values: Array,
-    bounds: Array,
-    codes: Array,
-    supports: Array,
-    low: int,
-    high: int,
-    width: int,
-) -> Any:
-    """Upper bound, for every pair of codes, on the records that may hold both (section 1.7, `high`).
+def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
+    """Upper bound, for every pair of codes, on the records that may hold both.
 
     The table holds rows low … high - 1 (the smaller code of a pair) of the upper triangle, flat; singles
     lie on the diagonal. Codes of one chunk count where they lie in one subrecord; codes of different chunks
     count up to the rarer one; a code of a shared chunk meets what the whole joint cluster holds below it."""
+    order, end, records = flat.order, flat.end, flat.records
+    node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
+    start, offsets, values = flat.start, flat.offsets, flat.values
+    bounds, codes, supports = flat.bounds, flat.codes, flat.supports
     n = len(order)
     table = np.zeros((high - low) * width, np.int32)
     below = np.zeros(width, np.int64)
@@ -72,7 +60,7 @@ def pair_candidates(
                     for j in range(bounds[h], bounds[h + 1]):
                         other = records[v] if kind[h] == ITEM else supports[j]
                         _add(table, low, high, width, codes[i], codes[j], min(count, other))
-        if leaf[v]:
+        if flat.leaf[v]:
             continue
         n_touched = 0
         for later in range(at + 1, end[v]):
@@ -114,30 +102,19 @@ def summary(table: Array, k: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def set_candidates(
-    wanted: Array,
-    chain: Array,
-    node_groups: Array,
-    groups_of: Array,
-    kind: Array,
-    start: Array,
-    offsets: Array,
-    values: Array,
-    bounds: Array,
-    codes: Array,
-    records: Array,
-    stamp: Array,
-    hit: Array,
-) -> Any:
+def set_candidates(wanted: Array, chain: Array, flat: Flat, stamp: Array, hit: Array) -> Any:
     """Records of one cluster's own chunks and of the shared chunks above (`chain`, the cluster first) that
     may hold all of `wanted`; -1 when a code is not visible. `stamp` (int64 a code) and `hit` are scratch."""
+    node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
+    start, offsets, values = flat.start, flat.offsets, flat.values
+    bounds, codes = flat.bounds, flat.codes
     smallest = UNLIMITED
     found = 0
     for c in wanted:
         stamp[c] = 1
     for step in range(len(chain)):
         v = chain[step]
-        smallest = min(smallest, records[v])
+        smallest = min(smallest, flat.records[v])
         for q in range(node_groups[v], node_groups[v + 1]):
             g = groups_of[q]
             inside = 0
@@ -166,24 +143,11 @@ def set_candidates(
 
 @njit(cache=True, nogil=True)
 def candidates_of_trees(
-    wanted: Array,
-    enough: int,
-    leaves: Array,
-    parent: Array,
-    node_groups: Array,
-    groups_of: Array,
-    kind: Array,
-    start: Array,
-    offsets: Array,
-    values: Array,
-    bounds: Array,
-    codes: Array,
-    records: Array,
-    stamp: Array,
-    hit: Array,
+    wanted: Array, enough: int, leaves: Array, flat: Flat, stamp: Array, hit: Array
 ) -> Any:
     """Records that may hold all of `wanted`: the best cluster of each tree of nodes, summed until there are
     `enough`."""
+    parent = flat.parent
     best = np.zeros(len(parent), np.int64)  # of each root
     chain = np.empty(len(parent), np.int32)
     total = np.int64(0)
@@ -193,10 +157,7 @@ def candidates_of_trees(
         while parent[chain[depth - 1]] >= 0:
             chain[depth] = parent[chain[depth - 1]]
             depth += 1
-        count = set_candidates(
-            wanted, chain[:depth], node_groups, groups_of, kind, start, offsets, values, bounds, codes, records,
-            stamp, hit,
-        )  # fmt: skip
+        count = set_candidates(wanted, chain[:depth], flat, stamp, hit)
         root = chain[depth - 1]
         if count > best[root]:
             total += count - best[root]
@@ -207,20 +168,10 @@ def candidates_of_trees(
 
 
 @njit(cache=True, nogil=True)
-def _fits(
-    record: Array,
-    leaf: int,
-    parent: Array,
-    node_groups: Array,
-    groups_of: Array,
-    kind: Array,
-    start: Array,
-    offsets: Array,
-    values: Array,
-    bounds: Array,
-    codes: Array,
-    stamp: Array,
-) -> Any:
+def _fits(record: Array, leaf: int, flat: Flat, stamp: Array) -> Any:
+    node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
+    start, offsets, values = flat.start, flat.offsets, flat.values
+    bounds, codes = flat.bounds, flat.codes
     for c in record:
         stamp[c] = 1
     found = 0
@@ -254,49 +205,19 @@ def _fits(
                         stamp[codes[i]] = 3
         if not good:
             break
-        v = parent[v]
+        v = flat.parent[v]
     for c in record:
         stamp[c] = 0
     return good and found == len(record)
 
 
 @njit(cache=True, nogil=True)
-def fits_somewhere(
-    record: Array,
-    holders: Array,
-    order: Array,
-    position: Array,
-    end: Array,
-    leaf: Array,
-    parent: Array,
-    node_groups: Array,
-    groups_of: Array,
-    kind: Array,
-    start: Array,
-    offsets: Array,
-    values: Array,
-    bounds: Array,
-    codes: Array,
-    stamp: Array,
-) -> Any:
+def fits_somewhere(record: Array, holders: Array, flat: Flat, stamp: Array) -> Any:
     """True when a record is one that some cluster at or below one of `holders` may hold: each code visible,
     and what the record leaves in each record or shared chunk is one of that chunk's subrecords. A code lies
     in the lowest chunk that has it."""
     for v in holders:
-        for at in range(position[v], end[v]):
-            if leaf[order[at]] and _fits(
-                record,
-                order[at],
-                parent,
-                node_groups,
-                groups_of,
-                kind,
-                start,
-                offsets,
-                values,
-                bounds,
-                codes,
-                stamp,
-            ):
+        for at in range(flat.position[v], flat.end[v]):
+            if flat.leaf[flat.order[at]] and _fits(record, flat.order[at], flat, stamp):
                 return True
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
@@ -21,18 +20,13 @@ SAMPLED_SETS = 2_000
 
 def candidates(layout: Layout, k: int, m: int) -> list[Check]:
     """Guarantee 1 for every code and (m ≥ 2) every pair that may lie in one record: at least k candidates."""
-    chunks = layout.chunks
-    width = max(len(chunks.codes), 1)
+    width = max(len(layout.chunks.codes), 1)
     block = width if width * width <= TABLE_CELLS else max(TABLE_CELLS // width, 1)
     occurring, few, smallest = 0, 0, int(kernels.UNLIMITED)
     singles, few_singles, smallest_single = 0, 0, int(kernels.UNLIMITED)
     for low in range(0, width, block):
         high = min(low + block, width)
-        table = counting.pair_candidates(
-            layout.order, layout.end, layout.nodes.leaf, layout.nodes.records, layout.node_groups,
-            layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
-            layout.codes, layout.supports, low, high, width,
-        )  # fmt: skip
+        table = counting.pair_candidates(layout.flat, low, high, width)
         diagonal = np.arange(high - low) * width + np.arange(low, high)
         own = counting.summary(table[diagonal], k)
         singles, few_singles, smallest_single = (
@@ -81,7 +75,6 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPL
     stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
     few = counted = 0
     smallest = None
-    arrays = _arrays(layout)
     for size in range(3, m + 1):
         drawn = 0
         for leaf in generator.choice(leaves, sets):
@@ -90,7 +83,7 @@ def sampled_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPL
             if len(wanted) < size:
                 continue
             drawn += 1
-            count = int(counting.set_candidates(wanted, chain, *arrays, layout.nodes.records, stamp, hit))
+            count = int(counting.set_candidates(wanted, chain, layout.flat, stamp, hit))
             if count <= 0:  # these codes cannot lie in one record
                 continue
             counted += 1
@@ -120,11 +113,3 @@ def draw(layout: Layout, chain: Ints, size: int, generator: np.random.Generator)
             pool.append(chunks.values[chunks.offsets[row] : chunks.offsets[row + 1]])
     together = np.unique(np.concatenate(pool)) if pool else np.empty(0, np.int32)
     return generator.permutation(together)[:size]
-
-
-def _arrays(layout: Layout) -> tuple[NDArray[np.generic], ...]:
-    chunks = layout.chunks
-    return (
-        layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values,
-        layout.bounds, layout.codes,
-    )  # fmt: skip

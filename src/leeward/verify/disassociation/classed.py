@@ -189,15 +189,10 @@ def _known_sets(codes: list[str], m: int, generator: np.random.Generator) -> lis
 
 def _candidates(layout: Layout, wanted: Ints, enough: int) -> int:
     """Records that may hold all of `wanted`, the best cluster of each tree of nodes, until there are enough."""
-    chunks = layout.chunks
-    width = max(len(chunks.codes), 1)
+    width = max(len(layout.chunks.codes), 1)
     stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    arrays = (
-        layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values,
-        layout.bounds, layout.codes, layout.nodes.records,
-    )  # fmt: skip
     leaves = np.flatnonzero(layout.nodes.leaf)
-    return int(counting.candidates_of_trees(wanted, enough, leaves, layout.nodes.parent, *arrays, stamp, hit))
+    return int(counting.candidates_of_trees(wanted, enough, leaves, layout.flat, stamp, hit))
 
 
 def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:

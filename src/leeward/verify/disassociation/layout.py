@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leeward.verify.disassociation import kernels
 from leeward.verify.disassociation.files import ITEM, Chunks, Ints, Longs, Nodes
+
+
+class Flat(NamedTuple):
+    """The arrays of a layout, as kernels take them: of nodes, of their groups (chunks), of rows and of codes."""
+
+    order: Ints
+    position: Longs
+    end: Ints
+    leaf: NDArray[np.bool_]
+    parent: Ints
+    records: Longs
+    node_groups: Longs
+    groups_of: Longs
+    kind: NDArray[np.int8]
+    start: Longs
+    number: Longs
+    offsets: Longs
+    values: Ints
+    bounds: Longs
+    codes: Ints
+    supports: Longs
 
 
 @dataclass(frozen=True)
@@ -28,6 +50,16 @@ class Layout:
     supports: Longs
     filled: Longs
     doubles: Longs
+
+    @cached_property
+    def flat(self) -> Flat:
+        """What kernels take."""
+        nodes, chunks = self.nodes, self.chunks
+        return Flat(
+            self.order, np.argsort(self.order), self.end, nodes.leaf, nodes.parent, nodes.records, self.node_groups,
+            self.groups_of, chunks.kind, chunks.start, chunks.number, chunks.offsets, chunks.values, self.bounds,
+            self.codes, self.supports,
+        )  # fmt: skip
 
     def chain(self, leaf: int) -> Ints:
         """A cluster and the joint clusters above it, lowest first."""

@@ -150,18 +150,10 @@ class Holders:
         self.nodes: Ints = layout.chunks.node[group[by_code]]
         self.offsets: Longs = np.zeros(len(layout.chunks.codes) + 1, np.int64)
         np.cumsum(np.bincount(layout.codes, minlength=len(layout.chunks.codes)), out=self.offsets[1:])
-        self.position = np.argsort(layout.order)
         self.stamp = np.zeros(max(len(layout.chunks.codes), 1), np.int64)
 
     def fit(self, record: Ints) -> bool:
         """True when some cluster may hold the record."""
-        layout, chunks = self.layout, self.layout.chunks
         rarest = min(record, key=lambda c: self.offsets[c + 1] - self.offsets[c])
-        return bool(
-            counting.fits_somewhere(
-                record, self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]], layout.order,
-                self.position, layout.end, layout.nodes.leaf, layout.nodes.parent, layout.node_groups,
-                layout.groups_of, chunks.kind, chunks.start, chunks.offsets, chunks.values, layout.bounds,
-                layout.codes, self.stamp,
-            )
-        )  # fmt: skip
+        holders = self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]]
+        return bool(counting.fits_somewhere(record, holders, self.layout.flat, self.stamp))

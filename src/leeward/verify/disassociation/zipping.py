@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from leeward.compiled import njit
 from leeward.verify.checks import Check
 from leeward.verify.disassociation.files import ITEM, Ints, Longs
-from leeward.verify.disassociation.layout import Layout
+from leeward.verify.disassociation.layout import Flat, Layout
 from leeward.verify.order import LIMIT
 
 Words = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
 
 NODES_ZIPPED = 3_000
 """Nodes whose subrecords are put together, drawn among those of at most `MOST_RECORDS`."""
@@ -33,15 +32,11 @@ def zipped_check(
     layout: Layout, by_leaf: Longs, leaf_starts: Longs, starts: Longs, values: Ints, group: Longs, salt: Words
 ) -> Check:
     """Numbers of subrecords say nothing of owners. `by_leaf`, `starts`: see `members`."""
-    nodes, chunks = layout.nodes, layout.chunks
+    nodes = layout.nodes
     fitting = np.flatnonzero((nodes.records >= 2) & (nodes.records <= MOST_RECORDS))
     draws = np.random.Generator(np.random.Philox(key=len(nodes.leaf)))
     chosen = np.sort(draws.permutation(fitting)[:NODES_ZIPPED])
-    sums = zip_sums(
-        chosen, by_leaf, leaf_starts, starts, values, layout.order, np.argsort(layout.order), layout.end, nodes.leaf,
-        nodes.parent, nodes.records, layout.node_groups, layout.groups_of, chunks.kind, chunks.start, chunks.number,
-        chunks.offsets, chunks.values, layout.bounds, layout.codes, group, salt,
-    )  # fmt: skip
+    sums = zip_sums(chosen, by_leaf, leaf_starts, starts, values, layout.flat, group, salt)
     names = ("zipped", "owners", "owners by cluster")
     found = {
         name: round(float(excess / np.sqrt(variance)), 2) if variance > 0 else 0.0
@@ -73,31 +68,21 @@ def zip_sums(
     leaf_starts: Longs,
     starts: Longs,
     values: Ints,
-    order: Ints,
-    position: Longs,
-    end: Ints,
-    leaf: Bools,
-    parent: Ints,
-    records: Longs,
-    node_groups: Longs,
-    groups_of: Longs,
-    kind: NDArray[np.int8],
-    start: Longs,
-    number: Longs,
-    offsets: Longs,
-    rows: Ints,
-    bounds: Longs,
-    codes: Ints,
+    flat: Flat,
     group: Longs,
     salt: Words,
 ) -> NDArray[np.float64]:
     """What each statistic has above its mean, and its variance, over the nodes chosen."""
+    order, position, end, leaf, parent = flat.order, flat.position, flat.end, flat.leaf, flat.parent
+    node_groups, groups_of, kind, start = flat.node_groups, flat.groups_of, flat.kind, flat.start
+    number, offsets, rows = flat.number, flat.offsets, flat.values
+    bounds, codes = flat.bounds, flat.codes
     sums = np.zeros(6)
     place = np.zeros(len(salt), np.int64)
     stamp = np.full(len(salt), -1, np.int64)
     own = np.full(len(kind), -1, np.int64)
     for node in chosen:
-        n = records[node]
+        n = flat.records[node]
         first, last = node_groups[node], node_groups[node + 1]
         count = 0
         for i in range(first, last):
