@@ -45,7 +45,8 @@ def test_arithmetic_equals_the_table(first: int, height: int) -> None:
     last = first + 2**height - 1
     tree = age.binary(first, last)
     ages = np.arange(first, last + 1)
-    table = tree.hierarchy.lca_table(tree.nodes(ages))
+    nodes = tree.nodes(ages)
+    table = tree.hierarchy.lca(nodes[:, None], nodes)
     a, b = ages[:, None], ages[None, :]
     level = age.block_level(a, b, first)
     assert np.array_equal(np.where(level == 0, 0, 2**level), tree.hierarchy.deltas[table])

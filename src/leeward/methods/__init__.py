@@ -60,6 +60,10 @@ class Method:
         Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
     memory : Memory
         What a run needs.
+    kernels : bool
+        Whether it runs compiled kernels, which are made ready while the source is read.
+    in_parts : bool
+        Whether a table larger than memory can be released (`runs.stored`).
     """
 
     parameters: str
@@ -70,6 +74,8 @@ class Method:
     measures: str | None = None
     sections: str | None = None
     memory: Memory = ANY_METHOD
+    kernels: bool = True
+    in_parts: bool = False
 
     @property
     def class_name(self) -> str:
@@ -123,6 +129,7 @@ METHODS: dict[str, Method] = {
         measures="leeward.methods.condensation.measures",
         sections="leeward.methods.condensation.report",
         memory=Memory(450, 3700, 75),
+        kernels=False,
     ),
     "constraints": Method(
         "leeward.methods.constraints.parameters:Constraints",
@@ -148,6 +155,7 @@ METHODS: dict[str, Method] = {
         "disassociate",
         "Release diagnosis codes by disassociation.",
         memory=Memory(1000, 0, 130),
+        in_parts=True,
     ),
     "linked": Method(
         "leeward.methods.linked.parameters:Linked",

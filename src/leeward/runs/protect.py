@@ -175,12 +175,14 @@ def run(
         Nothing is left at `out`.
     """
     from leeward.engine import at_most, beside
+    from leeward.methods import METHODS
     from leeward.release.folder import check_out
 
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
-    if spec.method.get("name") == "disassociation":
+    row = METHODS[method.name]
+    if row.in_parts:
         from leeward.runs.stored import can_store, run_stored
 
         if can_store(spec, method):
@@ -192,7 +194,8 @@ def run(
             if each is not None:
                 require_memory_to_read(each, method.name)
     with at_most(threads), watched(tell, STAGES) as say, beside() as other:
-        other.submit(prepare_kernels)  # most of reading leaves the interpreter to others
+        if row.kernels:
+            other.submit(prepare_kernels)  # most of reading leaves the interpreter to others
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
@@ -301,11 +304,9 @@ def measure(
     `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
     model speaks of one.
     """
-    from leeward.engine import settle_imports
     from leeward.release import Release
     from leeward.runs.measure import measure as figures_of
 
-    settle_imports()  # some measures work in threads
     opened = release if isinstance(release, Release) else Release.open(release)
     return figures_of(opened, cohort, list(wanted), population)
 

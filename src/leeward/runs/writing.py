@@ -62,11 +62,9 @@ def measured(
     known = about(cohort, anonymized)
     # Measures may rest on the method's facts, and look for them where a custodian finds them.
     pending.put_json("custody/measures.json", known)
-    from leeward.engine import settle_imports
     from leeward.release import Release
     from leeward.runs.measure import measure_what_runs
 
-    settle_imports()  # some measures work in threads
     release = Release.open(pending.folder)
     figures, failed = measure_what_runs(release, cohort, wanted, population)
     known["notices"] = [*known["notices"], *failed]

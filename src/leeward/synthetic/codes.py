@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward import engine
-from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
+from leeward.synthetic.alias import ONE, AliasTables, tables_of
 
 CHUNK_PATIENTS = 100_000
 MAX_CODES = 12_000
@@ -34,8 +35,6 @@ CONDITION_SHARE = 0.8
 
 CONDITIONS = (0.55, 0.33, 0.12)
 """How many patients have one, two and three latent conditions."""
-
-ONE = 1 << 32
 
 
 def write_codes(
@@ -123,15 +122,10 @@ class _Model:
     """The distribution that patients are drawn from, as the arguments of the kernel."""
 
     key: int
-    tables: tuple[NDArray[np.generic] | np.generic, ...]
+    tables: tuple[NDArray[np.generic] | np.generic | AliasTables, ...]
 
     @staticmethod
     def of(codes: int, mean: float, patients: int, key: int) -> _Model:
-        weight = code_weights(codes)
-        members = _conditions(codes, weight)
-        first = offsets_of([len(m) for m in members])
-        member_tables = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
-        conditions = _alias(np.array([weight[m].sum() for m in members]), 0)
         planted = (
             np.arange(codes, dtype=np.int64) * patients // codes
             if patients >= codes
@@ -143,12 +137,7 @@ class _Model:
                 _upto(_lengths(mean, min(MAX_LENGTH, codes))),
                 _upto(np.array(CONDITIONS)),
                 np.uint64(CONDITION_SHARE * ONE),
-                *conditions,
-                first,
-                np.concatenate([t for t, _ in member_tables]),
-                np.concatenate([a for _, a in member_tables]),
-                np.concatenate(members).astype(np.int32),
-                *_alias(weight, 0),
+                tables_of(code_weights(codes), conditions_of(codes)),
                 planted,
             ),
         )
@@ -178,7 +167,7 @@ def _popularity(codes: int) -> Int64s:
     return np.argsort(-score, kind="stable")
 
 
-def _conditions(codes: int, weight: Float64s) -> list[Int64s]:
+def conditions_of(codes: int) -> list[Int64s]:
     """The codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
     draws = Randomness.of(0).stream("synthetic codes", "conditions", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
@@ -203,23 +192,6 @@ def _upto(probability: Float64s) -> UInt64s:
     upto = np.minimum(np.cumsum(probability), 1.0)
     upto[-1] = 1.0
     return (upto * ONE).astype(np.uint64)
-
-
-def _alias(weight: Float64s, offset: int) -> tuple[UInt64s, Int32s]:
-    """Walker's alias table (Vose 1991): (thresholds of 2**32, alias cells counted from `offset`)."""
-    n = len(weight)
-    scaled = weight / weight.sum() * n
-    threshold = np.full(n, ONE, np.uint64)
-    alias = np.arange(n, dtype=np.int32) + np.int32(offset)
-    small = [i for i in range(n) if scaled[i] < 1.0]
-    large = [i for i in range(n) if scaled[i] >= 1.0]
-    while small and large:
-        low, high = small.pop(), large.pop()
-        threshold[low] = int(scaled[low] * ONE)
-        alias[low] = high + offset
-        scaled[high] -= 1.0 - scaled[low]
-        (small if scaled[high] < 1.0 else large).append(high)
-    return threshold, alias
 
 
 def code_catalogue(codes: int) -> list[str]:

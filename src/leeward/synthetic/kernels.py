@@ -8,6 +8,7 @@ import numpy as np
 
 from leeward.arrays import Int32s, Int64s, UInt64s
 from leeward.compiled import njit
+from leeward.synthetic.alias import AliasTables
 
 Bits: TypeAlias = Any
 """A uint64; typed loosely, because plain Python and Numba disagree on what shifting one gives."""
@@ -42,27 +43,22 @@ def draw_code_sets(
     length_upto: UInt64s,
     conditions_upto: UInt64s,
     condition_share: Bits,
-    condition_threshold: UInt64s,
-    condition_alias: Int32s,
-    condition_first: Int64s,
-    member_threshold: UInt64s,
-    member_alias: Int32s,
-    code_of_member: Int32s,
-    code_threshold: UInt64s,
-    code_alias: Int32s,
+    tables: AliasTables,
     planted_patient: Int64s,
 ) -> tuple[Int32s, Int32s]:
     """The code sets of `n` patients from number `first_patient` (0-based) on.
 
-    key, condition_share, *_threshold : uint64; shares and thresholds are fractions of 2**32.
+    key, condition_share : uint64; shares are fractions of 2**32.
     length_upto, conditions_upto : uint64, cumulative distributions (of 2**32) of the length and of the number
         of conditions, both from 1.
-    condition_* : alias table of the latent conditions; members of condition g are cells
-        condition_first[g] … condition_first[g + 1] of the member table, `code_of_member` names their codes.
     planted_patient : int64[codes] ascending, the patient that holds code c whatever is drawn (-1: none).
 
     Returns (lengths int32[n], values int32[total]); values of a patient in the order drawn.
     """
+    condition_threshold, condition_alias = tables.condition_threshold, tables.condition_alias
+    condition_first, code_of_member = tables.condition_first, tables.code_of_member
+    member_threshold, member_alias = tables.member_threshold, tables.member_alias
+    code_threshold, code_alias = tables.code_threshold, tables.code_alias
     n_codes = code_threshold.shape[0]
     n_conditions = condition_threshold.shape[0]
     cap = length_upto.shape[0]

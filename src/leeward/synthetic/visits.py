@@ -23,7 +23,8 @@ from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.paths import require_new
 from leeward.randomness import Randomness
-from leeward.synthetic.codes import ONE, _alias, _conditions, code_catalogue, code_weights
+from leeward.synthetic.alias import ONE, AliasTables, tables_of
+from leeward.synthetic.codes import code_catalogue, code_weights, conditions_of
 
 CHUNK_PATIENTS = 50_000
 CODES = 9_000
@@ -232,7 +233,7 @@ class _Model:
 
     key: int
     names: tuple[str, ...]
-    tables: tuple[NDArray[np.generic] | np.generic, ...]
+    tables: tuple[NDArray[np.generic] | np.generic | AliasTables, ...]
 
     @staticmethod
     def of(codes: int, key: int) -> _Model:
@@ -242,10 +243,6 @@ class _Model:
         number = {code: place for place, code in enumerate(names)}
         trait_first = offsets_of([len(t.codes) for t in TRAITS])
         trait_codes = np.array([number[code] for trait in TRAITS for code in trait.codes], np.int32)
-        weight = code_weights(codes)
-        members = _conditions(codes, weight)
-        first = offsets_of([len(m) for m in members])
-        aliases = [_alias(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
         return _Model(
             key,
             names,
@@ -254,12 +251,7 @@ class _Model:
                 trait_codes,
                 np.uint64(CONDITION_SHARE * ONE),
                 np.uint64(FURTHER_CODE * ONE),
-                *_alias(np.array([weight[m].sum() for m in members]), 0),
-                first,
-                np.concatenate([t for t, _ in aliases]),
-                np.concatenate([a for _, a in aliases]),
-                np.concatenate(members).astype(np.int32),
-                *_alias(weight, 0),
+                tables_of(code_weights(codes), conditions_of(codes)),
             ),
         )
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, UInt64s
+from leeward.arrays import Int32s, Int64s
 from leeward.compiled import njit
+from leeward.synthetic.alias import AliasTables
 from leeward.synthetic.kernels import _draw, _mix
 
 MOST_CONDITIONS = 4
@@ -29,14 +30,7 @@ def draw_visits(
     trait_codes: Int32s,
     condition_share: Any,
     fall: Any,
-    condition_threshold: UInt64s,
-    condition_alias: Int32s,
-    condition_first: Int64s,
-    member_threshold: UInt64s,
-    member_alias: Int32s,
-    code_of_member: Int32s,
-    code_threshold: UInt64s,
-    code_alias: Int32s,
+    tables: AliasTables,
 ) -> tuple[Int32s, Int32s, Int32s]:
     """(row's patient counted from `first_patient`, visit from 1, code) of patients with the given numbers of visits.
 
@@ -44,8 +38,11 @@ def draw_visits(
         and recur in a third of the visits, at least in one.
     condition_share, fall : of 2**32; the chance that a code is of one of the patient's conditions, and that a visit has
         a further code.
-    The alias tables are those of `draw_code_sets`.
     """
+    condition_threshold, condition_alias = tables.condition_threshold, tables.condition_alias
+    condition_first, code_of_member = tables.condition_first, tables.code_of_member
+    member_threshold, member_alias = tables.member_threshold, tables.member_alias
+    code_threshold, code_alias = tables.code_threshold, tables.code_alias
     n = visits_of.shape[0]
     capacity = 4 * int(visits_of.sum()) + 1024
     person = np.empty(capacity, np.int32)

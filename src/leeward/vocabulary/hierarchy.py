@@ -215,18 +215,6 @@ class Hierarchy:
             node = int(self.parent[node])
         return node
 
-    def lca_table(self, nodes: Int32s | None = None) -> Int32s:
-        """int32[n, n]: the lowest common ancestor of every pair of `nodes` (all nodes by default).
-
-        n² entries: meant for hierarchies of up to a few thousand nodes.
-        """
-        table = np.zeros((len(self), len(self)), np.int32)
-        for node in range(len(self)):
-            # Parents come before children: a child's block overwrites the part that it owns.
-            stop = self.end[node] + 1
-            table[node:stop, node:stop] = node
-        return table if nodes is None else table[np.ix_(nodes, nodes)]
-
     # -- parts and files ----
 
     def restrict(self, codes: Iterable[str], name: str | None = None) -> Hierarchy:
