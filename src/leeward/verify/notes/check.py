@@ -204,8 +204,8 @@ def candidates(rows: Rows, levels: dict[int, dict[str, Any]], of_qid: dict[str, 
     return of_count(
         "candidates",
         bad,
-        "Each size was tried with the candidates that the smaller sets and the public domains make.",
-        "sizes have another number of candidates than the smaller sets and the public domains make.",
+        "The number of candidates of each size follows from the smaller sets and the public domains.",
+        "sizes state a number of candidates that does not follow from the smaller sets and the public domains.",
     )
 
 

@@ -66,7 +66,7 @@ def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
 
 
 def _misnumbered(visits: VisitLists) -> int:
-    """Records whose visits are not numbered 0, 1, …, in whatever order they stand."""
+    """Records whose visits are not numbered 0, 1, …; the order of the rows does not matter."""
     record, visit = visits.record, visits.visit
     same = record[1:] == record[:-1]
     if not bool(((record[1:] > record[:-1]) | (same & (visit[1:] > visit[:-1]))).all()):

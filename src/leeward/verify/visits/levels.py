@@ -78,7 +78,7 @@ def union_checks(sets: VisitLists, population: VisitLists) -> list[Check]:
             "one_set_a_record",
             int(several),
             "Visits are merged: one set a record.",
-            "rows show visits of a record apart.",
+            "records have several rows although visits are merged.",
         ),
         of_count(
             "unions_of_visit_sets",

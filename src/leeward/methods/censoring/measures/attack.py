@@ -157,7 +157,7 @@ def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Int64s, boo
 
 
 def _could_show_more(people: Multisets, candidates: Int64s, codes: Int32s, counts: Int32s, k: int) -> Bools:
-    """Candidates of whom one mention more than shown is shared by at least k candidates."""
+    """Candidates for whom one more mention could have been released: at least k candidates share it."""
     theirs = people.take(candidates)
     width = int(people.values.max()) + 1 if len(people.values) else 1
     already = np.zeros(width, np.int64)

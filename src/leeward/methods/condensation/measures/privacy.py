@@ -83,7 +83,7 @@ def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[fl
 
 
 def _entropy(a: np.ndarray, b: np.ndarray) -> float:
-    """H(A|B) in bits, of numbers from 0."""
+    """Conditional entropy H(A|B) in bits; `a` and `b` number categories from 0."""
     if not len(a):
         return 0.0
     span = int(b.max()) + 1
