@@ -130,3 +130,27 @@ def test_a_kernel_runs_without_scipy_s_linear_algebra(tmp_path: Path) -> None:
         [sys.executable, "-B", "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False"]
+
+
+TARGET = """
+from numba.core import cpu
+from numba.core.compiler_lock import global_compiler_lock
+locked, made = [], cpu.CPUContext.__init__
+def note(*given):
+    locked.append(bool(global_compiler_lock.is_locked()))
+    made(*given)
+cpu.CPUContext.__init__ = note
+from leeward.compiled import prepare
+prepare()
+print(*locked)
+"""
+
+
+def test_the_target_is_not_made_under_the_compiling_lock() -> None:
+    """Who makes it holds the target's own lock and waits for the compiling one; in the other order, two threads that
+    began together waited for each other."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", TARGET], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["False"]

@@ -265,11 +265,13 @@ def prepare() -> None:
     """Load what Numba needs before its first kernel: a quarter of a second, best spent while a file is read.
 
     Under the lock that compiling takes: where another thread loads a kernel meanwhile, both would read the same
-    registries (`ValueError: generator already executing`).
+    registries (`ValueError: generator already executing`). The target is made before: that takes a lock of its own and
+    then the compiling one, and whoever takes them the other way round waits for ever for a thread that makes it too.
     """
+    target = numba.core.registry.cpu_target.target_context
     with global_compiler_lock:
         _without_scipy()
-        numba.core.registry.cpu_target.target_context.refresh()
+        target.refresh()
 
 
 def _without_scipy() -> None:
