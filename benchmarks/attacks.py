@@ -1,6 +1,6 @@
 """Twelve findings of an independent attack on commit 21e1ab0, tried again, and others: docs/studies/attacks.md.
 
-    python benchmarks/attacks.py --data DIR [--only F1,F8,members,notes,queries]
+    python benchmarks/attacks.py --data DIR [--only F1,F8,members,notes,queries,twice]
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `survival/`. The column *before* is what was found at 21e1ab0, with
 programs that are not here; the column *now* is measured by the programs of tests/attacks/, which read `share/` and the
@@ -10,6 +10,7 @@ background knowledge.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import sys
 import tempfile
@@ -21,12 +22,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import numpy as np
 import polars as pl
 from tests.attacks import test_queries as asked
 from tests.attacks.condensation import exact_time
 from tests.attacks.notes import outside_the_list, residual
 from tests.attacks.queries import Ask, averaging, differencing
 from tests.attacks.test_censoring import candidates as people_above
+from tests.attacks.twice import attack as intersected
 from tests.attacks.visits import Codes, join
 from tests.attacks.visits import attack as known_visits
 from tests.queries.made import session_of
@@ -34,9 +37,11 @@ from tests.queries.made import session_of
 import leeward as lw
 from common import commit, machine, table
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.subset import restricted
 from leeward.errors import LeewardError
 from leeward.runs.extract import extract
 from leeward.synthetic.notes.writing import NotePlan, synthetic_notes
+from leeward.synthetic.visits import write_visits
 from registries import load
 
 DIAGNOSES = ["diag_1", "diag_2", "diag_3"]
@@ -45,6 +50,8 @@ RECORDS_LOOKED_UP = 300
 """Censored records whose candidates among known members are counted."""
 DESKS = 5
 """Indexes that are asked, 40 targets each."""
+VALUES = 50
+"""Values of the column that rides along in two releases."""
 SHORT = 4
 """Identities of fewer characters are in other words too."""
 
@@ -321,6 +328,62 @@ def charged_counts(_: Path, place: Path) -> list[Row]:
     ]
 
 
+def anonymized_twice(_: Path, place: Path) -> list[Row]:
+    """Two releases that hold the same made-up patients: what knowing one visit tells of a column that rides along."""
+    write_visits(place / "twice", 10_000, seed=1)
+    columns = {"patient": "patient", "code": "code", "visit": "visit"}
+    everyone = lw.read(place / "twice" / "events.parquet", columns=columns, vocabulary="icd9")
+    draws = np.random.Generator(np.random.Philox(key=1))
+    ids = everyone.visits().patients.shuffle(seed=1)
+    values = pl.DataFrame({"patient": ids, "value": draws.integers(0, VALUES, len(ids))})
+    parts = {"one": ids.head(4_000).sort(), "two": ids.slice(2_000, 4_000).sort()}
+    of = dict(values.rows())
+    events = restricted(everyone, ids.slice(2_000, 2_000).sort()).require_events()
+    visits = events.with_columns(pl.col("code").cast(pl.String)).group_by("patient", "visit").agg("code")
+    known = [(of[patient], frozenset(codes)) for patient, codes in visits.select("patient", "code").rows()]
+    rows = []
+    for name, options in (
+        ("visits apart", {}),
+        ("visits merged", {"merge_visits": True}),
+        ("containment, merged", {"level": "containment", "merge_visits": True}),
+    ):
+        for how in ("each anonymized by itself", "both drawn from one master"):
+            outs = [place / f"twice-{len(rows)}-{part}" for part in parts]
+            if how.startswith("both"):
+                lw.protect(
+                    everyone,
+                    lw.Visits(k=5, **options),
+                    place / f"twice-{len(rows)}",
+                    seed=1,
+                    measures=["risk"],
+                )
+            for out, chosen in zip(outs, parts.values(), strict=True):
+                mine = values.filter(pl.col("patient").is_in(chosen.to_list()))
+                if how.startswith("both"):
+                    extract(
+                        place / f"twice-{len(rows)}",
+                        chosen,
+                        out,
+                        payload=mine,
+                        membership_is_secret="a benchmark",
+                    )
+                else:
+                    cohort = dataclasses.replace(restricted(everyone, chosen), patients=mine)
+                    method = lw.Visits(k=5, payload=("value",), **options)
+                    lw.protect(cohort, method, out, seed=1, measures=["risk"])
+            found = intersected(*(out / "share" for out in outs), "value", known)
+            said = ", ".join(
+                f"{way}: {right / found.known:.1%} right, {single / found.known:.1%} for certain"
+                for way, right, single in (
+                    ("one release", found.right_alone, found.single_alone),
+                    ("both", found.right, found.single),
+                )
+            )
+            said += f" ({found.known:,} known visits; fewest candidates in a release: {found.fewest})"
+            rows.append((f"{name}, {how}", said))
+    return rows
+
+
 FINDINGS: dict[str, tuple[str, str, Callable[[Path, Path], list[Row]]]] = {
     "F1": (
         "Visits, `containment --merge-visits`, UCI, k = 5",
@@ -361,6 +424,11 @@ FINDINGS: dict[str, tuple[str, str, Callable[[Path, Path], list[Row]]]] = {
         "Known identities in texts without identities",
         "45 names by the list of surrogates (F11)",
         known_identities,
+    ),
+    "twice": (
+        "One visit is known, and that the person is in two releases: a column of 50 values that rides along",
+        "not tried",
+        anonymized_twice,
     ),
     "queries": ("Averaging and differencing of charged counts", "not tried", charged_counts),
 }
