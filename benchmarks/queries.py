@@ -111,9 +111,8 @@ def milliseconds(seconds: list[float], share: float) -> str:
 
 def through_spark(patients: int, file: Path | None) -> None:
     """The index of `patients` patients' codes through Spark; of a twentieth of them also without, byte by byte."""
-    from leeward.cli.bringing import classification_codes
-
     from leeward.engine import make
+    from leeward.runs.vocabularies import classification_codes
     from leeward.synthetic import write_codes
 
     terms = classification_codes("icd9")

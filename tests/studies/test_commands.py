@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import runpy
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS: list[str] = runpy.run_path(str(ROOT / "benchmarks" / "run_all.py"))["commands"]()
@@ -58,3 +61,14 @@ def test_every_study_is_run() -> None:
     assert scripts == {
         name for command in COMMANDS for name in re.findall(r"benchmarks/(study_\w+\.py)", command)
     }
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
+def test_what_a_script_takes_of_leeward_is_there(script: Path) -> None:
+    """Imports inside functions too: most scripts run for hours, and only when their figures are wanted again."""
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "leeward":
+            module = importlib.import_module(str(node.module))
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
