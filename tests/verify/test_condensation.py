@@ -195,6 +195,20 @@ def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
     assert not shuffled(original, groups, 2).equals(made)
 
 
+def test_values_are_ordered_inside_groups_alone() -> None:
+    from leeward.verify.condensation.own_values import order_inside
+
+    generator = np.random.Generator(np.random.Philox(5))
+    groups = np.repeat(np.arange(50), generator.integers(1, 60, 50))
+    values = generator.random(len(groups))
+    values[generator.random(len(groups)) < 0.1] = np.nan
+    assert np.array_equal(
+        values[order_inside(groups, values)], values[np.lexsort((values, groups))], equal_nan=True
+    )
+    assert (groups[order_inside(groups, values)] == groups).all()
+    assert order_inside(groups[:0], values[:0]).tolist() == []
+
+
 def test_chance_of_a_small_table_is_that_of_many_shuffles() -> None:
     from leeward.verify.condensation.check import copies
 

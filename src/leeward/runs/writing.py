@@ -38,8 +38,9 @@ def write_verified(
     say("Verifying the written files, measuring what was lost")
     with beside(at_once=roomy) as other:  # both only read the files
         later = other.submit(figures_of, anonymized)
+        other.submit(import_report, anonymized.method)  # by whichever of the two has done its work first
         verification = verified()
-        import_report(anonymized.method)  # most of measuring leaves the interpreter to others
+        import_report(anonymized.method)
         figures = later.result()
     pending.put_json("custody/verification.json", verification.to_json())
     pending.put_json("custody/measures.json", figures)

@@ -245,9 +245,7 @@ def custody_of(
         "responses": list(prepared.roles.responses),
         "groups": len(sizes),
         "strata": len(prepared.strata),
-        "parts": len(
-            np.unique(np.column_stack([prepared.stratum, prepared.side])[prepared.stratum >= 0], axis=0)
-        ),
+        "parts": prepared.parts,
         "cells": condensed.cells,
         "least": int(sizes.min()),
         "median": float(np.median(sizes)),

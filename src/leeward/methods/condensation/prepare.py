@@ -92,6 +92,13 @@ class Prepared:
     withheld_levels: dict[str, int]
     imputed: dict[str, int]
 
+    @property
+    def parts(self) -> int:
+        """How many pairs of a stratum and a side have rows."""
+        sides = int(self.side.max()) + 1
+        kept = self.stratum >= 0
+        return int(np.count_nonzero(np.bincount(self.stratum[kept] * sides + self.side[kept])))
+
 
 def roles_of(
     models: Sequence[Model],
@@ -281,9 +288,12 @@ def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tup
     """Each row's stratum (−1 below k rows), and each stratum's levels."""
     if not columns:
         return np.zeros(len(table), np.int64), ((),)
-    codes = np.column_stack([_encoded(table, column) for column in columns])
-    found, number = np.unique(codes, axis=0, return_inverse=True)
-    number = number.reshape(-1)
+    number = np.zeros(len(table), np.int64)
+    for column in columns:  # no stratum is missing; column by column, so that numbers stay below the rows
+        levels, own = np.unique(_encoded(table, column), return_inverse=True)
+        number = np.unique(number * len(levels) + own, return_inverse=True)[1]
+    _, first = np.unique(number, return_index=True)
+    found = np.column_stack([_encoded(table, column)[first] for column in columns])
     enough = np.bincount(number, minlength=len(found)) >= k
     renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
     return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())

@@ -15,7 +15,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation import relations
-from leeward.verify.condensation.own_values import nearer_than_chance, values_of_groups
+from leeward.verify.condensation.own_values import nearer_than_chance, order_inside, values_of_groups
 from leeward.verify.manifest import Share
 
 TABLE = "table.parquet"
@@ -380,9 +380,9 @@ def shuffled(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.Da
     order, group = rows["row"].to_numpy() - 1, rows["group"].to_numpy()
     generator = np.random.Generator(np.random.Philox(key=number))
     taken = original[order]
+    # Groups are whole numbers: adding a number below 1 shuffles inside them.
     return pl.DataFrame(
-        # Groups are whole numbers: adding a number below 1 shuffles inside them.
-        [taken[name][np.argsort(group + generator.random(len(order)))] for name in taken.columns]
+        [taken[name][order_inside(group, group + generator.random(len(order)))] for name in taken.columns]
     )
 
 

@@ -57,6 +57,7 @@ def values_of_groups(
         and (kind.is_numeric() or kind.is_temporal())
     ]
     matched = set(times) if parameters.get("algorithm") in ("balanced", "improved") else set()
+    before, after = before.sort("group"), after.sort("group")
     wrong = 0
     for name in columns:
         exact = name in matched and not parameters.get("coarsen_time")
@@ -75,9 +76,10 @@ def values_of_groups(
 
 
 def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """`group`, `value` (float, ascending in the group, no nulls) and how many are missing in each group."""
-    value = pl.col(name).to_physical().cast(pl.Float64).fill_nan(None).alias("value")
-    return table.select("group", value).sort("group", "value", nulls_last=True)
+    """`group`, `value` (float, ascending in the group, what is missing last); the table is sorted by `group`."""
+    value = table[name].to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    order = order_inside(table["group"].to_numpy(), value)
+    return table.select("group", pl.Series("value", value[order]).fill_nan(None))
 
 
 def strange_groups(
@@ -110,6 +112,18 @@ def strange_groups(
     slack = (0.5 * step if np.isfinite(step) else 0.0) + 1e-9 * np.abs(own["value"].to_numpy()) + 1e-12
     far = np.abs(made["value"].to_numpy() - bound["value"].to_numpy()) > bound["gap"].to_numpy() / 2 + slack
     return bound.filter(pl.Series(far))["group"].n_unique()
+
+
+@njit(cache=True, nogil=True)
+def order_inside(groups: Longs, values: Floats) -> Longs:
+    """The places in ascending order of their values inside each group; rows of a group are together, NaN comes last."""
+    order = np.empty(len(values), np.int64)
+    begin = 0
+    for end in range(1, len(values) + 1):
+        if end == len(values) or groups[end] != groups[begin]:
+            order[begin:end] = begin + np.argsort(values[begin:end])
+            begin = end
+    return order
 
 
 def not_medians(before: pl.DataFrame, after: pl.DataFrame, name: str) -> int:
@@ -211,6 +225,8 @@ def nearest(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: Lon
             d = 0.0
             for c in range(numbers.shape[1]):
                 d += abs(numbers[rows[i], c] - numbers[j, c])
+                if d >= far[i]:
+                    break
             for c in range(levels.shape[1]):
                 d += levels[rows[i], c] != levels[j, c]
             if d < far[i]:

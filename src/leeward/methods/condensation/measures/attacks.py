@@ -44,14 +44,13 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
     strata = _strata(both)
     random = np.random.Generator(np.random.Philox(SEED))
     known = [each.name for each in both.table.columns if each.name not in (*times, *strata)]
-    keys = [
-        np.unique(_codes(both, strata, side), return_inverse=True) for side in (both.table.frame, both.made)
-    ]
+    keys = [_numbered(_codes(both, strata, side)) for side in (both.table.frame, both.made)]
+    place = {key: number for number, key in enumerate(keys[1][0])}
     own, theirs = (each[times[0]].cast(pl.Float64).to_numpy() for each in (both.table.frame, both.made))
     asked, right, chance = 0, 0.0, 0.0
-    for number, key in enumerate(keys[0][0].tolist()):
+    for number, key in enumerate(keys[0][0]):
         rows = np.flatnonzero(keys[0][1] == number)
-        made = np.flatnonzero(keys[1][0][keys[1][1]] == key)
+        made = np.flatnonzero(keys[1][1] == place.get(key, -1))
         if not len(made):
             continue
         chosen = rows
@@ -63,8 +62,8 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
         nearest, _ = nearest_rows(before, after)
         right += float((theirs[made][nearest] == own[chosen]).sum())
         values, counts = np.unique(theirs[made], return_counts=True)
-        place = np.minimum(np.searchsorted(values, own[chosen]), len(values) - 1)
-        chance += float((counts[place] * (values[place] == own[chosen])).sum() / len(made))
+        near = np.minimum(np.searchsorted(values, own[chosen]), len(values) - 1)
+        chance += float((counts[near] * (values[near] == own[chosen])).sum() / len(made))
         asked += len(chosen)
     if not asked:
         return None
@@ -93,8 +92,10 @@ def _in_group(both: Both, time: Floats) -> float | None:
     if both.group is None or both.source_row is None or both.source_group is None:
         return None
     rows = pl.DataFrame({"group": both.source_group, "time": time[both.source_row]})
-    sizes = rows.group_by("group", "time").len("same").join(rows.group_by("group").len("all"), on="group")
-    return float((sizes["same"] ** 2 / sizes["all"]).sum() / rows.height)
+    same = pl.col("same").cast(pl.Int64)
+    times = rows.group_by("group", "time").len("same").group_by("group")
+    groups = times.agg(all=same.sum(), pairs=(same**2).sum()).sort("group")
+    return float((groups["pairs"] / groups["all"]).sum() / rows.height)
 
 
 def _strata(both: Both) -> list[str]:
@@ -103,11 +104,16 @@ def _strata(both: Both) -> list[str]:
     return list(dict.fromkeys([*given.get("strata", ()), *events]))
 
 
-def _codes(both: Both, strata: list[str], frame: pl.DataFrame) -> np.ndarray:
+def _codes(both: Both, strata: list[str], frame: pl.DataFrame) -> pl.Series:
     """The stratum of each row as text."""
     if not strata:
-        return np.zeros(frame.height, "U1")
-    return frame.select(pl.concat_str(pl.col(strata).cast(pl.String), separator="|")).to_series().to_numpy()
+        return pl.Series([""]).new_from_index(0, frame.height)
+    return frame.select(pl.concat_str(pl.col(strata).cast(pl.String), separator="|")).to_series()
+
+
+def _numbered(texts: pl.Series) -> tuple[list[str], np.ndarray]:
+    """The distinct texts in order, and the place of each row's."""
+    return texts.unique().sort().to_list(), texts.rank("dense").to_numpy() - 1
 
 
 def _ranked(
@@ -125,9 +131,11 @@ def _ranked(
                 levels = range(len(column.levels))
                 sides[side].extend((values[wanted] == level) * np.sqrt(0.5) for level in levels)
                 continue
-            ordered = np.sort(values[own][~np.isnan(values[own])])
-            low, high = (np.searchsorted(ordered, values[wanted], where) for where in ("left", "right"))
-            share = (low + high) / (2.0 * max(1, len(ordered)))
+            distinct, counts = np.unique(values[own][~np.isnan(values[own])], return_counts=True)
+            below = np.concatenate([[0], np.cumsum(counts)])
+            asked, back = np.unique(values[wanted], return_inverse=True)
+            low, high = (below[np.searchsorted(distinct, asked, where)] for where in ("left", "right"))
+            share = ((low + high) / (2.0 * max(1, int(below[-1]))))[back]
             sides[side].append(np.where(np.isnan(values[wanted]), 0.5, share))
     one, two = (np.column_stack(each).astype(np.float32) for each in sides)
     return one, two

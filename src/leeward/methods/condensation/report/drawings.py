@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.methods.condensation.measures import figures
 from leeward.report import charts
-from leeward.report.drawing import FONT
+from leeward.report.drawing import Drawing, Scale, width_of
 from leeward.report.sections import number
 
 BEFORE, AFTER = "original", "released"
@@ -106,33 +106,48 @@ def _table_color() -> Any:
     )
 
 
+SHADES = (
+    (19, 75, 133), (47, 120, 179), (93, 162, 203), (157, 202, 225), (210, 229, 239), (242, 240, 235),
+    (252, 224, 186), (251, 191, 116), (232, 147, 47), (197, 105, 13), (153, 74, 7),
+)  # fmt: skip
+"""Colours of correlations from -1 to 1: Vega's blueorange, whose ends colour-blind readers can tell apart."""
+
+
 def heat(found: figures.Correlations) -> str:
     """Original and release side by side."""
-    import altair as alt
-
     names = [short(leveled(name), 24) for name in found.columns]
-    rows = [
-        {"x": names[i], "y": names[j], "r": matrix[i][j], "table": label}
-        for matrix, label in ((found.before, BEFORE), (found.after, AFTER))
-        for i in range(len(names))
-        for j in range(len(names))
-    ]
-    side = (charts.WIDTH - LETTER * max(map(len, names)) - 40) // 2
-    maps = [
-        alt.Chart(charts._frame([row for row in rows if row["table"] == label]), title=label)
-        .mark_rect()
-        .encode(
-            x=alt.X("x:N", sort=names, title=None, axis=_names_axis(names, labelAngle=-90)),
-            y=alt.Y(
-                "y:N", sort=names, title=None, axis=_names_axis(names) if first else alt.Axis(labels=False)
-            ),
-            color=alt.Color("r:Q", title="r", scale=alt.Scale(domain=[-1, 1], scheme="blueorange")),
-        )
-        .properties(width=side, height=side)
-        for label, first in ((BEFORE, True), (AFTER, False))
-    ]
-    styled = alt.hconcat(*maps).configure(font=FONT, background="transparent").configure_view(stroke=None)
-    return charts.drawn(styled)
+    left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
+    side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
+    cell = side / len(names)
+    size = min(12.0, cell)
+    drawing = Drawing()
+    for label, matrix, start in ((BEFORE, found.before, left), (AFTER, found.after, left + side + apart)):
+        drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
+        for i, row in enumerate(matrix):
+            for j, r in enumerate(row):
+                drawing.bar(start + i * cell, top + j * cell, cell, cell, _shade(r))
+            across = start + (i + 0.5) * cell + size / 3
+            drawing.text(across, top + side + 8, names[i], size=size, anchor="end", turned=True)
+    for j, name in enumerate(names):
+        drawing.text(left - 8, top + (j + 0.5) * cell + size / 3, name, size=size, anchor="end")
+    start, steps = left + 2 * side + 2 * apart, 40
+    up = Scale(-1, 1, top + min(side, 160.0), top)
+    drawing.text(start, top - 10, "r", size=13)
+    for step in range(steps):
+        r = -1 + 2 * (step + 1) / steps
+        drawing.bar(start, up(r), 14, up(-1 + 2 * step / steps) - up(r), _shade(r - 1 / steps))
+    for r in (-1, 0, 1):
+        drawing.text(start + 20, up(r) + 4, str(r))
+    below = max(width_of(name, size) for name in names) + 16
+    return drawing.svg(start + scale, top + side + below)
+
+
+def _shade(r: float) -> str:
+    """The colour of a correlation."""
+    at = (min(max(r, -1.0), 1.0) + 1) / 2 * (len(SHADES) - 1)
+    low = min(int(at), len(SHADES) - 2)
+    mixed = (round(a + (at - low) * (b - a)) for a, b in zip(SHADES[low], SHADES[low + 1], strict=True))
+    return "#" + "".join(f"{each:02x}" for each in mixed)
 
 
 def short(name: str, most: int = SHORT_LABEL) -> str:
