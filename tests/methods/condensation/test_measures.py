@@ -9,7 +9,6 @@ import lifelines  # noqa: F401  # importing it draws from Python's own generator
 import numpy as np
 import polars as pl
 import pytest
-import sklearn.neighbors  # noqa: F401  # like lifelines
 import statsmodels.api  # noqa: F401  # like lifelines
 from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung
 
@@ -18,7 +17,7 @@ from leeward.analysis.regression import Fit, fit
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.measures.attacks import nearest_rows
+from leeward.methods.condensation.measures.attacks import Boxes, nearest_rows
 from leeward.methods.condensation.measures.figures import Metrics, NotConverged
 from leeward.methods.condensation.measures.models import compare, mean_metrics, one_model
 from leeward.randomness import Randomness
@@ -155,6 +154,23 @@ def test_unknown_measures_and_options(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="unknown option `bin`"):
         measure(release, cohort, [{"privacy": {"bin": 3}}])
     assert "models" not in measure(release, cohort, ["models"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_two_nearest_rows_are_those_of_all_pairs(seed: int) -> None:
+    generator = np.random.Generator(np.random.Philox(seed))
+    rows = generator.normal(size=(700, 3)).astype(np.float32)
+    rows[:, 2] = generator.integers(0, 2, 700)
+    rows = np.concatenate([rows, rows[:40], np.repeat(rows[:1], 200, axis=0)])
+    asked = np.concatenate([rows[::9], generator.normal(size=(50, 3)).astype(np.float32)])
+    itself = np.concatenate([np.arange(len(rows))[::9], np.full(50, -1)])
+    gaps = (asked[:, None, :].astype(np.float64) - rows[None, :, :]) ** 2
+    all_pairs = gaps[..., 0] + gaps[..., 1] + gaps[..., 2]
+    all_pairs[np.flatnonzero(itself >= 0), itself[itself >= 0]] = np.inf
+    wanted = np.argsort(all_pairs, axis=1, kind="stable")[:, :2]
+    found, distance = Boxes.of(rows).two_nearest(asked, itself)
+    assert found.tolist() == wanted.tolist()
+    assert distance.tolist() == np.sqrt(np.take_along_axis(all_pairs, wanted, axis=1)).tolist()
 
 
 def test_nearest_rows() -> None:

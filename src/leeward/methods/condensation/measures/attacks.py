@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
 from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
+from leeward.engine import over_blocks
 from leeward.errors import BadInput
+from leeward.methods.condensation.kernels import nearest as kernels
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
 from leeward.methods.condensation.measures.figures import Closest, CoarseTimes, Distances, ExactTimes, Linkage
 
@@ -149,9 +153,10 @@ def closest(both: Both, sample: int = SAMPLE) -> Closest:
     """
     before, after = standardized(both)
     asked = _chosen(len(after), sample)
-    _, made = nearest_rows(after[asked], before)
+    boxes = Boxes.of(before)
+    _, made = nearest_rows(after[asked], before, boxes=boxes)
     chosen = _chosen(len(before), sample)
-    _, own = nearest_rows(before[chosen], before, chosen)
+    _, own = nearest_rows(before[chosen], before, chosen, boxes)
     return Closest(len(asked), _quantiles(made), _quantiles(own))
 
 
@@ -162,21 +167,48 @@ def standardized(both: Both) -> tuple[Singles, Singles]:
 
 
 def nearest_rows(
-    asked: Singles, rows: Singles, itself: np.ndarray | None = None
+    asked: Singles, rows: Singles, itself: np.ndarray | None = None, boxes: Boxes | None = None
 ) -> tuple[np.ndarray, Floats]:
-    """For each asked row the nearest of `rows` and its distance; `itself[i]` is left out."""
-    from sklearn.neighbors import NearestNeighbors
-
-    # Searched in single precision; the distance is then computed once more, so that equal rows have distance 0.
-    neighbours = 1 if itself is None else 2
-    search = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(
-        rows.astype(np.float32, copy=False)
-    )
-    found = search.kneighbors(asked.astype(np.float32, copy=False), return_distance=False)
-    nearest = found[:, 0]
-    if itself is not None:
-        nearest = np.where(nearest == itself, found[:, 1], nearest)
+    """For each asked row the nearest of `rows` (in `boxes`) and its distance; `itself[i]` is left out."""
+    nearest = (boxes or Boxes.of(rows)).two_nearest(asked, itself)[0][:, 0]
     return nearest, np.sqrt(((asked - rows[nearest]) ** 2).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Rows in boxes, so that near ones are found without a look at all (`kernels.nearest`)."""
+
+    points: Singles
+    order: np.ndarray
+    begins: np.ndarray
+    low: Singles
+    high: Singles
+
+    @classmethod
+    def of(cls, rows: Singles) -> Boxes:
+        """The boxes of rows; they are copied."""
+        points, order = np.array(rows, np.float32, order="C"), np.arange(len(rows))
+        begins = kernels.cut_into_boxes(points, order)
+        return cls(points, order, begins, *kernels.edges_of(points, begins))
+
+    def two_nearest(self, asked: Singles, itself: np.ndarray | None = None) -> tuple[np.ndarray, Floats]:
+        """Of each asked row the two nearest rows and their distances, int64 and float64[asked, 2]."""
+        given = np.ascontiguousarray(asked, np.float32)
+        left_out = np.full(len(given), -1) if itself is None else itself
+        blocks = over_blocks(
+            lambda first, last: kernels.two_nearest(
+                given[first:last],
+                left_out[first:last],
+                self.points,
+                self.order,
+                self.begins,
+                self.low,
+                self.high,
+            ),
+            len(given),
+        )
+        where, near = (np.concatenate(each) for each in zip(*blocks, strict=True))
+        return where, np.sqrt(near)
 
 
 def _chosen(rows: int, sample: int) -> np.ndarray:
