@@ -61,9 +61,9 @@ def micro_epsilon_of(width: int, sensitivity: int = 1) -> int:
     return low
 
 
-def accuracy_of(width: int, questions: int = 1, sensitivity: int = 1) -> Accuracy:
+def accuracy_of(width: int, questions: int = 1) -> Accuracy:
     """What `questions` counts within `width` patients cost, each with a share of its own of epsilon."""
-    one = micro_epsilon_of(width, sensitivity)
+    one = micro_epsilon_of(width)
     return Accuracy(one / MICRO, one * questions / MICRO, width, questions)
 
 

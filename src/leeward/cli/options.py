@@ -167,6 +167,25 @@ threads_option: Callable[[F], F] = click.option(
     help="Maximum number of threads [default: one per processor].",
 )
 
+
+def schema_option(what: str, schema: Callable[[], Mapping[str, Any]]) -> Callable[[F], F]:
+    """`--schema`: print what `schema` returns and leave, before any argument is asked for."""
+
+    def show(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            print_json(schema())
+            context.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help=f"Print the JSON Schema of a {what}, for editors, and exit.",
+    )
+
+
 memory_option: Callable[[F], F] = click.option(
     "--allow-memory", is_flag=True, help="Run even where less memory is free than such a run needs."
 )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from leeward.cli.options import json_option, memory_option, out_option, print_json, threads_option
+from leeward.cli.options import (
+    json_option,
+    memory_option,
+    out_option,
+    schema_option,
+    threads_option,
+)
 from leeward.cli.running import tell
 
 
-def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the schema and leave, before OUT and the spec are asked for."""
-    if wanted and not context.resilient_parsing:
-        from leeward.runs.reference import spec_schema
+def _schema() -> dict[str, Any]:
+    from leeward.runs.reference import spec_schema
 
-        print_json(spec_schema())
-        context.exit()
+    return spec_schema()
 
 
 @click.command()
@@ -23,14 +28,7 @@ def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bo
 @threads_option
 @memory_option
 @json_option
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of a spec, for editors, and exit.",
-)
+@schema_option("spec", _schema)
 def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
     """Release a cohort as SPEC.yaml says, into the folder OUT.
 

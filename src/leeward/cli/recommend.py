@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from leeward.cli.options import json_option, print_json, print_lines
+from leeward.cli.options import json_option, print_json, print_lines, schema_option
 
 
-def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the schema and leave, before the plan is asked for."""
-    if wanted and not context.resilient_parsing:
-        from leeward.advise.plan import plan_schema
+def _schema() -> dict[str, Any]:
+    from leeward.advise.plan import plan_schema
 
-        print_json(plan_schema())
-        context.exit()
+    return plan_schema()
 
 
 @click.command()
@@ -23,14 +22,7 @@ def _print_schema(context: click.Context, parameter: click.Parameter, wanted: bo
 )
 @click.option("--why", metavar="METHOD", help="Print the reasons for one method.")
 @json_option
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of a plan, for editors, and exit.",
-)
+@schema_option("plan", _schema)
 def recommend(plan_file: str, out: str | None, why: str | None, as_json: bool) -> None:
     """Advise on method, k, m and epsilon for the data, recipient and lines of PLAN.yaml. For the custodian only.
 

@@ -22,9 +22,9 @@ YEAR = 2025
 ZIPS = ("12301", "12302", "12303", "12304", "12305", "12306")
 
 
-def complaints(patients: int, seed: int = 1) -> pl.DataFrame:
+def complaints(patients: int) -> pl.DataFrame:
     """`patient, note, visit_month, age, sex, zip, terms` of made-up patients, one to three notes each."""
-    stream = Randomness.of(seed).stream("complaints")
+    stream = Randomness.of(1).stream("complaints")
     names = tuple(ILLNESSES)
     notes = stream.integers(1, 4, patients)
     of_patient = np.repeat(np.arange(patients), notes)

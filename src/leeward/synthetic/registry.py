@@ -7,7 +7,6 @@ figures are ours; the paper prints none. Up to four more numeric columns make ta
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,6 @@ def write_registry(
     site: str = "lung",
     variables: int = 9,
     seed: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write a registry table to a `.parquet`, `.csv` or `.csv.gz` file; returns the number of rows.
 
@@ -106,14 +104,7 @@ def write_registry(
     if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
         raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
     count = SITES[site] if patients is None and site in SITES else patients or 0
-    frames = []
-    done = 0
-    for number, frame in enumerate(registry_blocks(count, site, variables, seed)):
-        frames.append(frame)
-        done += frame.height
-        if progress is not None and number:
-            progress(done)
-    table = pl.concat(frames, rechunk=True)
+    table = registry(count, site, variables, seed)
     aside = target.with_name(f".{target.name}.partial")
     try:
         if target.suffix == ".parquet":

@@ -77,7 +77,6 @@ def write_visits(
     patients: int,
     seed: int | None = None,
     *,
-    codes: int = CODES,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
@@ -90,7 +89,6 @@ def write_visits(
     ----------
     patients : number of patients, named 1 … n.
     seed : the same seed gives the same files, whatever `threads`; None draws anew.
-    codes : distinct codes beside those of the traits.
     progress : called with the number of patients written so far.
 
     Raises
@@ -107,7 +105,7 @@ def write_visits(
     aside = target.with_name(f".{target.name}.part")
     aside.mkdir()
     try:
-        rows = _write(aside, patients, Randomness.of(seed), codes, threads or available_threads(), progress)
+        rows = _write(aside, patients, Randomness.of(seed), threads or available_threads(), progress)
         aside.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -118,13 +116,12 @@ def _write(
     folder: Path,
     patients: int,
     randomness: Randomness,
-    codes: int,
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> int:
     people = People.draw(patients, randomness)
     pq.write_table(people.table(), folder / "patients.parquet", compression="zstd")
-    model = _Model.of(codes, randomness.number("synthetic visits"))
+    model = _Model.of(CODES, randomness.number("synthetic visits"))
     names = pa.array(model.names, pa.string())
     schema = pa.schema(
         [("patient", pa.int64()), ("visit", pa.int32()), ("code", pa.dictionary(pa.int32(), pa.string()))]

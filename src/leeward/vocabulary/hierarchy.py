@@ -156,10 +156,9 @@ class Hierarchy:
             )
         return nodes
 
-    def leaf_labels(self, node: int = 0) -> tuple[str, ...]:
-        """The labels of the leaves under a node (of the whole tree by default), in leaf order."""
-        chosen = self.leaves[self.first_leaf[node] : self.last_leaf[node] + 1]
-        return tuple(self.labels[leaf] for leaf in chosen)
+    def leaf_labels(self) -> tuple[str, ...]:
+        """The labels of the leaves, in order."""
+        return tuple(self.labels[leaf] for leaf in self.leaves)
 
     def children(self, node: int) -> Int32s:
         """The nodes directly below, in order."""
@@ -217,7 +216,7 @@ class Hierarchy:
 
     # -- parts and files ----
 
-    def restrict(self, codes: Iterable[str], name: str | None = None) -> Hierarchy:
+    def restrict(self, codes: Iterable[str]) -> Hierarchy:
         """The hierarchy whose leaves are exactly `codes`, with the inner nodes above them; levels stay.
 
         A code that is above another one keeps its label for a leaf of its own, and the inner node is renamed:
@@ -245,7 +244,7 @@ class Hierarchy:
             if node in own_leaf:
                 pairs.append((self.labels[node], label[node]))
                 levels[self.labels[node]] = int(self.level[node])
-        return Hierarchy.from_pairs(pairs, name or self.name, levels, self.level_names)
+        return Hierarchy.from_pairs(pairs, self.name, levels, self.level_names)
 
     def renamed(self, name: str) -> Hierarchy:
         """The same hierarchy under another name."""

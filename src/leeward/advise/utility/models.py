@@ -40,7 +40,7 @@ class Fitted:
     floor: float | None
 
 
-def fit_original(line: Regression, cohort: Cohort, rounds: int = ROUNDS) -> Fitted:
+def fit_original(line: Regression, cohort: Cohort) -> Fitted:
     """The model fitted to the source and to resamples of it. BadInput where it does not fit the table."""
     table = cohort.table()
     (model,) = models_of([line.model])
@@ -49,7 +49,7 @@ def fit_original(line: Regression, cohort: Cohort, rounds: int = ROUNDS) -> Fitt
     original = _fit(model, table, table.frame, cut)
     random = np.random.Generator(np.random.Philox(SEED))
     found = []
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         drawn = np.sort(random.integers(0, table.frame.height, table.frame.height))
         one = overlap(original, _fit(model, table, table.frame[drawn], cut))
         if one is not None:

@@ -41,7 +41,7 @@ class Scanned:
     floor: float | None
 
 
-def scan_original(line: Phewas, cohort: Cohort, rounds: int = ROUNDS) -> Scanned:
+def scan_original(line: Phewas, cohort: Cohort) -> Scanned:
     """Test every phecode against the exposure in the source, and in resamples of its patients.
 
     Raises
@@ -54,7 +54,7 @@ def scan_original(line: Phewas, cohort: Cohort, rounds: int = ROUNDS) -> Scanned
     original = _scan(line, mapping, mentions, people)
     random = np.random.Generator(np.random.Philox(SEED))
     shares = []
-    for _ in range(rounds if len(hits(original)) else 0):
+    for _ in range(ROUNDS if len(hits(original)) else 0):
         drawn = random.integers(0, people.height, people.height)
         again = pl.DataFrame({"person": drawn, "place": np.arange(people.height)})
         resampled = mentions.join(again, on="person", how="inner").drop("person").rename({"place": "person"})

@@ -21,6 +21,7 @@ from leeward.cohort.readers.names import names_of_concepts
 from leeward.cohort.readers.people import (
     Births,
     code_and_patients,
+    domains_of,
     events_of,
     notes_of,
     patients_of,
@@ -84,7 +85,7 @@ def read_omop(
     `concepts` puts CONCEPT's concept_code in the place of concept ids, with its vocabulary.
     """
     asked, attributes = code_and_patients(columns, "omop")
-    chosen = _domains(domains)
+    chosen = domains_of(domains, DOMAINS)
     ending = _ending(asked)
     if concepts and ending == "source_value":
         raise BadInput("`concepts` maps concept ids; the code is a source value: leave one of the two out.")
@@ -119,15 +120,6 @@ def read_omop(
     return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
         *notices, *births.notices, *told, *of_notes
     )
-
-
-def _domains(names: Sequence[str]) -> list[Domain]:
-    for name in names:
-        if name not in DOMAINS:
-            raise BadInput(
-                f"`domains`: no domain '{name}'.{did_you_mean(name, DOMAINS)} Domains: {', '.join(DOMAINS)}."
-            )
-    return [DOMAINS[name] for name in dict.fromkeys(names or ("condition",))]
 
 
 def _ending(code: str | None) -> str:

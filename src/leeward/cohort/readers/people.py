@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import polars as pl
 
@@ -16,7 +17,19 @@ from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_colum
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.stores import Store, frames, pick
 from leeward.cohort.readers.values import identifiers, same_type
-from leeward.errors import BadInput
+from leeward.errors import BadInput, did_you_mean
+
+Domain = TypeVar("Domain")
+
+
+def domains_of(names: Sequence[str], known: Mapping[str, Domain]) -> list[Domain]:
+    """The domains of these names, each once; conditions where none is named. BadInput for an unknown one."""
+    for name in names:
+        if name not in known:
+            raise BadInput(
+                f"`domains`: no domain '{name}'.{did_you_mean(name, known)} Domains: {', '.join(known)}."
+            )
+    return [known[name] for name in dict.fromkeys(names or ("condition",))]
 
 
 @dataclass

@@ -18,10 +18,17 @@ from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames
 from leeward.cohort.readers.names import names_of_descriptions
-from leeward.cohort.readers.people import births_of, code_and_patients, events_of, patients_of, visits_of
+from leeward.cohort.readers.people import (
+    births_of,
+    code_and_patients,
+    domains_of,
+    events_of,
+    patients_of,
+    visits_of,
+)
 from leeward.cohort.readers.stores import Store, pick, require_table
 from leeward.cohort.readers.trees import with_tree
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput
 
 DOMAINS = {
     "condition": "conditions",
@@ -70,7 +77,7 @@ def read_synthea(
     """A cohort from the folder's tables; `columns` may name the `code` and columns of patients.csv."""
     code, attributes = code_and_patients(columns, "synthea")
     collector: Collector | None = None
-    for table in _tables(domains):
+    for table in domains_of(domains, DOMAINS):
         require_table(store, table, "a table of Synthea's CSV")
         mapped = _columns_of(store, table, code)
         collector = collector or Collector(
@@ -92,20 +99,11 @@ def read_synthea(
         store, "patients", patient, names, attributes is None, cohort, missing, ATTRIBUTES
     )
     called: dict[str, CodeName] = {}
-    for table in _tables(domains):
+    for table in domains_of(domains, DOMAINS):
         mapped = _columns_of(store, table, code)
         described = pick(store, table, _prefixed(DESCRIPTION))
         called |= names_of_descriptions(store, table, mapped.patient, mapped.code[0], described, "SNOMED CT")
     return replace(with_tree(cohort), patients=patients, names=called).with_notices(*births.notices, *told)
-
-
-def _tables(domains: Sequence[str]) -> list[str]:
-    for name in domains:
-        if name not in DOMAINS:
-            raise BadInput(
-                f"`domains`: no domain '{name}'.{did_you_mean(name, DOMAINS)} Domains: {', '.join(DOMAINS)}."
-            )
-    return [DOMAINS[name] for name in dict.fromkeys(domains or ("condition",))]
 
 
 def _columns_of(store: Store, table: str, code: str | None) -> ColumnMap:

@@ -145,16 +145,13 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
     )
 
 
-def release_catalogue(
-    index: Index, parameters: Catalogue, randomness: Randomness | None = None
-) -> dict[str, Any]:
+def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
     """The catalogue: `itemsets` (lists of texts), `counts` (noisy), `levels`. Reads data: charge for it before.
 
-    The order says nothing: by size, falling noisy count, then text. `randomness` draws which candidates a patient is
-    counted in (not the noise).
+    The order says nothing: by size, falling noisy count, then text.
     """
     items = items_of(index, parameters.qids)
-    randomness = randomness or Randomness.of(None)
+    draws = Randomness.of(None)  # which candidates a patient is counted in
     candidates: list[Members] = [(t,) for t in range(items.terms)]
     listed: list[tuple[int, float, list[str]]] = []
     levels: list[dict[str, Any]] = []
@@ -163,7 +160,7 @@ def release_catalogue(
         threshold = parameters.threshold or least_count(noise, len(candidates), parameters.spurious)
         drawn = np.array(mechanism.draw(noise, len(candidates)), np.int64)
         counts = drawn + bounded_counts(
-            index, items, candidates, parameters.contributions, randomness.stream("catalogue", size)
+            index, items, candidates, parameters.contributions, draws.stream("catalogue", size)
         )
         kept = {each: int(n) for each, n in zip(candidates, counts.tolist(), strict=True) if n >= threshold}
         listed += [(size, -n, [items.texts[m] for m in members]) for members, n in kept.items()]

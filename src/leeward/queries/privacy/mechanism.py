@@ -136,7 +136,7 @@ def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     return width
 
 
-def epsilon_within(kind: Kind, sensitivity: int, width: float, confidence: float = CONFIDENCE) -> int:
+def epsilon_within(kind: Kind, sensitivity: int, width: float) -> int:
     """The least ε of two significant digits (micro-ε) whose half-width is at most `width`.
 
     BadInput where no ε up to LARGEST_EPSILON is enough.
@@ -146,7 +146,7 @@ def epsilon_within(kind: Kind, sensitivity: int, width: float, confidence: float
     low, high = 0, len(EPSILONS)
     while low < high:
         middle = (low + high) // 2
-        if half_width(Noise(kind, EPSILONS[middle], sensitivity), confidence) <= width:
+        if half_width(Noise(kind, EPSILONS[middle], sensitivity)) <= width:
             high = middle
         else:
             low = middle + 1

@@ -36,13 +36,8 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     # For l-diversity, occurrences of sensitive codes (all in item chunks) may have been suppressed.
     sensitive = set(parameters.get("sensitive") or ()) if parameters.get("diversity") else set()
     missing = {code for code in wanted - set(released) if base_code(code, parameters) not in sensitive}
-    if parameters.get("attacker") == "algorithm":
-        return counts_of_single_codes(layout, share, events, wanted)
     lost, invented = len(missing), len(set(released) - wanted)
     checks = [
-        of_count(
-            "source_codes", lost, "Every code of the source is released.", "codes of the source are missing."
-        ),
         of_count(
             "nothing_invented",
             invented,
@@ -56,6 +51,12 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
             {"source": patients, "release": share.manifest["records"]},
         ),
     ]
+    if parameters.get("attacker") == "algorithm":
+        return [*checks, counts_of_single_codes(layout, events)]
+    of_codes = of_count(
+        "source_codes", lost, "Every code of the source is released.", "codes of the source are missing."
+    )
+    checks.insert(0, of_codes)
     if lost or invented:
         return checks
     number = {code: i for i, code in enumerate(released)}
