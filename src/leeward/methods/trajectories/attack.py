@@ -56,12 +56,14 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             (codes.get(code, {code}), ages.get(_year(age, ages), {_year(age, ages)}))
             for code, age in zip(people["code"][row], people["age"][row], strict=True)
         ]
-        firsts = {(code, age) for over, years in known for code in over for age in years}
+        explained = {(code, age) for over, years in known for code in over for age in years}
         fitting = [
             each
-            for first in firsts
+            for first in explained
             for each in by_first.get(first, ())
-            if (fits is None or each[0] in fits[row]) and _explains(each[1], known)
+            if (fits is None or each[0] in fits[row])
+            and len(each[1]) <= len(known)
+            and explained.issuperset(each[1])
         ]
         if fitting:
             attacked += 1
@@ -91,13 +93,6 @@ def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[froz
         for vector in vectors
     ]
     return [found[each] for each in number.tolist()]
-
-
-def _explains(published: tuple[Pair, ...], known: list[tuple[set[str], set[str]]]) -> bool:
-    """Whether each published pair lies on or above some known one."""
-    return len(published) <= len(known) and all(
-        any(code in over and age in years for over, years in known) for code, age in published
-    )
 
 
 def _year(age: object, ages: dict[str, set[str]]) -> str:

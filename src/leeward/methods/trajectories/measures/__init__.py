@@ -259,7 +259,9 @@ def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tupl
     from leeward.analysis.itemsets import frequent_itemsets
     from leeward.cohort.lenses.code_sets import CodeSets
 
-    distinct, item = np.unique(pairs, return_inverse=True)
+    there = np.zeros(int(pairs.max(initial=-1)) + 1, np.bool_)
+    there[pairs] = True
+    distinct, item = np.flatnonzero(there), (np.cumsum(there) - 1)[pairs]
     owner = np.repeat(np.arange(len(lens)), lens.lengths())
     keys = np.unique(owner * np.int64(len(distinct)) + item)
     values = (keys % len(distinct)).astype(np.int32)
