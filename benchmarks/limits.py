@@ -40,12 +40,14 @@ LIMITS = {
   clinician judged records (the thesis's "92 %"), and no association was computed. Intervals are over five overlapping
   samples of the same population.""",
     "condensation": """\
-- **Ten repetitions of one seed, no intervals.** A cell is of 40 to 190 dependent coefficients: differences of a few
-  points between methods, and each "reached" that is missed by less than the bootstrap's own spread, are not
-  established. No correction is made for seven sets, three models and six methods.
+- **Repetitions are seeds of a method, not patients.** A cell is of 4 to 19 dependent coefficients a repetition:
+  intervals (±), where a table has them, say how well its mean is known on this one data set, and are approximate
+  near 0; differences of a few points in a table without them are not established. No correction is made for seven
+  sets, three models and all methods.
 - **The comparators are not at their best.** k-anonymity is Mondrian on all columns, survival time too, where a user
-  would take the quasi-identifiers; only `balanced` sees the outcomes of the plan's models; MDAV, R-microhybrid and
-  synthesizers (copulas, trees, GANs) are not compared, and no method was tuned but ours.
+  would take the quasi-identifiers; `mdav` and `tfrp` publish centroids of all columns, rounded to permissible values,
+  which they were not made for; only `balanced` sees the outcomes of the plan's models; R-microhybrid and synthesizers
+  (copulas, trees, GANs) are not compared, and no method was tuned but ours.
 - **Lung and colon are made up**, by a generator that writes plain main effects, which models of main effects recover;
   interactions, splines and machine learning on the release were not tried, and privacy is measured by nearest records
   of an attacker with whole rows, on 1,000 rows.""",
