@@ -27,6 +27,8 @@ from leeward.methods.trajectories.records import Group
 from leeward.release import Release
 from leeward.runs.protect import protect
 
+BEFORE = "## Public files\n"
+"""New sections are put before this heading; the whole study keeps what is between it and the one before."""
 WIDEST = 8
 """Years."""
 BOUNDS: dict[str, dict[str, Any]] = {
@@ -104,7 +106,8 @@ def pairs_part(sets: list[Set], folder: Path) -> str:
         f"k = 5, default clustering. *code*, *age*, *both*: the largest loss of a published pair in codes, in ages and "
         f"in their sum (0 exact, 1 and 2 the root). `widest_age: {WIDEST}` bounds the loss of a published age by "
         f"{WIDEST}/128 = {WIDEST / 128:.3f}, a policy that of a published code by the codes of its largest group as a "
-        "share of all codes. Neither bounds the loss of a pair of the source: what would be wider is not published, "
+        "share of all codes (each of the four codes of these sets is in a category of its own, so that `hierarchy:1` "
+        "generalizes none). Neither bounds the loss of a pair of the source: what would be wider is not published, "
         "and loses 1 in both. No option bounds how many pairs that may be, or how many of one patient; the column "
         "*pairs not published* says how many it is here.\n\n" + table(head, rows)
     )
@@ -127,7 +130,16 @@ def main() -> None:
             else:
                 (folder / "releases").mkdir()
                 body, title = pairs_part(sets[1:], folder / "releases"), "Largest loss of a single pair"
-            write_section(part, title, f"{command} {part}", body, OUTPUT)
+            put(part, title, f"{command} {part}", body)
+
+
+def put(part: str, title: str, command: str, body: str, page: Path = OUTPUT) -> None:
+    """Write a section; a new one before the public files."""
+    text = page.read_text(encoding="utf-8")
+    if f"<!-- {part} -->" not in text:
+        marks = f"<!-- {part} -->\n<!-- end of {part} -->\n\n"
+        page.write_text(text.replace(BEFORE, marks + BEFORE, 1), encoding="utf-8")
+    write_section(part, title, command, body, page)
 
 
 if __name__ == "__main__":

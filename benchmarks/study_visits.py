@@ -57,6 +57,22 @@ PLANTED = 3
 """Phecodes that each simulated SNP is associated with."""
 RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "FDR 5 %"}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "visits.md"
+BEFORE = "## What each level keeps\n"
+"""Further parts are put before this heading."""
+FURTHER = {
+    "enriched": """## A cohort enriched for the phenotypes under study
+
+The paper's study cohort was chosen for its phenotypes; the one above prefers patients with many visits. Here is one of
+as many patients of the same biobank, of whom half have a code of one of the eight traits with planted effects (drawn
+among those who have one) and half have none, beside the present one; both drawn from the anonymized biobank and
+anonymized alone.
+""",
+    "containment": """## Level `containment` on larger populations
+
+Populations of `leeward synth visits`, seed 1, k = 5, merged visits; processor seconds of protecting, measuring and
+verifying, without reading.
+""",
+}
 
 
 def main() -> None:
@@ -107,9 +123,11 @@ def main() -> None:
 
 
 def section(name: str, arguments: str, lines: list[str]) -> None:
-    """Put a part into the page, in place of the one of that name."""
+    """Put a part into the page, in place of the one of that name; a part of `FURTHER` that is new, with its heading."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = PAGE.read_text(encoding="utf-8")
+    if begin not in text:
+        text = text.replace(BEFORE, f"{FURTHER[name]}\n{begin}\n{end}\n\n{BEFORE}", 1)
     before, rest = text.split(begin, 1)
     command = f"python benchmarks/study_visits.py --data DIR {arguments}"
     made = f"Commit {commit()}; `{command}`; {machine()}."

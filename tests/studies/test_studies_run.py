@@ -115,6 +115,12 @@ def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     cells = {line.split("|")[2].strip(): line.split("|")[3:] for line in page.splitlines()[-4:]}
     assert float(cells["none"][1]) > float(cells["`widest_age: 8`"][1]) <= 8 / 128
     assert float(cells["`policy: hierarchy:1`"][0]) < 1
+    (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nfiles\n", encoding="utf-8")
+    for body in ("first", "second"):
+        study.put("pairs", "Pairs", "command", body, tmp_path / "page.md")
+    found = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "first" not in found
+    assert found.index("second") < found.index(study.BEFORE)
 
 
 def test_disassociation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +180,12 @@ def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = study.containment([300], 1, tmp_path / "grown")
     assert faults_of("\n".join(lines)) == []
     assert lines[-1].startswith("| 300 |")
+    (tmp_path / "visits.md").write_text(f"# Page\n\n{study.BEFORE}\nlevels\n", encoding="utf-8")
+    for _ in range(2):
+        study.section("containment", "", lines)
+    page = (tmp_path / "visits.md").read_text(encoding="utf-8")
+    assert page.count("| 300 |") == page.count(study.FURTHER["containment"]) == 1
+    assert page.index("| 300 |") < page.index(study.BEFORE)
 
 
 def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
