@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,3 +155,15 @@ def test_the_target_is_not_made_under_the_compiling_lock() -> None:
         text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == ["False"]
+
+
+def test_every_kernel_is_one_that_ships_with_the_package() -> None:
+    """Numba's own `njit` compiles anew on a machine where the package's kernels would have been read."""
+    found = [
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if re.search(
+            r"^\s*from numba import .*\bn?jit\b|@numba\.", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert found == []

@@ -12,7 +12,8 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from leeward.compiled import njit
 
 
 class Items(NamedTuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from leeward.compiled import njit
 
 Ints: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
