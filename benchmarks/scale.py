@@ -26,6 +26,8 @@ from scipy.optimize import nnls
 from common import commit, machine, table
 from memory import Case, run
 
+BY_HAND = "## Spark"
+"""The heading from which on the page is not of figures."""
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "scale.md"
 
 CASES: dict[str, list[Case]] = {
@@ -100,7 +102,7 @@ def amount(seconds: float) -> str:
 
 
 def page(kept: dict[str, list[dict[str, Any]]]) -> str:
-    """docs/scale.md."""
+    """docs/scale.md before `BY_HAND`."""
     measured, fits, beyond = [], [], []
     for method in CASES:
         if method not in kept:
@@ -166,12 +168,9 @@ for as many such as the memory asks for, while one of them works; more processor
 
 {table(["method", "patients", "CPU time", "peak GiB", "dollars", "where"], beyond)}
 
-## Spark
+For disassociation the memory is that of a run in memory; larger tables go by parts, in far less (see *Larger than
+memory*).
 
-With `--engine spark` the kernels of disassociation run on executors, a partition of the records each. The process that
-starts it still reads the source, keeps each patient's codes, gathers the partitions, writes, verifies and measures: its
-memory grows with the patients as in the table. What is too large for one machine's memory is cut by patient first
-(`leeward split`).
 """
 
 
@@ -185,7 +184,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     if given.page:
-        PAGE.write_text(page(json.loads(given.store.read_text())), encoding="utf-8")
+        made = page(json.loads(given.store.read_text()))
+        _, heading, rest = PAGE.read_text(encoding="utf-8").partition(BY_HAND)
+        PAGE.write_text(made + heading + rest, encoding="utf-8")
         return
     for method in given.only.split(","):
         measure(method, given.store)

@@ -409,7 +409,7 @@ def real(page: Page, data: Path, folder: Path) -> None:
         )
         told += [f"- {name}: {notice['message']}" for notice in result.measures["notices"]]
     page.table(("file", "patients", "pairs", "ILM", "ALM", "pairs kept", "AvgRE", "verified"), rows)
-    page.say("What the custodian is told:", "", *told, "")
+    page.say("What the run reports:", "", *told, "")
 
 
 def files(data: Path, folder: Path) -> Iterable[tuple[str, Cohort, str]]:
