@@ -121,7 +121,7 @@ def main() -> None:
         body
         + "\n\nARE with the prior `occupancy` on item-chunk counts, over the frequent itemsets of the source at that "
         "support. `paper` is HorPart as published with clusters below 2k; `fitted`, the default "
-        "from k = 4 on, is compared with both in Disassociation: partitionings.",
+        "from k = 3 on, is compared with both in Disassociation: partitionings.",
     )
 
 
