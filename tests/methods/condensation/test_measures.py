@@ -17,7 +17,7 @@ from leeward.analysis.regression import Fit, fit
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.measures.attacks import Boxes, nearest_rows
+from leeward.methods.condensation.measures.attacks import nearest_rows, tree_of, two_distances
 from leeward.methods.condensation.measures.figures import Metrics, NotConverged
 from leeward.methods.condensation.measures.models import compare, mean_metrics, one_model
 from leeward.randomness import Randomness
@@ -157,34 +157,21 @@ def test_unknown_measures_and_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_two_nearest_rows_are_those_of_all_pairs(seed: int) -> None:
+def test_nearest_rows_are_those_of_all_pairs_the_first_of_equals(seed: int) -> None:
     generator = np.random.Generator(np.random.Philox(seed))
     rows = generator.normal(size=(700, 3)).astype(np.float32)
     rows[:, 2] = generator.integers(0, 2, 700)
+    rows[:200] = generator.integers(0, 3, (200, 3))
     rows = np.concatenate([rows, rows[:40], np.repeat(rows[:1], 200, axis=0)])
-    asked = np.concatenate([rows[::9], generator.normal(size=(50, 3)).astype(np.float32)])
-    itself = np.concatenate([np.arange(len(rows))[::9], np.full(50, -1)])
-    gaps = (asked[:, None, :].astype(np.float64) - rows[None, :, :]) ** 2
-    all_pairs = gaps[..., 0] + gaps[..., 1] + gaps[..., 2]
-    all_pairs[np.flatnonzero(itself >= 0), itself[itself >= 0]] = np.inf
-    wanted = np.argsort(all_pairs, axis=1, kind="stable")[:, :2]
-    found, distance = Boxes.of(rows).two_nearest(asked, itself)
-    assert found.tolist() == wanted.tolist()
-    assert distance.tolist() == np.sqrt(np.take_along_axis(all_pairs, wanted, axis=1)).tolist()
+    asked = np.concatenate([rows[::9], generator.normal(size=(50, 3)), np.ones((1, 3)) / 2]).astype(np.float32)
+    all_pairs = np.sqrt(((asked[:, None, :].astype(np.float64) - rows) ** 2).sum(axis=2))
+    near = two_distances(asked, tree_of(rows))
+    assert np.allclose(near, np.sort(all_pairs, axis=1)[:, :2], rtol=1e-15, atol=0)
+    assert nearest_rows(asked, rows).tolist() == all_pairs.argmin(axis=1).tolist()
 
 
-def test_nearest_rows() -> None:
-    random = np.random.default_rng(1)
-    rows = random.normal(size=(200, 3))
-    found, distance = nearest_rows(rows[:5], rows)
-    assert found.tolist() == [0, 1, 2, 3, 4]
-    assert distance.tolist() == [0.0] * 5
-    other, gap = nearest_rows(rows[:5], rows, np.arange(5))
-    for i in range(5):
-        distances = np.sqrt(((rows - rows[i]) ** 2).sum(axis=1))
-        distances[i] = np.inf
-        assert other[i] == distances.argmin()
-        assert gap[i] == pytest.approx(distances.min())
+def test_one_row_is_the_nearest() -> None:
+    assert nearest_rows(np.zeros((2, 3), np.float32), np.ones((1, 3), np.float32)).tolist() == [0, 0]
 
 
 def test_a_model_outside_the_plan_is_kept_as_well() -> None:

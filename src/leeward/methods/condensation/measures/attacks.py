@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
-from leeward.engine import over_blocks
+from leeward.engine import available_threads
 from leeward.errors import BadInput
-from leeward.methods.condensation.kernels import nearest as kernels
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
 from leeward.methods.condensation.measures.figures import Closest, CoarseTimes, Distances, ExactTimes, Linkage
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 SAMPLE = 1_000
 
@@ -28,7 +30,7 @@ def linkage(both: Both, sample: int = SAMPLE) -> Linkage | None:
         return None
     before, after = standardized(both)
     chosen = _chosen(len(both.source_row), sample)
-    nearest, _ = nearest_rows(before[both.source_row[chosen]], after)
+    nearest = nearest_rows(before[both.source_row[chosen]], after)
     own = both.source_group[chosen]
     sizes = np.bincount(both.group)
     return Linkage(
@@ -63,7 +65,7 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
             chosen = np.sort(random.choice(len(rows), min(most, len(rows)), replace=False))
             chosen = rows[chosen]
         before, after = _ranked(both, known, rows, chosen, made)
-        nearest, _ = nearest_rows(before, after)
+        nearest = nearest_rows(before, after)
         right += float((theirs[made][nearest] == own[chosen]).sum())
         values, counts = np.unique(theirs[made], return_counts=True)
         near = np.minimum(np.searchsorted(values, own[chosen]), len(values) - 1)
@@ -152,11 +154,9 @@ def closest(both: Both, sample: int = SAMPLE) -> Closest:
     new sample of the same population would show.
     """
     before, after = standardized(both)
-    asked = _chosen(len(after), sample)
-    boxes = Boxes.of(before)
-    _, made = nearest_rows(after[asked], before, boxes=boxes)
-    chosen = _chosen(len(before), sample)
-    _, own = nearest_rows(before[chosen], before, chosen, boxes)
+    tree = tree_of(before)
+    asked, chosen = _chosen(len(after), sample), _chosen(len(before), sample)
+    made, own = two_distances(after[asked], tree)[:, 0], two_distances(before[chosen], tree)[:, 1]
     return Closest(len(asked), _quantiles(made), _quantiles(own))
 
 
@@ -166,49 +166,26 @@ def standardized(both: Both) -> tuple[Singles, Singles]:
     return before, after
 
 
-def nearest_rows(
-    asked: Singles, rows: Singles, itself: np.ndarray | None = None, boxes: Boxes | None = None
-) -> tuple[np.ndarray, Floats]:
-    """For each asked row the nearest of `rows` (in `boxes`) and its distance; `itself[i]` is left out."""
-    nearest = (boxes or Boxes.of(rows)).two_nearest(asked, itself)[0][:, 0]
-    return nearest, np.sqrt(((asked - rows[nearest]) ** 2).sum(axis=1))
+def tree_of(rows: Singles) -> KDTree:
+    """A tree in which the rows nearest to others are found exactly (Euclid, double precision)."""
+    from scipy.spatial import KDTree
+
+    return KDTree(rows, balanced_tree=False)  # cut at midpoints: built as fast, searched ten times faster
 
 
-@dataclass(frozen=True)
-class Boxes:
-    """Rows in boxes, so that near ones are found without a look at all (`kernels.nearest`)."""
+def two_distances(asked: Singles, tree: KDTree) -> Floats:
+    """Distance of each asked row to the nearest and the second nearest row of the tree, float64[asked, 2]."""
+    return np.asarray(tree.query(asked, k=2, workers=available_threads())[0])
 
-    points: Singles
-    order: np.ndarray
-    begins: np.ndarray
-    low: Singles
-    high: Singles
 
-    @classmethod
-    def of(cls, rows: Singles) -> Boxes:
-        """The boxes of rows; they are copied."""
-        points, order = np.array(rows, np.float32, order="C"), np.arange(len(rows))
-        begins = kernels.cut_into_boxes(points, order)
-        return cls(points, order, begins, *kernels.edges_of(points, begins))
-
-    def two_nearest(self, asked: Singles, itself: np.ndarray | None = None) -> tuple[np.ndarray, Floats]:
-        """Of each asked row the two nearest rows and their distances, int64 and float64[asked, 2]."""
-        given = np.ascontiguousarray(asked, np.float32)
-        left_out = np.full(len(given), -1) if itself is None else itself
-        blocks = over_blocks(
-            lambda first, last: kernels.two_nearest(
-                given[first:last],
-                left_out[first:last],
-                self.points,
-                self.order,
-                self.begins,
-                self.low,
-                self.high,
-            ),
-            len(given),
-        )
-        where, near = (np.concatenate(each) for each in zip(*blocks, strict=True))
-        return where, np.sqrt(near)
+def nearest_rows(asked: Singles, rows: Singles) -> np.ndarray:
+    """For each asked row the nearest of `rows`; the first of those as near but for rounding."""
+    tree = tree_of(rows)
+    near, found = tree.query(asked, k=2, workers=available_threads())
+    nearest, reach = found[:, 0], near[:, 0] * (1 + 1e-12)
+    for place in np.flatnonzero(near[:, 1] <= reach):
+        nearest[place] = min(tree.query_ball_point(asked[place], reach[place]))
+    return np.asarray(nearest)
 
 
 def _chosen(rows: int, sample: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.condensation.measures.attacks import Boxes
+from leeward.methods.condensation.measures.attacks import tree_of, two_distances
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
 from leeward.methods.condensation.measures.figures import Membership
 from leeward.randomness import Randomness
@@ -53,7 +53,7 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
 
 def _signs(asked: Singles, rows: Singles) -> Floats:
     """Distance to the nearest row, and its ratio to that to the second nearest: float64[asked, 2]."""
-    _, near = Boxes.of(rows).two_nearest(asked)
+    near = two_distances(asked, tree_of(rows))
     return np.column_stack([near[:, 0], near[:, 0] / np.maximum(near[:, 1], 1e-9)])
 
 
