@@ -12,6 +12,7 @@ from tests.methods.disassociation.shapes import data_sets, flat, rules_of, sets_
 from tests.oracles import disassociation as oracle
 from tests.oracles import fit as plain
 
+from leeward.arrays import Int32s, Int64s
 from leeward.methods.disassociation import fit as kernels
 from leeward.methods.disassociation import fit_moves as moves
 from leeward.methods.disassociation import refine
@@ -72,9 +73,8 @@ def test_sums_kept_while_records_move_are_those_counted_anew(drawn: Drawn, weigh
         np.add.at(support, (home, b.code[b.at[record] : b.at[record + 1]]), 1)
     assert (b.support == support).all()
     kept = np.where(support >= p.k, support.astype(np.int64), 0)
-    assert (b.plain == kept.sum(axis=1)).all()
-    assert (b.square == (kept**2).sum(axis=1)).all()
-    assert (b.size == np.bincount(b.home, minlength=len(b.size))).all()
+    sizes = np.bincount(b.home, minlength=len(support))
+    assert (b.sums == np.stack([sizes, kept.sum(axis=1), (kept**2).sum(axis=1)], axis=1)).all()
 
 
 @settings(max_examples=25)
@@ -92,20 +92,51 @@ def test_clusters_that_are_passed_over_are_not_the_best(seed: int, weight: float
     b = kernels.block_of(*flat(rows), bounds, 0, leaves, k, np.zeros(150, np.bool_))
     aim = kernels.Aim(k, 9, weight, 3)
     hosts = moves.hosts_of(b, leaves, k)
-    top = moves.Ceilings(np.empty(leaves, np.uint64), np.empty(leaves, np.uint64), np.zeros((leaves, 3)))
-    moves.note_supports(b, *hosts, leaves, aim, top)
+    top = moves.ceilings_of(b, *hosts, leaves, aim)
+
+    def move(p: int, there: int) -> None:
+        moves.drop(b, p, b.home[p], k)
+        moves.note(b, p, b.home[p], aim, top)
+        moves.add(b, p, there, k)
+        moves.note(b, p, there, aim, top)
+        b.home[p] = there
+
     for p in range(5):
-        moves.move_noted(b, p, 1, aim, top)
+        move(p, 1)
     for p, there in zip(random.integers(5, 60, 20), random.integers(2, leaves, 20), strict=True):
         if b.home[p] != there:
-            moves.move_noted(b, p, there, aim, top)
-    each = top.each.copy()
-    each[np.isfinite(each[:, 2]), 2] = -1e300  # nothing is passed over but what is full or empty
+            move(p, there)
     for p in range(60):
-        best, gain = moves.best_host(b, p, 1, *hosts, aim, top._replace(each=each), 0.0)
+        best, gain = _best_host(b, p, *hosts, aim)
         assert moves.best_host(b, p, 1, *hosts, aim, top, 0.0) == (best, gain)
         if best >= 0:
             assert moves.best_host(b, p, 1, *hosts, aim, top, gain / 2) == (best, gain)
+
+
+def _best_host(b: moves.Block, p: int, hosts_at: Int64s, hosts: Int32s, aim: moves.Aim) -> tuple[int, float]:
+    """Every host that a search looks at is evaluated: the first that adds most, and how much."""
+    best, most = -1, 0.0
+    held = b.code[b.at[p] : b.at[p + 1]]
+    for c in held:
+        mine = hosts[hosts_at[c] : hosts_at[c + 1]]
+        n = max(len(mine), 1)
+        step, start = (n // moves.TRIES, ((p + 1) * 2654435761 + 40503) % n) if n > moves.TRIES else (1, 0)
+        for i in range(min(len(mine), moves.TRIES)):
+            there = int(mine[(start + i * step) % n])
+            if there == b.home[p] or not 0 < b.sums[there, 0] < aim.cap:
+                continue
+            with_p = b.support[there].astype(np.int64)
+            before = _value(with_p, b.sums[there, 0], aim)
+            with_p[held] += 1
+            gain = _value(with_p, b.sums[there, 0] + 1, aim) - before
+            if gain > most:
+                best, most = there, gain
+    return best, most
+
+
+def _value(support: Int64s, size: int, aim: moves.Aim) -> float:
+    kept = support[support >= aim.k]
+    return float(aim.weight * kept.sum() + (1 - aim.weight) * (kept**2).sum() / size)
 
 
 def test_near_the_optimum_on_tiny_inputs() -> None:

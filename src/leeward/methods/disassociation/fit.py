@@ -21,7 +21,7 @@ import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
-from leeward.methods.disassociation.fit_moves import Aim, Block, improve, members_of, move, value_of
+from leeward.methods.disassociation.fit_moves import Aim, Block, add, drop, improve, members_of, value_of
 
 BLOCK_RECORDS = 60_000
 """Records of a block, and of a cluster, at most: a support fits 16 bits."""
@@ -65,9 +65,9 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
     free = [0 for _ in range(0)]  # numbers of clusters that were dissolved
     todo = [(0, member_at[0], member_at[0]) for _ in range(0)]
     for x in range(clusters):
-        if b.size[x] == 0:
+        if b.sums[x, 0] == 0:
             free.append(x)
-        if b.size[x] >= 2 * k:
+        if b.sums[x, 0] >= 2 * k:
             todo.append((x, member_at[x], member_at[x + 1]))
     while len(todo) > 0:
         x, first, last = todo.pop()
@@ -77,7 +77,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             if b.support[x, c] >= k:
                 own[n_own] = c
                 n_own += 1
-        before = value_of(b.plain[x], b.square[x], size, weight)
+        before = value_of(b.sums[x, 1], b.sums[x, 2], size, weight)
         best, best_value = -1, before + 1e-9
         for i in range(n_own):
             c = own[i]
@@ -127,7 +127,9 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             member[first + q] = holders[q]
         for q in range(rest):
             member[first + inside + q] = others[q]
-            move(b, others[q], other, k)
+            drop(b, others[q], x, k)
+            add(b, others[q], other, k)
+            b.home[others[q]] = other
         if inside >= 2 * k:
             todo.append((x, first, first + inside))
         if rest >= 2 * k:
@@ -180,21 +182,19 @@ def block_of(
         code[:filled].copy(),
         np.empty(n, np.int32),
         np.zeros((room, n_codes), np.uint16),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
+        np.zeros((room, 3), np.int64),
     )
     for x in range(last - first):
         for p in range(leaf_offsets[first + x] - begin, leaf_offsets[first + x + 1] - begin):
             b.home[p] = x
-            b.size[x] += 1
+            b.sums[x, 0] += 1
             for j in range(at[p], at[p + 1]):
                 b.support[x, b.code[j]] += 1
         for c in range(n_codes):
             s = np.int64(b.support[x, c])
             if s >= k:
-                b.plain[x] += s
-                b.square[x] += s * s
+                b.sums[x, 1] += s
+                b.sums[x, 2] += s * s
     return b
 
 

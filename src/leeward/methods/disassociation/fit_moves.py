@@ -39,30 +39,30 @@ class Block(NamedTuple):
     at, code : the records' codes in local numbers
     home : int32[records], each record's cluster
     support : uint16[clusters, codes]
-    size, plain, square : int64[clusters], records, Σ s and Σ s² over supports of k and more
+    sums : int64[clusters, 3], records, Σ s and Σ s² over supports of k and more
     """
 
     at: Int64s
     code: Int32s
     home: Int32s
     support: UInt16s
-    size: Int64s
-    plain: Int64s
-    square: Int64s
+    sums: Int64s
 
 
 class Ceilings(NamedTuple):
     """What a record can add to each cluster at most, so that most clusters need not be looked at.
 
-    counted, nearly : uint64[clusters], a bit (code modulo 64) for every code with k records or more, and with k - 1;
-        bits of codes that no longer have so many may remain
+    sets : uint64[clusters, 2], a bit (code modulo 64) for every code with k records or more, and with k - 1; bits of
+        codes that no longer have so many may remain
     each : float64[clusters, 3], the most that one code of the first and of the second kind adds, and what one record
         more costs
+    found, ceiling : scratch for one search
     """
 
-    counted: UInt64s
-    nearly: UInt64s
+    sets: UInt64s
     each: Float64s
+    found: UInt64s
+    ceiling: Float64s
 
 
 SLACK = 1e-6
@@ -74,93 +74,98 @@ def value_of(plain: int, square: int, size: int, weight: float) -> float:
     return 0.0 if size == 0 else weight * plain + (1.0 - weight) * square / size
 
 
+@njit(cache=True, nogil=True, inline="always")
+def plain_step(s: int, k: int) -> int:
+    """What Σ s grows by when a support of s grows by one."""
+    return int(s >= k) + k * int(s == k - 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def square_step(s: int, k: int) -> int:
+    """What Σ s² grows by when a support of s grows by one."""
+    return (2 * s + 1) * int(s >= k) + k * k * int(s == k - 1)
+
+
+@njit(cache=True, nogil=True)
+def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: Aim) -> Ceilings:
+    longest = 0
+    for p in range(len(b.home)):
+        longest = max(longest, b.at[p + 1] - b.at[p])
+    room = TRIES * longest + 1
+    sets = np.zeros((clusters, 2), np.uint64)
+    each = np.zeros((clusters, 3))
+    for c in range(len(hosts_at) - 1):
+        bit = np.uint64(1) << np.uint64(c & 63)
+        for i in range(hosts_at[c], hosts_at[c + 1]):
+            sets[hosts[i], 0 if b.support[hosts[i], c] >= aim.k else 1] |= bit
+    for x in range(clusters):
+        note_size(b.sums, each, x, aim)
+    return Ceilings(sets, each, np.empty(room, np.uint64), np.empty(room))
+
+
+@njit(cache=True, nogil=True)
+def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
+    """What a code adds to a cluster of N records at most (s is at most N), and what its objective loses by N + 1."""
+    size, rest = sums[x, 0], 1.0 - aim.weight
+    if size == 0 or size >= aim.cap:
+        each[x, 2] = np.inf
+        return
+    each[x, 0] = aim.weight + rest * (2 * size + 1) / (size + 1)
+    each[x, 1] = max(each[x, 0], aim.weight * aim.k + rest * aim.k * aim.k / (size + 1))
+    each[x, 2] = rest * sums[x, 2] / (size * (size + 1.0)) - SLACK
+
+
+@njit(cache=True, nogil=True)
+def add(b: Block, p: int, x: int, k: int) -> None:
+    """Count record p in cluster x."""
+    plain, square = 0, 0
+    for j in range(b.at[p], b.at[p + 1]):
+        c = b.code[j]
+        s = np.int64(b.support[x, c])
+        plain += plain_step(s, k)
+        square += square_step(s, k)
+        b.support[x, c] = s + 1
+    b.sums[x, 0] += 1
+    b.sums[x, 1] += plain
+    b.sums[x, 2] += square
+
+
+@njit(cache=True, nogil=True)
+def drop(b: Block, p: int, x: int, k: int) -> None:
+    """The reverse of `add`."""
+    plain, square = 0, 0
+    for j in range(b.at[p], b.at[p + 1]):
+        c = b.code[j]
+        s = np.int64(b.support[x, c]) - 1
+        plain += plain_step(s, k)
+        square += square_step(s, k)
+        b.support[x, c] = s
+    b.sums[x, 0] -= 1
+    b.sums[x, 1] -= plain
+    b.sums[x, 2] -= square
+
+
+@njit(cache=True, nogil=True)
+def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
+    """Raise the ceilings of cluster x, which record p has entered or left, to what can be added now."""
+    for j in range(b.at[p], b.at[p + 1]):
+        c = b.code[j]
+        if b.support[x, c] >= aim.k - 1:
+            top.sets[x, 0 if b.support[x, c] >= aim.k else 1] |= np.uint64(1) << np.uint64(c & 63)
+    note_size(b.sums, top.each, x, aim)
+
+
 @njit(cache=True, nogil=True)
 def _leaving(b: Block, p: int, k: int, weight: float) -> float:
     """What the objective gains (nearly always less than nothing) when record p leaves its cluster."""
     here = b.home[p]
-    row = b.support[here]
-    plain, square = b.plain[here], b.square[here]
-    before = value_of(plain, square, b.size[here], weight)
+    size, plain, square = b.sums[here, 0], b.sums[here, 1], b.sums[here, 2]
+    before = value_of(plain, square, size, weight)
     for j in range(b.at[p], b.at[p + 1]):
-        s = np.int64(row[b.code[j]])
-        if s > k:
-            plain -= 1
-            square -= 2 * s - 1
-        elif s == k:
-            plain -= k
-            square -= k * k
-    return value_of(plain, square, b.size[here] - 1, weight) - before
-
-
-@njit(cache=True, nogil=True)
-def _note_size(b: Block, x: int, aim: Aim, top: Ceilings) -> None:
-    """What a code adds to a cluster of N records at most (s is at most N), and what its objective loses by N + 1."""
-    size, rest = b.size[x], 1.0 - aim.weight
-    if size == 0 or size >= aim.cap:
-        top.each[x, 2] = np.inf
-        return
-    top.each[x, 0] = aim.weight + rest * (2 * size + 1) / (size + 1)
-    top.each[x, 1] = max(top.each[x, 0], aim.weight * aim.k + rest * aim.k * aim.k / (size + 1))
-    top.each[x, 2] = rest * b.square[x] / (size * (size + 1.0)) - SLACK
-
-
-@njit(cache=True, nogil=True)
-def note_supports(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: Aim, top: Ceilings) -> None:
-    top.counted[:] = 0
-    top.nearly[:] = 0
-    for c in range(len(hosts_at) - 1):
-        bit = np.uint64(1) << np.uint64(c & 63)
-        for i in range(hosts_at[c], hosts_at[c + 1]):
-            if b.support[hosts[i], c] >= aim.k:
-                top.counted[hosts[i]] |= bit
-            else:
-                top.nearly[hosts[i]] |= bit
-    for x in range(clusters):
-        _note_size(b, x, aim, top)
-
-
-@njit(cache=True, nogil=True)
-def move_noted(b: Block, p: int, there: int, aim: Aim, top: Ceilings) -> None:
-    """`move`, with the ceilings kept above what can be added."""
-    here, k = b.home[p], aim.k
-    move(b, p, there, k)
-    for j in range(b.at[p], b.at[p + 1]):
-        c = b.code[j]
-        bit = np.uint64(1) << np.uint64(c & 63)
-        if b.support[here, c] == k - 1:
-            top.nearly[here] |= bit
-        if b.support[there, c] == k - 1:
-            top.nearly[there] |= bit
-        elif b.support[there, c] == k:
-            top.counted[there] |= bit
-    _note_size(b, here, aim, top)
-    _note_size(b, there, aim, top)
-
-
-@njit(cache=True, nogil=True)
-def move(b: Block, p: int, there: int, k: int) -> None:
-    here = b.home[p]
-    for j in range(b.at[p], b.at[p + 1]):
-        c = b.code[j]
-        s = np.int64(b.support[here, c])
-        if s > k:
-            b.plain[here] -= 1
-            b.square[here] -= 2 * s - 1
-        elif s == k:
-            b.plain[here] -= k
-            b.square[here] -= k * k
-        b.support[here, c] = s - 1
-        s = np.int64(b.support[there, c])
-        if s >= k:
-            b.plain[there] += 1
-            b.square[there] += 2 * s + 1
-        elif s == k - 1:
-            b.plain[there] += k
-            b.square[there] += k * k
-        b.support[there, c] = s + 1
-    b.size[here] -= 1
-    b.size[there] += 1
-    b.home[p] = there
+        s = np.int64(b.support[here, b.code[j]]) - 1
+        plain -= plain_step(s, k)
+        square -= square_step(s, k)
+    return value_of(plain, square, size - 1, weight) - before
 
 
 @njit(cache=True, nogil=True)
@@ -195,58 +200,62 @@ def best_host(
     top: Ceilings,
     floor: float,
 ) -> tuple[int, float]:
-    """The cluster where record p adds most, and how much; clusters where it adds less than `floor` may be passed
-    over."""
-    best, best_gain = -1, 0.0
-    # what entering adds is written out here: as a function of its own it takes half the run
-    k, weight, rest = aim.k, aim.weight, 1.0 - aim.weight
-    support, code = b.support, b.code
-    first, last = b.at[p], b.at[p + 1]
-    home = b.home[p]
+    """The cluster where record p adds most (the first of them), and how much; clusters where it adds less than `floor`
+    may be passed over."""
+    # Indices are unsigned, so that none is looked at for being below 0.
+    first, last = np.uint64(b.at[p]), np.uint64(b.at[p + 1])
     own, twice, more = np.uint64(0), np.uint64(0), 0
     for j in range(first, last):
-        bit = np.uint64(1) << np.uint64(code[j] & 63)
+        bit = np.uint64(1) << np.uint64(b.code[j] & 63)
         if own & bit:
             twice |= bit
             more += 1
         own |= bit
+    zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
+    home = np.uint64(b.home[p])
+    n, lead, highest = np.uint64(0), np.uint64(0), -np.inf
     for j in range(first, last):
-        c = code[j]
-        n = hosts_at[c + 1] - hosts_at[c]
-        if n == 0:
-            continue
-        tries, step, place = n, 1, 0
-        if n > TRIES:  # spread over the list from a scattered start, the same on every machine
-            tries = TRIES
-            step = n // tries
-            place = ((p + 1) * 2654435761 + turn * 40503) % n
+        c = np.uint64(b.code[j])
+        begin = np.uint64(hosts_at[c])
+        size = np.uint64(hosts_at[c + one]) - begin
+        tries, step, place = size, one, np.uint64(0)
+        if size > np.uint64(TRIES):  # spread over the list from a scattered start, the same on every machine
+            tries = np.uint64(TRIES)
+            step = size // tries
+            place = np.uint64((p + 1) * 2654435761 + turn * 40503) % size
         for _ in range(tries):
-            there = hosts[hosts_at[c] + place]
+            x = np.uint64(hosts[begin + place])
             place += step
-            if place >= n:
-                place -= n
-            nearly = top.nearly[there] & own
-            counted = top.counted[there] & own & ~nearly
-            ceiling = popcount(counted) * top.each[there, 0] + popcount(nearly) * top.each[there, 1]
+            if place >= size:
+                place -= size
+            nearly = top.sets[x, one] & own
+            counted = top.sets[x, zero] & own & ~nearly
+            ceiling = (
+                popcount(counted) * top.each[x, zero] + popcount(nearly) * top.each[x, one] - top.each[x, two]
+            )
             if (counted | nearly) & twice:
-                ceiling += more * top.each[there, 1]
-            if ceiling - top.each[there, 2] < max(best_gain, floor) or there == home:
-                continue
-            row = support[there]
-            plain, square, size_there = b.plain[there], b.square[there], b.size[there]
-            before = weight * plain + rest * square / size_there
-            for i in range(first, last):
-                s = np.int64(row[code[i]])
-                if s >= k:
-                    plain += 1
-                    square += 2 * s + 1
-                elif s == k - 1:
-                    plain += k
-                    square += k * k
-            gain = weight * plain + rest * square / (size_there + 1) - before
-            if gain > best_gain:
-                best, best_gain = there, gain
-    return best, best_gain
+                ceiling += more * top.each[x, one]
+            top.found[n], top.ceiling[n] = x, ceiling  # kept only where n grows: no branch to mispredict
+            n += np.uint64(ceiling >= floor and x != home)
+            if n > 0 and top.ceiling[n - one] > highest:
+                lead, highest = n - one, top.ceiling[n - one]
+    best, best_gain, best_place = np.int64(-1), 0.0, np.int64(-1)
+    k, weight, rest = aim.k, aim.weight, 1.0 - aim.weight
+    for place_of in range(-1, np.int64(n)):  # the highest ceiling first, so that others are passed over
+        q = lead if place_of < 0 else np.uint64(place_of)
+        if n == 0 or top.ceiling[q] < max(best_gain, floor):
+            continue
+        x = top.found[q]
+        records, plain, square = b.sums[x, zero], b.sums[x, one], b.sums[x, two]
+        before = weight * plain + rest * square / records
+        for j in range(first, last):
+            s = np.int64(b.support[x, np.uint64(b.code[j])])
+            plain += plain_step(s, k)
+            square += square_step(s, k)
+        gain = weight * plain + rest * square / (records + 1) - before
+        if gain > best_gain or (gain == best_gain and np.int64(q) < best_place):
+            best, best_gain, best_place = np.int64(x), gain, np.int64(q)
+    return int(best), best_gain
 
 
 @njit(cache=True, nogil=True)
@@ -265,49 +274,73 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
 
 
 @njit(cache=True, nogil=True)
+def dissolve(
+    b: Block, clusters: int, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings
+) -> int:
+    """Dissolve every small cluster whose records add more elsewhere than it is worth; returns the moves."""
+    member_at, member = members_of(b, clusters)
+    touched = np.zeros(clusters, np.bool_)
+    back = np.empty(4 * aim.k, np.int32)
+    moved = 0
+    for x in range(clusters):
+        first, last = member_at[x], member_at[x + 1]
+        if first == last or last - first > 4 * aim.k or touched[x]:
+            continue
+        worth = value_of(b.sums[x, 1], b.sums[x, 2], b.sums[x, 0], aim.weight)
+        gained, placed = 0.0, 0
+        for p in member[first:last]:  # x itself stays as it is until all have a place: it hosts none of them
+            there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, 0.0)
+            if there < 0:
+                break
+            gained += gain
+            back[placed] = there
+            placed += 1
+            add(b, p, there, aim.k)
+            note(b, p, there, aim, top)
+        if placed == last - first and gained > worth + 1e-9:
+            moved += placed
+            for i in range(placed):
+                p = member[first + i]
+                drop(b, p, x, aim.k)
+                b.home[p] = back[i]
+                touched[back[i]] = True
+            note_size(b.sums, top.each, x, aim)
+        else:
+            for i in range(placed):
+                drop(b, member[first + i], back[i], aim.k)
+                note(b, member[first + i], back[i], aim, top)
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings) -> int:
+    """Move records of clusters of more than k while the objective grows; returns the moves."""
+    moved = 0
+    for p in range(len(b.home)):
+        here = b.home[p]
+        if b.sums[here, 0] <= aim.k:
+            continue
+        out = _leaving(b, p, aim.k, aim.weight)
+        there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, -out)
+        if there >= 0 and gain + out > 1e-9:
+            drop(b, p, here, aim.k)
+            note(b, p, here, aim, top)
+            add(b, p, there, aim.k)
+            note(b, p, there, aim, top)
+            b.home[p] = there
+            moved += 1
+    return moved
+
+
+@njit(cache=True, nogil=True)
 def improve(b: Block, clusters: int, aim: Aim) -> int:
     """Dissolve small clusters and move records while the objective grows; returns the moves."""
-    k, weight = aim.k, aim.weight
-    top = Ceilings(np.empty(clusters, np.uint64), np.empty(clusters, np.uint64), np.zeros((clusters, 3)))
-    touched = np.empty(clusters, np.bool_)
-    back = np.empty(4 * k, np.int32)
     moves = 0
     for turn in range(aim.rounds):
-        hosts_at, hosts = hosts_of(b, clusters, k)
-        note_supports(b, hosts_at, hosts, clusters, aim, top)
-        member_at, member = members_of(b, clusters)
-        touched[:] = False
-        moved = 0
-        for x in range(clusters):
-            first, last = member_at[x], member_at[x + 1]
-            if first == last or last - first > 4 * k or touched[x]:
-                continue
-            worth = value_of(b.plain[x], b.square[x], b.size[x], weight)
-            gained, placed = 0.0, 0
-            for i in range(first, last):
-                p = member[i]
-                there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, 0.0)
-                if there < 0:
-                    break
-                gained += gain
-                back[placed] = there
-                placed += 1
-                move_noted(b, p, there, aim, top)
-            if placed == last - first and gained > worth + 1e-9:
-                moved += placed
-                for i in range(placed):
-                    touched[back[i]] = True
-            else:
-                for i in range(placed - 1, -1, -1):
-                    move_noted(b, member[first + i], x, aim, top)
-        for p in range(len(b.home)):
-            if b.size[b.home[p]] <= k:
-                continue
-            out = _leaving(b, p, k, weight)
-            there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, -out)
-            if there >= 0 and gain + out > 1e-9:
-                move_noted(b, p, there, aim, top)
-                moved += 1
+        hosts_at, hosts = hosts_of(b, clusters, aim.k)
+        top = ceilings_of(b, hosts_at, hosts, clusters, aim)
+        moved = dissolve(b, clusters, turn, hosts_at, hosts, aim, top)
+        moved += relocate(b, turn, hosts_at, hosts, aim, top)
         moves += moved
         if moved < FEWEST_MOVES * len(b.home):
             break
