@@ -183,19 +183,12 @@ def _labels(release: Release, cohort: Cohort, m: int) -> Float64s:
 def _shown(release: Release, m: int) -> Float64s:
     """Records (of the same class of demographics, where there are) that show all of up to m labels of one record; a
     record that shows none has all for candidates."""
-    from leeward.arrays import offsets_of
     from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.methods.visits.measures import lists_apart
 
     lists = lists_apart(release)
-    owner = np.repeat(lists.record, np.diff(lists.offsets)).astype(np.int64)
-    width = max(len(lists.labels), 1)
-    pairs = np.unique(owner * width + lists.values)
-    lengths = np.bincount(pairs // width, minlength=release.records)
-    offsets = offsets_of(lengths)
-    sets = CodeSets(
-        offsets, (pairs % width).astype(np.int32), tuple(lists.labels), pl.Series(np.arange(release.records))
-    )
+    offsets, values = lists.united(release.records)
+    sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(release.records)))
     stream = Randomness.of(SEED).stream("shown codes", m)
     chosen = stream.integers(0, len(sets), PATIENTS) if len(sets) > PATIENTS else np.arange(len(sets))
     queries = [stream.permutation(sets.values[offsets[r] : offsets[r + 1]])[:m] for r in chosen]

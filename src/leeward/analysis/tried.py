@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
 from leeward.analysis.figures import Figures
-from leeward.arrays import AnyArray, Int64s
+from leeward.arrays import AnyArray, Int32s, Int64s
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,20 @@ class Tried(Figures):
 
 
 class Holders:
-    """Which records have each label: pairs of a record and a label's number, in any order, repeats allowed."""
+    """Which records have each label; record r has the distinct values[offsets[r] : offsets[r + 1]]."""
 
-    def __init__(self, record: AnyArray, label: AnyArray, labels: int) -> None:
-        order = np.lexsort((record, label))
-        record, label = np.asarray(record)[order], np.asarray(label)[order]
-        new = np.ones(len(record), np.bool_)
-        new[1:] = (record[1:] != record[:-1]) | (label[1:] != label[:-1])
-        self.record: Int64s = record[new].astype(np.int64)
-        self.at: Int64s = np.searchsorted(label[new], np.arange(labels + 1))
+    def __init__(self, offsets: Int64s, values: Int32s, labels: int) -> None:
+        from leeward.analysis.itemset_kernels import postings
 
-    def of(self, label: int) -> Int64s:
+        self.at, self.record = postings(offsets, values, labels)
+
+    def of(self, label: int) -> AnyArray:
         """The records that have a label, ascending."""
         return self.record[self.at[label] : self.at[label + 1]]
 
     def count(self, wanted: Iterable[int]) -> int:
         """How many records have all of these labels, at least one label."""
-        lists = sorted((self.of(label) for label in wanted), key=len)
-        return len(reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), lists))
+        found, *others = sorted((self.of(label) for label in wanted), key=len)
+        for each in others:
+            found = found[each.take(np.searchsorted(each, found), mode="clip") == found]
+        return len(found)

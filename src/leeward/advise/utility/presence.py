@@ -125,12 +125,11 @@ def _of_visits(release: Release, cohort: Cohort) -> Counter:
     from leeward.methods.visits.measures import MEMBERS, lists_of
 
     lists = lists_of(release)
-    owner = np.repeat(lists.record, np.diff(lists.offsets))
-    pairs = np.unique(owner.astype(np.int64) * len(lists.labels) + lists.values)
+    offsets, values = lists.united(release.records)
     members = tuple(tuple(label.split(MEMBERS)) for label in lists.labels)
     return Entries(
-        pairs // max(len(members), 1),
-        pairs % max(len(members), 1),
+        np.repeat(np.arange(release.records), np.diff(offsets)),
+        values.astype(np.int64),
         members,
         np.ones(release.records),
         lambda n, t: none_there(n, t, "subset"),

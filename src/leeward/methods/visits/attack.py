@@ -9,7 +9,7 @@ import polars as pl
 
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.tried import Holders, Tried
-from leeward.arrays import Int64s
+from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.methods.visits.measures import lists_apart
 from leeward.randomness import Randomness
@@ -34,13 +34,11 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
     visits, classes = lists_apart(release), _classes(release)
-    record = np.repeat(visits.record, visits.sizes())
-    holders = Holders(record, visits.values, len(visits.labels))
+    holders = Holders(*visits.united(release.records), len(visits.labels))
     own: dict[tuple[int, str], int] = {}
-    first = record[np.unique(visits.values, return_index=True)[1]]
     for place, label in enumerate(visits.labels):
         names = label.partition(" ")[2] if classes is not None else label
-        number = 0 if classes is None else int(classes[first[place]])
+        number = 0 if classes is None else int(classes[holders.of(place)[0]])
         own |= {(number, member): place for member in names.split("|")}
     people = pl.read_parquet(file, columns=["record", "patient"])
     lens = cohort.visits()
@@ -81,7 +79,7 @@ def _classes(release: Release) -> Int64s | None:
     return ReleasedClasses.read(release).of_records(release)
 
 
-def _has(records: Int64s, record: int) -> bool:
+def _has(records: AnyArray, record: int) -> bool:
     place = int(np.searchsorted(records, record))
     return place < len(records) and int(records[place]) == record
 

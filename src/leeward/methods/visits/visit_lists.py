@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from leeward.arrays import offsets_of
+
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
@@ -60,6 +62,14 @@ class VisitLists:
         if bool((self.record[1:] >= self.record[:-1]).all()):
             return self
         return self.take(np.argsort(self.record, kind="stable"))
+
+    def united(self, records: int) -> tuple[Longs, Ints]:
+        """(offsets, values): the distinct labels of each record, ascending; visits of a record are together."""
+        from leeward.methods.visits.kernels.containment import unite
+
+        visits = offsets_of(np.bincount(self.record, minlength=records))
+        offsets, values = unite(visits, self.offsets, self.values)
+        return offsets, values
 
     def entries(self) -> pl.DataFrame:
         """`record`, `visit` and `code` (an Enum of the labels), one row an entry."""

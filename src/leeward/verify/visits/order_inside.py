@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 
@@ -20,17 +22,21 @@ def order_of_visits(share: Share, visits: VisitLists) -> Check:
         sizes > 0, visits.values[np.minimum(visits.offsets[:-1], max(len(visits.values) - 1, 0))], -1
     )
     known = {"first code": pl.Series(first[order]), "size": pl.Series(sizes[order])}
-    file = share.folder.parent / "custody" / "data" / "visits.parquet"
-    if share.folder.name == "share" and file.is_file():
-        said = pl.read_parquet(file)
-        if {"record", "visit", "row"} <= set(said.columns):
-            placed = pl.DataFrame({"record": visits.record[order], "visit": visits.visit[order]})
-            rows = placed.join(
-                said.with_columns(pl.col("record", "visit").cast(pl.Int64)),
-                on=["record", "visit"],
-                how="left",
-                maintain_order="left",
-            )
-            if rows.height == placed.height:
-                known["source row"] = rows["row"]
+    folder = share.folder.parent / "custody" / "data"
+    rows = rows_of_visits(folder, visits) if share.folder.name == "share" else None
+    if rows is not None:
+        known["source row"] = rows.gather(order)
     return within_check("order_of_visits", pl.Series(visits.record[order]), known, "visits inside a record")
+
+
+def rows_of_visits(folder: Path, visits: VisitLists) -> pl.Series | None:
+    """The source row of each visit by custody's `visits.parquet`, null where it says none; None without such a file, or
+    where it says several."""
+    file = folder / "visits.parquet"
+    if not file.is_file() or not {"record", "visit", "row"} <= set(pl.read_parquet_schema(file)):
+        return None
+    said = pl.read_parquet(file).with_columns(pl.col("record", "visit").cast(pl.Int64))
+    placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
+    if not said.select("record", "visit").equals(placed):
+        said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
+    return said["row"] if said.height == placed.height else None

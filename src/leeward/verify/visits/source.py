@@ -16,6 +16,7 @@ from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.visits.classed import Placed, bare, read_named
 from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
+from leeward.verify.visits.order_inside import rows_of_visits
 from leeward.verify.visits.reading import Longs, VisitLists
 from leeward.verify.visits.shown import contained_check, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
@@ -202,11 +203,10 @@ def image_checks(
 ) -> list[Check]:
     """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
     merged = bool(share.manifest["parameters"].get("merge_visits"))
     owners = _owners(source, patients, visits.record)
     numbers, n = source.numbered.visits(None)
-    found = (numbers, owners, n, 0) if merged else _of_visits(source, owners, placed, folder)
+    found = (numbers, owners, n, 0) if merged else _of_visits(source, owners, visits, folder)
     if found is None:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
         return [Check("witness", False, detail)]
@@ -254,7 +254,7 @@ def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
 
 
 def _of_visits(
-    source: Source, owners: Longs, placed: pl.DataFrame, folder: Path
+    source: Source, owners: Longs, visits: VisitLists, folder: Path
 ) -> tuple[Longs, Longs, int, int] | None:
     """The number of each event's source visit, of the source visit that each released one is said to come from, how
     many source visits there are.
@@ -262,14 +262,10 @@ def _of_visits(
     And how many say another patient's visit, or one that another released visit comes from too. None where the witness
     does not name one row for each.
     """
-    if not (folder / "visits.parquet").is_file():
+    said = rows_of_visits(folder, visits)
+    if said is None or said.null_count():
         return None
-    said = pl.read_parquet(folder / "visits.parquet").with_columns(pl.col("row").cast(pl.UInt32))
-    if not said.select("record", "visit").equals(placed):
-        said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
-    if said.height != placed.height or said["row"].null_count():
-        return None
-    events, wanted = source.events, said["row"].to_numpy()
+    events, wanted = source.events, said.cast(pl.UInt32).to_numpy()
     row = events["row"].to_numpy() if "row" in events.columns else np.arange(1, events.height + 1)
     ascending = None if bool((row[1:] >= row[:-1]).all()) else np.argsort(row, kind="stable")
     at = np.searchsorted(row, wanted, sorter=ascending)

@@ -82,13 +82,11 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> R
     are single codes (`ungeneralized`).
     """
     check_options("retention", options, ())
-    from leeward.methods.visits.measures.kernels import distinct_pairs
-
     sets = cohort.code_sets()
     supports = sets.supports()
     k = int(release.guarantee["k"])
     visits = lists_of(release)
-    held = distinct_pairs(visits.record, visits.offsets, visits.values, len(visits.labels))
+    held = np.bincount(visits.united(release.records)[1], minlength=len(visits.labels))
     known = set(sets.codes)
     single = [place for place, label in enumerate(visits.labels) if MEMBERS not in label and label in known]
     members = {member for label in visits.labels for member in label.split(MEMBERS)} & known
@@ -108,7 +106,7 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> R
     return Retention(
         Counts.with_shares(dc, population.get("dc")),
         Counts.with_shares(cc, population.get("cc")),
-        Records(release.records, len(np.unique(visits.record))),
+        Records(release.records, np.count_nonzero(np.bincount(visits.record))),
     )
 
 
@@ -176,8 +174,8 @@ def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHo
         few_share=int(few.sum()) / n,
         alone=int(alone.sum()),
         alone_share=int(alone.sum()) / n,
-        people_few_share=len(np.unique(people[few])) / max(1, everyone),
-        people_alone_share=len(np.unique(people[alone])) / max(1, everyone),
+        people_few_share=np.count_nonzero(np.bincount(people[few])) / max(1, everyone),
+        people_alone_share=np.count_nonzero(np.bincount(people[alone])) / max(1, everyone),
     )
 
 

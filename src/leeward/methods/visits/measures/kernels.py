@@ -43,16 +43,3 @@ def count_people(prints, person, table, seen, last, count):
             last[place] = person[v]
             count[place] += 1
     return places, distinct
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def distinct_pairs(record, offsets, values, labels):
-    """(record, label) pairs that occur, each once: how many records have each label; visits of a record together."""
-    last = np.full(labels, -1, np.int64)
-    count = np.zeros(labels, np.int64)
-    for v in range(record.shape[0]):
-        for i in range(offsets[v], offsets[v + 1]):
-            if last[values[i]] != record[v]:
-                last[values[i]] = record[v]
-                count[values[i]] += 1
-    return count
