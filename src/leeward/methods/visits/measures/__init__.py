@@ -106,7 +106,7 @@ def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> R
     return Retention(
         Counts.with_shares(dc, population.get("dc")),
         Counts.with_shares(cc, population.get("cc")),
-        Records(release.records, np.count_nonzero(np.bincount(visits.record))),
+        Records(release.records, int(np.count_nonzero(np.bincount(visits.record)))),
     )
 
 
@@ -174,8 +174,8 @@ def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHo
         few_share=int(few.sum()) / n,
         alone=int(alone.sum()),
         alone_share=int(alone.sum()) / n,
-        people_few_share=np.count_nonzero(np.bincount(people[few])) / max(1, everyone),
-        people_alone_share=np.count_nonzero(np.bincount(people[alone])) / max(1, everyone),
+        people_few_share=int(np.count_nonzero(np.bincount(people[few]))) / max(1, everyone),
+        people_alone_share=int(np.count_nonzero(np.bincount(people[alone]))) / max(1, everyone),
     )
 
 
