@@ -80,6 +80,35 @@ def test_a_changed_callee_or_constant_in_another_file_is_compiled_again(tmp_path
     assert modules.run()[0] == 303
 
 
+SYMBOLS = """
+from numba.core.registry import cpu_target
+from caller import total
+from leeward.compiled import compilations
+total(3)
+engine = cpu_target.target_context.codegen()._engine
+listed = [each for module in engine._leeward_modules for part in (module.functions, module.global_variables)
+          for each in part if each.linkage.name not in ("internal", "private")]
+defined = {each.name for each in listed if not each.is_declaration}
+wrong = [name for name in {each.name for each in listed} | {"nothing"}
+         if engine.is_symbol_defined(name) != (name in defined)]
+print(len(defined), len(wrong), compilations.count)
+"""
+
+
+def test_symbols_that_are_looked_up_are_those_that_numba_would_list(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    for run in ("compiled", "loaded"):
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", SYMBOLS], env=environment, capture_output=True, text=True, check=True
+        )
+        defined, wrong, compiled = map(int, done.stdout.split())
+        assert defined > 3, run
+        assert wrong == 0, run
+        assert (compiled == 0) == (run == "loaded")
+
+
 NOWHERE = """
 from numba.core import caching
 caching.InTreeCacheLocator.from_function = classmethod(lambda cls, *rest: None)  # as if its folder were read-only

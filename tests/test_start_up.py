@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from leeward.cli import main
+
 HEAVY = (
     "altair",
     "lifelines",
@@ -45,7 +47,7 @@ def imported_by(arguments: list[str]) -> set[str]:
     )
     status, names = json.loads(ran.stdout.splitlines()[-1])
     assert status == 0, ran.stderr
-    assert any(word in ran.stdout for word in ("Usage", "leeward", "released"))
+    assert any(word in ran.stdout for word in ("Usage", "leeward", "released", "patient"))
     return set(names)
 
 
@@ -97,7 +99,32 @@ def test_a_command_that_protects_leaves_pandas_alone(tmp_path: Path) -> None:
         out,
     ]
     names = imported_by(arguments)
-    assert "numba" in names and "pandas" not in names
+    assert "numba" in names
+    assert (
+        sorted(names & {"altair", "matplotlib", "multiprocessing", "narwhals", "pandas", "statsmodels"}) == []
+    )
+
+
+FRAMES_AND_KERNELS = {
+    "alembic", "altair", "duckdb", "jinja2", "lifelines", "matplotlib", "multiprocessing", "narwhals", "numba",
+    "pandas", "polars", "pydantic", "scipy", "sklearn", "statsmodels", "yaml",
+}  # fmt: skip
+
+
+def test_a_question_to_an_index_imports_neither_frames_nor_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a count needs: the index (Arrow, bitmaps), its ledger (SQLAlchemy) and the noise (OpenDP)."""
+    monkeypatch.setenv("LEEWARD_STATE", str(tmp_path / "state"))
+    events = tmp_path / "events.csv"
+    events.write_text("pid,code\n" + "".join(f"{i},{c}\n" for i in range(40) for c in ("250.00", "401.9")))
+    index = str(tmp_path / "index")
+    main_of = ["index", str(events), "--patient", "pid", "--code", "code", "--vocabulary", "icd9"]
+    with pytest.raises(SystemExit):
+        main([*main_of, "--epsilon-total", "5", "-o", index])
+    question = ["query", index, "401.9", "--epsilon", "1"]
+    for command in (question, question, ["budget", index]):  # a new question, a stored answer, what was spent
+        assert sorted(imported_by(command) & FRAMES_AND_KERNELS) == [], command
 
 
 def test_pyarrow_still_finds_pandas_when_it_was_not_looked_for() -> None:

@@ -29,7 +29,7 @@ from typing import Any
 
 import numba
 import numpy
-from numba.core import caching
+from numba.core import caching, codegen
 from numba.core.compiler_lock import global_compiler_lock
 
 PACKAGE = Path(__file__).resolve().parent
@@ -279,6 +279,8 @@ def _without_scipy() -> None:
 
     They import it only to learn whether it is there, and it is: a dependency. A kernel that calls it still loads it.
     """
+    if "numba.np.arraymath" in sys.modules:
+        return
     from numba.np import linalg
 
     found, linalg.ensure_blas = linalg.ensure_blas, lambda: None
@@ -286,3 +288,34 @@ def _without_scipy() -> None:
         importlib.import_module("numba.np.arraymath")
     finally:
         linalg.ensure_blas = found
+
+
+def _note_symbols(engine: Any, module: Any) -> None:
+    """Keep a module in which symbols may be looked up.
+
+    Numba lists every symbol of it instead: three quarters of the time in which a kernel is loaded, to answer for two.
+    """
+    vars(engine).setdefault("_leeward_modules", []).append(module)
+
+
+def _has_symbol(engine: Any, name: str) -> bool:
+    """Whether a module of this engine, or Numba itself, defined `name`; the latest module first.
+
+    A module's private constants, which Numba lists too, are not found: nothing outside of a module asks for them.
+    """
+    return name in engine._defined_symbols or any(
+        _defines(module, name) for module in reversed(vars(engine).get("_leeward_modules", ()))
+    )
+
+
+def _defines(module: Any, name: str) -> bool:
+    for find in (module.get_function, module.get_global_variable):
+        try:
+            return not find(name).is_declaration
+        except NameError:  # llvmlite's word for a name that the module does not have
+            continue
+    return False
+
+
+codegen.JitEngine._load_defined_symbols = _note_symbols
+codegen.JitEngine.is_symbol_defined = _has_symbol

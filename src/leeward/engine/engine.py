@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+else:  # an annotation only: most commands hand no frame of Narwhals about
+    Frame = Any
+
 Kernel = Callable[[pa.Table], pa.Table]
 """A pure function of one group's rows; it never knows where it runs."""
-
-Frame = nw.LazyFrame[Any]
 
 
 class Engine(Protocol):

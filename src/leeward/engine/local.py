@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -39,6 +38,8 @@ class LocalEngine:
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
         """A lazy frame over a Polars frame or a Parquet path."""
+        import narwhals as nw
+
         polars = pl.scan_parquet(source) if isinstance(source, (str, Path)) else source.lazy()
         return nw.from_native(plain_frame(polars))
 

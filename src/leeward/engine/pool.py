@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from multiprocessing import get_context
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -94,6 +93,9 @@ def ahead(items: Iterator[Result]) -> Iterator[Result]:
 
 def processes(workers: int) -> Executor:
     """A pool of processes, for kernels of plain Python."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # Spawned: forked children of a process with threads may hang on a lock that one of these held.
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 

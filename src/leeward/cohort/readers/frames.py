@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
@@ -43,6 +42,8 @@ def _converted(source: Any) -> pl.DataFrame:
         name is not None for name in getattr(source.index, "names", ())
     ):
         source = source.reset_index()
+    import narwhals as nw
+
     native = nw.from_native(source, pass_through=True)
     if isinstance(native, nw.LazyFrame):
         native = native.collect(backend="polars")

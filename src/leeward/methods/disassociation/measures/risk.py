@@ -25,14 +25,16 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
     translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
-    holders = np.diff(published.at)
-    drawn: list[Array] = []
-    for r in stream.integers(0, len(sets), SETS_DRAWN):
-        codes = translate[sets.values[sets.offsets[r] : sets.offsets[r + 1]]]
+    numbers, offsets = translate[sets.values], sets.offsets.tolist()
+    holders = np.diff(published.at).tolist()
+    distinct: dict[tuple[int, ...], None] = {}
+    for r in stream.integers(0, len(sets), SETS_DRAWN).tolist():
+        codes = numbers[offsets[r] : offsets[r + 1]]
         size = int(stream.integers(1, published.m + 1))
-        drawn.append(np.sort(stream.permutation(codes[codes >= 0])[:size]))
-    distinct = {tuple(query.tolist()): query for query in drawn if len(query)}
-    queries = sorted(distinct.values(), key=lambda query: int(holders[query].min()))[:SETS_COUNTED]
+        if query := tuple(sorted(stream.permutation(codes[codes >= 0])[:size].tolist())):
+            distinct[query] = None
+    rarest = sorted(distinct, key=lambda query: min(holders[code] for code in query))[:SETS_COUNTED]
+    queries: list[Array] = [np.array(query, np.int32) for query in rarest]
     high = estimates_of_numbers(published, queries, "one").high
     known = estimates_of_numbers(published, queries, "one", item_most=published.k - 1).high
     there = high > 0
