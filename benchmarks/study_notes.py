@@ -1,9 +1,10 @@
 """Clinical notes: what the annotators and their ensemble find, on notes that none of them was made from.
 
-    python benchmarks/study_notes.py --data DIR [--presidio PYTHON] [--notes 1000]
+    python benchmarks/study_notes.py --data DIR [--peers PYTHON] [--notes 1000]
 
 `DIR/` holds the public sets that `notes_corpora.py` reads and names the sources of. `PYTHON` is an interpreter with
-presidio-analyzer (not a dependency of the project), which is then measured on the same notes in the same run.
+presidio-analyzer, philter-lite and spaCy's en_core_web_sm (no dependencies of the project), which are then measured on
+the same notes in the same run by `notes_peers.py`.
 `notes_hand_checked.json` holds spans of 19 public notes, marked by hand: offsets and the notes' hashes, no text. Writes
 the figures into docs/studies/notes.md between its marks; the prose around them is written by hand.
 """
@@ -38,8 +39,16 @@ CHECKED = Path(__file__).resolve().parent / "notes_hand_checked.json"
 WORD = re.compile(r"[^\W_]+")
 SEED = 2027
 """Of the held-out notes; no other seed was looked at for these figures."""
-PRESIDIO_LEAST = 0.4
+LEAST_SCORE = 0.4
 """Presidio's answers below this score are left out: its default in its own anonymizer demo."""
+PEERS = {
+    "presidio": "Presidio, small model", "presidio-blank": "Presidio, blank", "philter": "Philter",
+}  # fmt: skip
+
+PEER_TEXTS = 200
+"""How many notes of a set other programs read for their speed."""
+MTSAMPLES = 1000
+"""How many notes of MTSamples are read for speed."""
 
 Annotate = Callable[[str], Sequence[Span]]
 
@@ -47,7 +56,7 @@ Annotate = Callable[[str], Sequence[Span]]
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--data", required=True, type=Path)
-    options.add_argument("--presidio", type=Path)
+    options.add_argument("--peers", type=Path)
     options.add_argument(
         "--before", type=Path, help="the `src` of an earlier tree, for the notes read by hand"
     )
@@ -75,11 +84,18 @@ def main() -> None:
         "held-out": lambda: synthetic("Held-out synthetic notes", annotators, held_out),
         "sealed": lambda: synthetic("Sealed synthetic notes", annotators, sealed),
         **{
-            name: partial(foreign_set, name, annotators, notes, given.presidio)
+            name: partial(foreign_set, name, annotators, notes, given.peers)
             for name, notes in foreign.items()
         },
         "by hand": lambda: by_hand(annotators, checked),
-        "speed": lambda: speed(annotators, [note.text for note in held_out]),
+        "speed": lambda: speed(
+            annotators,
+            {
+                "made-up": [note.text for note in held_out],
+                "MTSamples": [text for _, text in notes_corpora.mtsamples(given.data)][:MTSAMPLES],
+            },
+            given.peers,
+        ),
     }
     chosen = given.only.split(",") if given.only else works
     parts = [once(given.json, name, works[name]) for name in chosen]
@@ -167,8 +183,12 @@ def foreign_set(
 ) -> str:
     """A set of others, whose labels know no roles: what counts is whether a span is protected."""
     results = {each: evaluate(each, notes, annotate) for each, annotate in annotators.items()}
-    if python is not None:
-        results["Presidio, blank"] = presidio(notes, python)
+    found = {"ensemble": [safe_harbor(annotators["ensemble"](note.text)) for note in notes]}
+    for peer, shown_as in PEERS.items() if python is not None else ():
+        found[shown_as], _ = spans_of_peer(peer, [note.text for note in notes], python)
+        results[shown_as] = Evaluation(shown_as)
+        for note, spans in zip(notes, found[shown_as], strict=True):
+            count(results[shown_as], note, spans)
     lines = [
         (
             each,
@@ -178,9 +198,8 @@ def foreign_set(
         )
         for each, result in results.items()
     ]
-    interval = intervals(notes, annotators["ensemble"])
     tags = sorted(key for key in results["ensemble"].spans if key.startswith(f"{PROTECTED}:"))
-    shown = [each for each in ("ensemble", "Presidio, blank") if each in results]
+    shown = [each for each in ("ensemble", *PEERS.values()) if each in results]
     by_tag = [
         (
             key.partition(":")[2],
@@ -193,50 +212,53 @@ def foreign_set(
         [
             f"## {name}\n\n{len(notes):,} texts, {results['ensemble'].spans[PROTECTED].gold:,} tagged identities.",
             table(("", "recall, spans", "recall, words", "precision"), lines),
-            interval,
+            "Words touched, all texts, with 95 % intervals (bootstrap over texts):",
+            intervals(notes, found),
             table(("category", "tagged", *shown), by_tag),
         ]
     )
 
 
-def intervals(notes: list[AnnotatedNote], annotate: Annotate) -> str:
-    """The ensemble's recall and precision with 95 % intervals, and precision among the kinds that the set tags."""
+def safe_harbor(spans: Sequence[Span]) -> list[Span]:
+    """Those that Safe Harbor takes out."""
+    return [span for span in spans if span.kind == "EID" or span.category in SAFE_HARBOR_QID]
+
+
+def intervals(notes: list[AnnotatedNote], found: dict[str, list[list[Span]]]) -> str:
+    """Recall and precision with 95 % intervals; what the set tags is all that counts as right, and the ensemble's
+    precision among the kinds that it tags besides."""
     tagged = {span.category for note in notes for span in note.spans}
     tagged |= {"address", "facility", "place", "zip"} if tagged & {"address", "place"} else set()
-    counts = np.zeros((len(notes), 6))
-    for i, note in enumerate(notes):
-        spans = [s for s in annotate(note.text) if s.kind == "EID" or s.category in SAFE_HARBOR_QID]
-        found = covered(note.text, [(s.start, s.end) for s in spans])
-        of_kind = covered(note.text, [(s.start, s.end) for s in spans if s.category in tagged])
-        gold = covered(note.text, [(s.start, s.end) for s in note.spans])
-        counts[i] = (
-            len(gold),
-            len(gold & found),
-            len(found),
-            len(found & gold),
-            len(of_kind),
-            len(of_kind & gold),
-        )
+    gold = [covered(note.text, note.spans) for note in notes]
     drawn = np.random.default_rng(SEED).integers(len(notes), size=(1000, len(notes)))
-    shown = []
-    for name, over, under in (
-        ("recall", 1, 0),
-        ("precision", 3, 2),
-        ("precision among the kinds tagged", 5, 4),
-    ):
-        shares = counts[drawn][:, :, over].sum(1) / counts[drawn][:, :, under].sum(1)
-        low, high = np.quantile(shares, (0.025, 0.975))
-        shown.append(
-            (name, figure(counts[:, over].sum() / counts[:, under].sum()), f"{low:.3f} to {high:.3f}")
-        )
-    head = ("ensemble, words touched", "all texts", "95 % interval, bootstrap over texts")
-    return table(head, shown)
+
+    def shares(predicted: list[set[int]], over: list[set[int]]) -> str:
+        """Of the words in `over` those that are both tagged and predicted."""
+        right = np.array([len(a & b) for a, b in zip(gold, predicted, strict=True)])
+        all_of = np.array([len(each) for each in over])
+        with np.errstate(invalid="ignore"):
+            low, high = np.nanquantile(right[drawn].sum(1) / all_of[drawn].sum(1), (0.025, 0.975))
+        return f"{right.sum() / max(all_of.sum(), 1):.3f} ({low:.3f} to {high:.3f})" if all_of.sum() else "–"
+
+    lines = []
+    for name, spans in found.items():
+        words = [covered(note.text, each) for note, each in zip(notes, spans, strict=True)]
+        of_kinds = [
+            covered(note.text, [span for span in each if span.category in tagged])
+            for note, each in zip(notes, spans, strict=True)
+        ]
+        among = shares(of_kinds, of_kinds) if name == "ensemble" else "–"
+        lines.append((name, shares(words, gold), shares(words, words), among))
+    return table(("", "recall", "precision", "precision among the kinds tagged"), lines)
 
 
-def covered(text: str, spans: Sequence[tuple[int, int]]) -> set[int]:
+def covered(text: str, spans: Sequence[Span]) -> set[int]:
     """The starts of the words (runs of letters or digits) that spans touch."""
     return {
-        word.start() for a, b in spans for word in WORD.finditer(text) if word.start() < b and a < word.end()
+        word.start()
+        for span in spans
+        for word in WORD.finditer(text)
+        if word.start() < span.end and span.start < word.end()
     }
 
 
@@ -265,22 +287,25 @@ def read_by_hand(data: Path, before: Path | None) -> str:
     )
 
 
-def presidio(notes: list[AnnotatedNote], python: Path) -> Evaluation:
-    """Presidio's figures: whatever it finds is a protected span."""
-    script = Path(__file__).resolve().parent / "presidio_spans.py"
-    texts = "".join(json.dumps(note.text) + "\n" for note in notes)
+def spans_of_peer(name: str, texts: Sequence[str], python: Path) -> tuple[list[list[Span]], float]:
+    """What another program finds in each text, and its processor seconds without loading."""
+    script = Path(__file__).resolve().parent / "notes_peers.py"
+    given = "".join(json.dumps(text) + "\n" for text in texts)
     answer = subprocess.run(
-        [str(python), str(script)], input=texts, capture_output=True, text=True, check=True
+        [str(python), str(script), name], input=given, stdout=subprocess.PIPE, text=True, check=True
     )
-    result = Evaluation("Presidio, blank")
-    for note, line in zip(notes, answer.stdout.splitlines(), strict=True):
-        found = [
-            Span(start, end, "EID", "other_id", source="presidio")
-            for start, end, _, score in json.loads(line)
-            if score >= PRESIDIO_LEAST
+    *found, seconds = map(json.loads, answer.stdout.splitlines())
+    spans = [
+        [
+            Span(start, end, "EID", "other_id", source=name)
+            for start, end, score in each
+            if score >= LEAST_SCORE
         ]
-        count(result, note, found)
-    return result
+        for each in found
+    ]
+    if len(spans) != len(texts):
+        raise SystemExit(f"{name} answered {len(spans)} of {len(texts)} texts")
+    return spans, seconds
 
 
 def hand_checked(data: Path) -> list[AnnotatedNote]:
@@ -341,24 +366,36 @@ def without_procedures(annotate: Annotate) -> Annotate:
     return answer
 
 
-def speed(annotators: dict[str, Annotate], texts: list[str]) -> str:
-    """Notes a second in one thread."""
-    words = sum(len(text.split()) for text in texts) / len(texts)
-    lines = []
-    for name, annotate in annotators.items():
-        for text in texts[:100]:
-            annotate(text)
-        begin = time.process_time()
-        for text in texts:
-            annotate(text)
-        seconds = time.process_time() - begin
-        lines.append((name, f"{len(texts) / seconds:,.0f}", f"{words * len(texts) / seconds:,.0f}"))
+def speed(annotators: dict[str, Annotate], texts: dict[str, list[str]], python: Path | None) -> str:
+    """Words a second of processor time, by set; the other programs read `PEER_TEXTS` of each."""
+    lines: dict[str, list[str]] = {}
+    for given in texts.values():
+        for name, annotate in annotators.items():
+            for text in given[:100]:
+                annotate(text)
+            begin = time.process_time()
+            for text in given:
+                annotate(text)
+            lines.setdefault(name, []).append(words_a_second(given, time.process_time() - begin))
+        some = given[:PEER_TEXTS]
+        for peer, shown_as in PEERS.items() if python is not None else ():
+            seconds = spans_of_peer(peer, some, python)[1]
+            lines.setdefault(shown_as, []).append(words_a_second(some, seconds))
+    heads = [
+        f"{name}: {len(given):,} notes of {sum(len(text.split()) for text in given) / len(given):.0f} words"
+        for name, given in texts.items()
+    ]
     return "\n\n".join(
         [
-            f"## Speed\n\nOne thread, processor time, ConText included; notes of {words:.0f} words on average.",
-            table(("", "notes a second", "words a second"), lines),
+            "## Speed\n\nWords a second of processor time (notes a second); ours in one thread, ConText included.",
+            table(("", *heads), [(name, *cells) for name, cells in lines.items()]),
         ]
     )
+
+
+def words_a_second(texts: Sequence[str], seconds: float) -> str:
+    words = sum(len(text.split()) for text in texts)
+    return f"{words / seconds:,.0f} ({len(texts) / seconds:,.0f})"
 
 
 def figure(value: float) -> str:
@@ -375,7 +412,7 @@ def put(body: str, options: str) -> None:
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else f"# Clinical notes\n\n{begin}\n{end}\n"
     before, rest = text.split(begin, 1)
     after = rest.split(end, 1)[1]
-    command = "python benchmarks/study_notes.py --data DIR --presidio PYTHON --before SRC"
+    command = "python benchmarks/study_notes.py --data DIR --peers PYTHON --before SRC"
     run = f"{machine()}. Commit {commit()}. Command: `{command}{options}`"
     PAGE.write_text(f"{before}{begin}\n{run}\n\n{body}\n{end}{after}", encoding="utf-8")
 

@@ -274,7 +274,7 @@ def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.count("\n|") == (2 + 5) + (2 + 2) + (2 + 4) + (2 + 2) + (2 + 6) + (2 + 2)
 
 
-def test_notes() -> None:
+def test_notes(tmp_path: Path) -> None:
     import study_notes as study
     from leeward.synthetic.notes import NotePlan
     from leeward.synthetic.notes import synthetic_notes as made
@@ -282,6 +282,20 @@ def test_notes() -> None:
     notes = [note.annotated for note in made(NotePlan(10, 20, "held-out", 1))]
     page = study.synthetic("Held-out synthetic notes", study.members(), notes)
     assert faults_of(page) == []
+    peer = (
+        tmp_path / "python"
+    )  # finds the first four letters of every text, surely and once more with a low score
+    peer.write_text("#!/bin/sh\nwhile read -r text; do echo '[[0, 4, 1.0], [5, 9, 0.1]]'; done\necho 0.5\n")
+    peer.chmod(0o700)
+    spans, seconds = study.spans_of_peer("philter", [note.text for note in notes], peer)
+    assert seconds == 0.5 and [(span.start, span.end) for span in spans[-1]] == [(0, 4)]
+    page = study.foreign_set("made-up", study.members(), notes, peer)
+    assert faults_of(page) == []
+    assert all(page.count(f"\n| {name} |") == 2 for name in study.PEERS.values())
+    assert all(
+        re.search(rf"\| {name} \| \d\.\d+ \(\d\.\d+ to \d\.\d+\) \|", page)
+        for name in ("ensemble", "Philter")
+    )
 
 
 def test_methods_with_demographics_side_by_side(tmp_path: Path) -> None:
