@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final, cast
+from functools import partial
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -15,6 +14,7 @@ from leeward.errors import BadInput, LeewardError
 from leeward.portal import counters
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.permissions import Viewer
+from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.store import (
     fetch_all,
     fetch_one,
@@ -27,14 +27,19 @@ from leeward.portal.store import (
 )
 from leeward.portal.store.rows import Row, new_row
 from leeward.queries import ledger as books
-from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, standing_of, stored_answers
-from leeward.queries.answer.plan import Plan, Question, check_noise, plan_query
+from leeward.queries.answer.charged_query import (
+    Answer,
+    Standing,
+    answer_plans,
+    price_of,
+    standing_of,
+    stored_answers,
+)
+from leeward.queries.answer.plan import Plan, check_noise, plan_query
 from leeward.queries.answer.session import IndexSession
-from leeward.queries.language.query import parse, quoted
 from leeward.queries.ledger.direct import Connection
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, shown
-from leeward.queries.privacy.mechanism import Unit
 
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
@@ -58,7 +63,9 @@ BEGUN_AND_ENDS: Final = sa.select(tables.idempotency, _allotment.ends).select_fr
 BEGIN: Final = new_row(tables.idempotency)
 DONE: Final = tables.idempotency.update().where(_of_key)
 
-FIELDS: Final = frozenset({"terms", "conditions", "by", "most", "count", "unit", "epsilon", "within"})
+
+Given = list[tuple[str, Answer]]
+"""Answers, each with its identifier."""
 
 
 class TooMany(BadInput):
@@ -90,33 +97,6 @@ class Once:
 
     key: str
     digest: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A question as a person writes it: the fields of a form or of the interface for programs.
-
-    `epsilon` or `within` (a half-width of the 95 % interval) says how exact; `within` is turned into the least ε.
-    """
-
-    terms: str
-    conditions: Mapping[str, str]
-    by: str | None = None
-    most: int | None = None
-    count: str | None = None
-    unit: str = "patient"
-    epsilon: str | None = None
-    within: float | None = None
-    large_noise: bool = False
-    """Pay also for noise that is larger than what it may measure."""
-
-    def to_json(self) -> dict[str, Any]:
-        """What asks the same again; the precision as ε."""
-        found = {
-            "terms": self.terms, "conditions": dict(self.conditions), "by": self.by, "most": self.most,
-            "count": self.count, "unit": self.unit, "epsilon": self.epsilon,
-        }  # fmt: skip
-        return {name: value for name, value in found.items() if value not in (None, {}, "")}
 
 
 @dataclass(frozen=True)
@@ -154,43 +134,6 @@ class Priced:
         }
 
 
-def request_of(found: Any) -> Request:
-    """A request from decoded JSON; BadInput for another field or kind."""
-    if not isinstance(found, dict) or not set(found) <= FIELDS | {"large_noise"}:
-        raise BadInput(f"a question is an object with the fields {', '.join(sorted(FIELDS))}.")
-    terms, conditions = found.get("terms"), found.get("conditions", {})
-    if not isinstance(terms, str) or len(terms) > 2000:
-        raise BadInput("`terms` is a text such as 'sore throat & fever'.")
-    if not isinstance(conditions, dict) or not all(
-        isinstance(name, str) and isinstance(value, str) for name, value in conditions.items()
-    ):
-        raise BadInput("`conditions` maps names of quasi-identifiers to texts.")
-    for name in ("by", "count", "unit"):
-        if not isinstance(found.get(name, ""), str | None):
-            raise BadInput(f"`{name}` is a text.")
-    most, epsilon, within = found.get("most"), found.get("epsilon"), found.get("within")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int)):
-        raise BadInput("`most` is a whole number.")
-    for name, value in (("epsilon", epsilon), ("within", within)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-            raise BadInput(f"`{name}` is a number.")
-    try:
-        width = None if within in (None, "") else float(str(within))
-    except ValueError:
-        raise BadInput("`within` is a number of patients, for example 20.") from None
-    return Request(
-        terms=terms,
-        conditions=conditions,
-        by=found.get("by") or None,
-        most=most,
-        count=found.get("count") or None,
-        unit=found.get("unit") or "patient",
-        epsilon=None if epsilon in (None, "") else str(epsilon),
-        within=width,
-        large_noise=found.get("large_noise") is True,
-    )
-
-
 class Asking:
     """What a project's members do with an index."""
 
@@ -212,10 +155,10 @@ class Asking:
         if request.epsilon is None and request.within is None:
             raise BadInput("say how exact the answer shall be: `within` so many patients, or an `epsilon`.")
         epsilon = MICRO if request.epsilon is None else micro(request.epsilon)
-        plan = plan_query(session, _question(request, epsilon))
+        plan = plan_query(session, at_price(request, epsilon))
         if request.epsilon is None and request.within is not None:
             epsilon = mechanism.epsilon_within(plan.noise.kind, plan.noise.sensitivity, request.within)
-            plan = plan_query(session, _question(request, epsilon))
+            plan = plan_query(session, at_price(request, epsilon))
         exact = f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")
         return replace(request, epsilon=exact, within=None), plan
 
@@ -248,7 +191,12 @@ class Asking:
             row = connection.execute(BEGUN_AND_ENDS, asked).first()
         return _paid_before(row, once), None if row is None else row.ends
 
-    def pay(
+    def pay(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> Given:
+        """As `ask`, with what is not stored paid."""
+        found = self.ask(viewer, project, index, requests)
+        return found if isinstance(found, list) else found()
+
+    def ask(
         self,
         viewer: Viewer,
         project: str,
@@ -256,11 +204,12 @@ class Asking:
         requests: Sequence[Request],
         once: Once | None = None,
         ends: str | None = None,
-    ) -> list[tuple[str, Answer]]:
-        """Answers with their identifiers: all are charged or none; under a key they can be given again.
+    ) -> Given | Callable[[], Given]:
+        """Answers with their identifiers where all are stored. Otherwise what pays, for all or for none, and gives
+        them: it waits for the ledger, so it is called where nobody waits for something else.
 
+        Under a key they can be given again; `ends`: of the allotment, if it was read.
         BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
-        `ends`: of the allotment, if it was read.
         """
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
@@ -270,22 +219,36 @@ class Asking:
             )
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
-        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
+        plans = [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
         answers = stored_answers(session, plans, standing)
-        if answers is not None:
-            with writing_directly(self.database, durable=False) as connection:
-                few = self._count(connection, viewer, len(requests))
-                if few:
-                    kept = self._keep(connection, viewer, project, index, exact, answers)
-                    if once is not None:
-                        _begin(connection, viewer, once, _done(answers, kept))
-            self._require(few)
-            return list(zip(kept, answers, strict=True))
+        if answers is None:
+            return partial(self._pay, viewer, project, index, planned, standing, once)
+        with writing_directly(self.database, durable=False) as connection:
+            few = self._count(connection, viewer, len(requests))
+            if few:
+                exact = [request for request, _ in planned]
+                kept = self._keep(connection, viewer, project, index, exact, answers)
+                if once is not None:
+                    _begin(connection, viewer, once, _done(answers, kept))
+        self._require(few)
+        return list(zip(kept, answers, strict=True))
+
+    def _pay(
+        self,
+        viewer: Viewer,
+        project: str,
+        index: str,
+        planned: Sequence[tuple[Request, Plan]],
+        standing: Standing,
+        once: Once | None,
+    ) -> Given:
+        session = self.indexes.session(index)
+        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
         with writing_directly(self.database, durable=False) as connection:
             if once is not None:
                 _begin(connection, viewer, once)
-            few = self._count(connection, viewer, len(requests))
+            few = self._count(connection, viewer, len(plans))
         self._require(few)
         new = [plan for request, plan in planned if not request.large_noise]
         try:
@@ -397,45 +360,3 @@ def _begin(connection: Connection, viewer: Viewer, once: Once, done: Mapping[str
     begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
     if not connection.execute(BEGIN, begun).rowcount:  # begun before, or at the same moment
         _paid_before(connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).first(), once)
-
-
-def words_of(session: IndexSession, plan: Plan) -> str:
-    """A planned question with its terms as a person calls them, and its conditions."""
-    terms = " & ".join(quoted(session.index.terms.shown(name)) for name in plan.query.terms)
-    conditions = [f"{each.qid}={each.text()}" for each in plan.query.predicates]
-    return "; ".join([terms, *conditions])
-
-
-def _question(request: Request, epsilon: int) -> Question:
-    return Question(
-        query=parse(request.terms, {name: text for name, text in request.conditions.items() if text.strip()}),
-        epsilon=epsilon,
-        unit=cast(Unit, request.unit),  # another is refused with the plan
-        counted=cast(Unit | None, request.count),
-        by=request.by,
-        most=request.most,
-    )
-
-
-def command_of(row: Row, index: Path, person: str) -> str:
-    """The command that gives the same answer on the custodian's computer, at no cost."""
-    found = json.loads(row["request"])
-    words = ["leeward", "query", str(index), found["terms"]]
-    for name, value in sorted(found.get("conditions", {}).items()):
-        words += ["--where", f"{name}={value}"]
-    for flag in ("by", "most", "unit", "epsilon"):
-        if found.get(flag) is not None:
-            words += [f"--{flag}", str(found[flag])]
-    if found.get("count"):
-        words += ["--count", f"{found['count']}s"]
-    words += ["--project", row["project"], "--user", person]
-    return shlex.join(words)
-
-
-def python_of(row: Row, url: str) -> str:
-    """The call that gives the same answer through this portal, at no cost."""
-    found = json.loads(row["request"])
-    arguments = [repr(row["index"]), repr(found["terms"])]
-    fields = ("conditions", "by", "most", "count", "unit", "epsilon")
-    arguments += [f"{name}={found[name]!r}" for name in fields if found.get(name) is not None]
-    return f"leeward.connect({url!r}, token=TOKEN).ask({', '.join(arguments)})"

@@ -12,12 +12,14 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 from starlette.routing import Route
 
 from leeward.errors import BadInput, LeewardError
@@ -172,8 +174,16 @@ def guard(
     return put
 
 
+@dataclass(frozen=True)
+class Later:
+    """The rest of a request, which waits for others: it is done by other threads than what is short."""
+
+    respond: Callable[[], Response]
+
+
 class Served:
-    """A guarded function as an ASGI application: the body is received, then all of it runs in one thread.
+    """A guarded function as an ASGI application: the body is received, then all of it runs in one thread, but for what
+    it leaves for `Later`.
 
     FastAPI describes the routes, and its layers, which take 0.2 ms of a request, are left out. Short work is done by
     few threads: the more there are that want the interpreter, the more often whoever has it must hand it over.
@@ -196,6 +206,8 @@ class Served:
             response = await asyncio.get_running_loop().run_in_executor(portal_of(request).threads, answer)
         else:
             response = await run_in_threadpool(answer)
+        if isinstance(response, Later):
+            response = await run_in_threadpool(response.respond)
         await response(scope, receive, send)
 
     def _arguments(self, request: Request) -> dict[str, Any]:

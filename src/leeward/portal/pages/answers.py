@@ -10,9 +10,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
-from leeward.portal import asking, projects
+from leeward.portal import projects
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.people import names_of
+from leeward.portal.question import Request as Question
+from leeward.portal.question import command_of, python_of, request_of, words_of
 from leeward.portal.rendering import chart_of, csv_of, rows_of, sentence_of
 from leeward.portal.replies import page
 from leeward.portal.store import reading
@@ -51,8 +53,8 @@ def show(request: Request, answer: str) -> Response:
         left=shown(found.remaining),
         by=names.get(row["person"], ""),
         sentence=sentence_of(found, row["question"], index["name"], session.index.meta.synthetic),
-        command=asking.command_of(row, Path(Path(index["folder"]).name), row["person"]),
-        python=asking.python_of(row, f"{portal.settings.origin}{portal.settings.prefix}"),
+        command=command_of(row, Path(Path(index["folder"]).name), row["person"]),
+        python=python_of(row, f"{portal.settings.origin}{portal.settings.prefix}"),
         synthetic=session.index.meta.synthetic,
     )
 
@@ -132,7 +134,7 @@ def pay_batch(request: Request, project: str) -> Response:
     found = portal.asking.pay(viewer, project, form.get("index", ""), questions)
     session = portal.indexes.session(form["index"])
     done = [
-        {"id": name, "question": asking.words_of(session, answer.plan), "rows": rows_of(answer),
+        {"id": name, "question": words_of(session, answer.plan), "rows": rows_of(answer),
          "paid": shown(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
         for name, answer in found
     ]  # fmt: skip
@@ -150,7 +152,7 @@ def _batch(request: Request, project: str, form: dict[str, str], priced: Any) ->
     )  # fmt: skip
 
 
-def questions_of(lines: str, epsilon: str) -> list[asking.Request]:
+def questions_of(lines: str, epsilon: str) -> list[Question]:
     """Questions, one a line, as in a file of `leeward query --batch`: 'fever & cough' --when 2009 --by age."""
     found = []
     for number, line in enumerate(lines.splitlines(), 1):
@@ -171,7 +173,7 @@ def questions_of(lines: str, epsilon: str) -> list[asking.Request]:
                 fields[name] = int(value) if value.isdecimal() else value
             else:
                 fields["conditions"][name.replace("-", "_")] = value
-        found.append(asking.request_of(fields))
+        found.append(request_of(fields))
     if not found:
         raise BadInput("there is no question in this batch.")
     return found

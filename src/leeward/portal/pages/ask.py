@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from leeward.errors import BadInput
-from leeward.portal import asking, projects
-from leeward.portal.asking import Request as Question
+from leeward.portal import projects
 from leeward.portal.guards import guard, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
+from leeward.portal.question import Request as Question
+from leeward.portal.question import request_of
 from leeward.portal.rendering import chart_of, rows_of
 from leeward.portal.replies import message_of, page, redirect
 from leeward.portal.terms import search
@@ -68,7 +69,7 @@ def question_of(form: dict[str, str]) -> Question:
         found["most"] = int(most)
     if within and "epsilon" not in found:
         found["within"] = within
-    return asking.request_of(found | {"large_noise": form.get("large_noise") == "yes"})
+    return request_of(found | {"large_noise": form.get("large_noise") == "yes"})
 
 
 def _page(request: Request, project: str, form: dict[str, str]) -> Response:
