@@ -119,7 +119,7 @@ METHODS: dict[str, Method] = {
         "condense",
         "Release a table of patients as synthetic rows for planned models.",
         source="table",
-        memory=Memory(480, 0, 175),
+        memory=Memory(440, 170, 190),
     ),
     "k-anonymity": Method(
         "leeward.methods.k_anonymity.parameters:KAnonymity",
