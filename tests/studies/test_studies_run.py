@@ -153,10 +153,11 @@ def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(study, "PAGE", tmp_path / "visits.md")
     monkeypatch.setattr(study, "LEVELS", {"visit": study.LEVELS["visit"]})
+    monkeypatch.setattr(study, "SNPS", dict([*study.SNPS.items()][:1]))
     wanted = ["retention", "risk", {"phewas": {"predictors": list(study.SNPS), "map": "", "min_cases": 3}}]
     wanted[2]["phewas"]["map"] = str(tmp_path / "map.csv")
     monkeypatch.setattr(study, "measures_of", lambda mapping: wanted)
-    write_visits(tmp_path / "population", 2_000, 1)
+    write_visits(tmp_path / "population", 1_500, 1)
     events = pl.read_parquet(tmp_path / "population" / "events.parquet")
     codes = events["code"].cast(pl.String).unique().sort()
     codes = codes.filter(codes.str.contains(r"^[0-9]"))
