@@ -5,7 +5,7 @@ See docs/methods/disassociation.md#fitted-partitioning and `fit`, which has the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Block(NamedTuple):
 class Ceilings(NamedTuple):
     """What a record can add to each cluster at most, so that most clusters need not be looked at.
 
-    sets : uint64[clusters, 2], a bit (code modulo 64) for every code with k records or more, and with k - 1; bits of
+    sets : uint64[clusters, 2], a bit (`bit_of`) for every code with k records or more, and with k - 1; bits of
         codes that no longer have so many may remain
     each : float64[clusters, 3], the most that one code of the first and of the second kind adds, and what one record
         more costs
@@ -86,6 +86,12 @@ def square_step(s: int, k: int) -> int:
     return (2 * s + 1) * int(s >= k) + k * k * int(s == k - 1)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def bit_of(code: int) -> Any:
+    """A bit of a word: the 32 most frequent codes have one of their own, the others share the rest."""
+    return np.uint64(1) << np.uint64(code if code < 32 else 32 + (code & 31))
+
+
 @njit(cache=True, nogil=True)
 def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: Aim) -> Ceilings:
     longest = 0
@@ -95,7 +101,7 @@ def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: A
     sets = np.zeros((clusters, 2), np.uint64)
     each = np.zeros((clusters, 3))
     for c in range(len(hosts_at) - 1):
-        bit = np.uint64(1) << np.uint64(c & 63)
+        bit = bit_of(c)
         for i in range(hosts_at[c], hosts_at[c + 1]):
             sets[hosts[i], 0 if b.support[hosts[i], c] >= aim.k else 1] |= bit
     for x in range(clusters):
@@ -151,7 +157,7 @@ def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
     for j in range(b.at[p], b.at[p + 1]):
         c = b.code[j]
         if b.support[x, c] >= aim.k - 1:
-            top.sets[x, 0 if b.support[x, c] >= aim.k else 1] |= np.uint64(1) << np.uint64(c & 63)
+            top.sets[x, 0 if b.support[x, c] >= aim.k else 1] |= bit_of(c)
     note_size(b.sums, top.each, x, aim)
 
 
@@ -206,7 +212,7 @@ def best_host(
     first, last = np.uint64(b.at[p]), np.uint64(b.at[p + 1])
     own, twice, more = np.uint64(0), np.uint64(0), 0
     for j in range(first, last):
-        bit = np.uint64(1) << np.uint64(b.code[j] & 63)
+        bit = bit_of(b.code[j])
         if own & bit:
             twice |= bit
             more += 1
