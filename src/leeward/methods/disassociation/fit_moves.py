@@ -219,7 +219,7 @@ def best_host(
         own |= bit
     zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
     home = np.uint64(b.home[p])
-    n, lead, highest = np.uint64(0), np.uint64(0), -np.inf
+    n = np.uint64(0)
     for j in range(first, last):
         c = np.uint64(b.code[j])
         begin = np.uint64(hosts_at[c])
@@ -243,13 +243,10 @@ def best_host(
                 ceiling += more * top.each[x, one]
             top.found[n], top.ceiling[n] = x, ceiling  # kept only where n grows: no branch to mispredict
             n += np.uint64(ceiling >= floor and x != home)
-            if n > 0 and top.ceiling[n - one] > highest:
-                lead, highest = n - one, top.ceiling[n - one]
-    best, best_gain, best_place = np.int64(-1), 0.0, np.int64(-1)
+    best, best_gain = np.int64(-1), 0.0
     k, weight, rest = aim.k, aim.weight, 1.0 - aim.weight
-    for place_of in range(-1, np.int64(n)):  # the highest ceiling first, so that others are passed over
-        q = lead if place_of < 0 else np.uint64(place_of)
-        if n == 0 or top.ceiling[q] < max(best_gain, floor):
+    for q in range(n):
+        if top.ceiling[q] < max(best_gain, floor):
             continue
         x = top.found[q]
         records, plain, square = b.sums[x, zero], b.sums[x, one], b.sums[x, two]
@@ -259,8 +256,8 @@ def best_host(
             plain += plain_step(s, k)
             square += square_step(s, k)
         gain = weight * plain + rest * square / (records + 1) - before
-        if gain > best_gain or (gain == best_gain and np.int64(q) < best_place):
-            best, best_gain, best_place = np.int64(x), gain, np.int64(q)
+        if gain > best_gain:
+            best, best_gain = np.int64(x), gain
     return int(best), best_gain
 
 
