@@ -103,6 +103,8 @@ def test_a_command_that_protects_leaves_pandas_alone(tmp_path: Path) -> None:
     assert (
         sorted(names & {"altair", "matplotlib", "multiprocessing", "narwhals", "pandas", "statsmodels"}) == []
     )
+    for command in (["verify", out], ["estimate", out, "401.9"]):
+        assert "pandas" not in imported_by(command), command
 
 
 FRAMES_AND_KERNELS = {

@@ -129,6 +129,18 @@ def test_a_seed_gives_the_same_files(leeward: Run, notes: Path, tmp_path: Path) 
         assert (tmp_path / "A" / file).read_bytes() == (tmp_path / "B" / file).read_bytes()
 
 
+def test_the_page_is_the_same_when_spans_were_kept_and_when_they_are_found_again(
+    leeward: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = []
+    for kept in (5_000, 0):
+        monkeypatch.setattr("leeward.runs.annotate.SPANS_KEPT", kept)
+        out = tmp_path / f"kept-{kept}"
+        leeward("notes", "annotate", notes, "--seed", 1, "-o", out, *FAST)
+        pages.append((out / "custody" / "review.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
 def test_spark_gives_the_same_rows(spark_engine: Engine, notes: Path, tmp_path: Path) -> None:  # noqa: F811
     for name, engine in (("local", "local"), ("spark", spark_engine)):
         annotate(notes, tmp_path / name, mode="encrypted", key=tmp_path / "k", engine=engine, seed=3)

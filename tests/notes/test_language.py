@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
-from leeward.notes.language import ENGLISH, OTHER, foreign_notes, language_of
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leeward.notes.language import (
+    ENGLISH,
+    LATIN,
+    LEAST,
+    LETTER,
+    LETTERS,
+    OTHER,
+    TIMES,
+    WORD,
+    _languages,
+    foreign_notes,
+    language_of,
+)
 
 SAMPLES = {
     ENGLISH: "The patient was seen in the clinic and was given aspirin for her headache, which had not gone.",
@@ -46,3 +62,24 @@ def test_english_with_foreign_names_and_words_stays_english() -> None:
 def test_rows_are_counted_from_one() -> None:
     texts = [SAMPLES[ENGLISH], SAMPLES["German"], "", SAMPLES["German"], SAMPLES["Spanish"]]
     assert foreign_notes(texts) == {"German": [2, 4], "Spanish": [5]}
+
+
+def plain(text: str) -> str | None:
+    """`language_of` letter by letter and word by word."""
+    letters = LETTER.findall(text)
+    if len(letters) >= LETTERS and 2 * len(LATIN.findall(text)) < len(letters):
+        return OTHER
+    hits = Counter(language for word in WORD.findall(text.lower()) for language in _languages().get(word, ()))
+    best = max((name for name in hits if name != ENGLISH), key=lambda name: hits[name], default=ENGLISH)
+    if hits and hits[best] >= LEAST and hits[best] > TIMES * hits[ENGLISH]:
+        return best
+    return ENGLISH if hits[ENGLISH] >= LEAST else None
+
+
+WORDS_OF_ALL = [*sorted(_languages())[::7], "fever", "Müller", "Лечение", "проводится", "患者", "12"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(WORDS_OF_ALL), max_size=40))
+def test_counting_words_once_names_the_same_language(words: list[str]) -> None:
+    assert language_of(" ".join(words)) == plain(" ".join(words))

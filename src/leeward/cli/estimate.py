@@ -39,11 +39,13 @@ def estimate(
       leeward estimate release/share 296.00 296.00,692.71 --json
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
+    from leeward.engine import settle_imports
     from leeward.errors import BadInput
     from leeward.methods.disassociation.measures.priors import DEFAULT
     from leeward.release import Release
     from leeward.runs.estimate import estimates
 
+    settle_imports(with_pandas=False)
     queries = [tuple(code.strip() for code in text.split(",")) for text in sets]
     if not all(all(query) for query in queries):
         raise BadInput("CODES: a code between the commas is empty.")

@@ -58,11 +58,13 @@ def verify(
     from dataclasses import replace
 
     from leeward.cli.options import as_released
+    from leeward.engine import settle_imports
     from leeward.errors import BadInput, VerificationFailed
     from leeward.release import Release
     from leeward.runs.protect import read_source, refusal, watched
     from leeward.runs.protect import verify as check
 
+    settle_imports(with_pandas=False)
     release = Release.open(out)
     source = as_released(release, source)
     everyone = None if source is None or population is None else replace(source, path=population)

@@ -31,10 +31,15 @@ LETTER = re.compile(r"[^\W\d_]")
 
 def language_of(text: str) -> str | None:
     """The language of a note by name, `another script`, or None where too little shows it."""
-    letters = len(LETTER.findall(text))
-    if letters >= LETTERS and 2 * len(LATIN.findall(text)) < letters:
-        return OTHER
-    hits = Counter(language for word in WORD.findall(text.lower()) for language in _languages().get(word, ()))
+    if not text.isascii():  # every letter of ASCII is Latin
+        letters = len(LETTER.findall(text))
+        if letters >= LETTERS and 2 * len(LATIN.findall(text)) < letters:
+            return OTHER
+    known = _languages()
+    hits: Counter[str] = Counter()
+    for word, count in Counter(WORD.findall(text.lower())).items():
+        for language in known.get(word, ()):
+            hits[language] += count
     if not hits:
         return None
     best = max((name for name in hits if name != ENGLISH), key=lambda name: hits[name], default=ENGLISH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -40,10 +41,11 @@ OUTPUT = pa.schema(
         ("kinds", pa.list_(pa.string())),
         ("categories", pa.list_(pa.string())),
         ("found", pa.list_(pa.string())),
+        ("spans", pa.string()),
     ]
 )
 """What the kernel gives for a note: its row; the text without identities (null where none was asked for) and, in four
-lists, what is where in it; and `kind/category` of every span that was found, for counts."""
+lists, what is where in it; `kind/category` of every span that was found, for counts; and, if asked for, the spans."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Work:
     lexicon: str = "leeward"
     text: identities.Mode | None = None
     secret: bytes = field(default=b"", repr=False)
+    keeps_spans: bool = False
+    """Whether rows have the spans (JSON, see `spans_of`), for a page of some of the notes."""
 
     def __call__(self, group: pa.Table) -> pa.Table:
         """The kernel: a block of notes (`INPUT`, other columns do not matter) to rows (`OUTPUT`)."""
@@ -80,6 +84,7 @@ class Work:
         told, disagrees = quasi.of_note(text, low, spans, note)
         row = table.row_of(note["row"], keys.patient(patient), told, disagrees, spans)
         row["found"] = [f"{span.kind}/{span.category}" for span in spans]
+        row["spans"] = json.dumps(spans) if self.keeps_spans else None
         if self.text is None:
             return {**row, "text": None, "starts": [], "ends": [], "kinds": [], "categories": []}
         new, done = identities.replaced(text, spans, self.text, keys, patient, row["visit_year"] or 2001)
@@ -91,6 +96,11 @@ class Work:
             "kinds": [each.kind for each in done],
             "categories": [each.category for each in done],
         }
+
+
+def spans_of(written: str) -> list[Span]:
+    """The spans of a row that has them."""
+    return [Span(*each) for each in json.loads(written)]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ BLOCK = 256
 WORTH_PROCESSES = 4_096
 """Notes from which on starting processes costs less than it brings."""
 
+SPANS_KEPT = 5_000
+"""Notes up to which the spans of all are kept for the review page; of more, those on the page are found again."""
+
 SAID = {
     "removed": "a category in brackets stands in its place, such as [NAME]",
     "surrogates": "something made up stands in its place; dates of a patient moved by one number of days",
@@ -129,7 +132,7 @@ def annotate(
         words = load_lexicon(lexicon)
         reader_of(chosen, lexicon)  # a wrong member or model is said before work begins
         secret = read_or_make(key, pending.out) if key is not None else _secret(seed, fresh)
-        work = Work(chosen, lexicon, mode, secret)  # type: ignore[arg-type]  # click or the caller gave one of the modes
+        work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT)  # type: ignore[arg-type]  # click or the caller gave one of the modes
         runner = make(engine, threads=threads)
         if isinstance(runner, LocalEngine):
             many = processes and frame.height >= WORTH_PROCESSES
@@ -274,7 +277,10 @@ def _write(
             for c in ("visit_month", "age", "sex", "race", "zip", "place")
         },
     }
-    pending.put("custody/review.html", _review(frame, table, work, randomness, review, words, by_category))
+    spans = rows.select("row", "spans")
+    pending.put(
+        "custody/review.html", _review(frame, table, spans, work, randomness, review, words, by_category)
+    )
     return figures
 
 
@@ -311,6 +317,7 @@ def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None, foreign: in
 def _review(
     frame: pl.DataFrame,
     table: pl.DataFrame,
+    spans: pl.DataFrame,
     work: Work,
     randomness: Any,
     count: int,
@@ -319,7 +326,7 @@ def _review(
 ) -> str:
     import polars as pl
 
-    from leeward.notes.pipeline import reader_of
+    from leeward.notes.pipeline import reader_of, spans_of
     from leeward.notes.review import Reviewed, page
 
     drawn = randomness.stream("notes", "review").permutation(table.height)
@@ -328,12 +335,14 @@ def _review(
         .sort("_agrees", "_drawn")
         .head(count)
     )
-    texts = dict(frame.filter(pl.col("row").is_in(shown["row"].implode())).select("row", "text").iter_rows())
-    reader = reader_of(work.members, work.lexicon)
-    notes = [
-        Reviewed(row["note"], row, texts[row["row"]], reader.read(texts[row["row"]]))
-        for row in shown.to_dicts()
-    ]
+    among = pl.col("row").is_in(shown["row"].implode())
+    texts = dict(frame.filter(among).select("row", "text").iter_rows())
+    if work.keeps_spans:
+        found = {row: spans_of(written) for row, written in spans.filter(among).iter_rows()}
+    else:
+        reader = reader_of(work.members, work.lexicon)
+        found = {row: reader.read(text) for row, text in texts.items()}
+    notes = [Reviewed(row["note"], row, texts[row["row"]], found[row["row"]]) for row in shown.to_dicts()]
     asserted = {term for note in notes for term in note.row["terms"]}
     return page(
         notes, table.height, {term: words[term].name for term in asserted if term in words}, by_category

@@ -42,10 +42,10 @@ class Words:
 
     @classmethod
     def of(cls, text: str) -> Words:
-        raw, starts = [], []
-        for found in WORD.finditer(text):
-            raw.append(found.group())
-            starts.append(found.start())
+        raw = WORD.findall(text)
+        starts = [found.start() for found in WORD.finditer(text)]
+        if text.isascii() and "'" not in text:
+            return cls(text, raw, [w.lower() for w in raw], starts)
         folded = [w.lower() if w.isascii() and "'" not in w else fold(w) for w in raw]
         return cls(text, raw, folded, starts)
 
