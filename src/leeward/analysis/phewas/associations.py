@@ -147,16 +147,17 @@ def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: i
     n = len(phenotypes.names)
     fits = _Fits(start.copy(), np.empty_like(start), np.zeros((n, 2), np.int64), np.zeros(n, np.int64))
 
+    groups = kernels.Groups(
+        phenotypes.case_starts, phenotypes.case_people, phenotypes.out_starts, phenotypes.out_people
+    )
+
     def fit(bounds: tuple[int, int]) -> None:
         kernels.scan(
             *bounds,
             cells.design,
             cells.of_person,
             cells.totals,
-            phenotypes.case_starts,
-            phenotypes.case_people,
-            phenotypes.out_starts,
-            phenotypes.out_people,
+            groups,
             max(1, min_cases),
             fits.beta,
             fits.error,

@@ -7,6 +7,8 @@ on how many there are.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from leeward.arrays import Float64s, Int64s
@@ -22,6 +24,16 @@ FARTHEST = 30.0
 
 FITTED, FEW, COLLINEAR, SEPARATED = 0, 1, 2, 3
 """Outcomes: fitted; fewer cases or controls than asked for; a column tells nothing new; no finite maximum."""
+
+
+class Groups(NamedTuple):
+    """The cases of each phenotype, and everybody who is neither case nor control of it."""
+
+    case_starts: Int64s
+    case_people: Int64s
+    out_starts: Int64s
+    out_people: Int64s
+
 
 BLOCK = 512
 FARTHEST_SCORE = 700.0
@@ -179,18 +191,13 @@ def _solve(factor: Float64s, right: Float64s, out: Float64s) -> None:
 def count_cells(
     cell: Int64s,
     totals: Float64s,
-    case_starts: Int64s,
-    case_people: Int64s,
-    out_starts: Int64s,
-    out_people: Int64s,
+    groups: Groups,
     phenotype: int,
     cases: Float64s,
     people: Float64s,
 ) -> None:
-    """Cases and people of each cell for a phenotype. cell : int64[n], -1 for people who are left out altogether.
-
-    case_* : the cases of each phenotype; out_* : everybody who is neither case nor control of it.
-    """
+    """Cases and people of each cell for a phenotype. cell : int64[n], -1 for people who are left out altogether."""
+    case_starts, case_people, out_starts, out_people = groups
     cases[:] = 0
     people[:] = totals
     for i in range(case_starts[phenotype], case_starts[phenotype + 1]):
@@ -210,10 +217,7 @@ def scan(
     design: Float64s,
     cell: Int64s,
     totals: Float64s,
-    case_starts: Int64s,
-    case_people: Int64s,
-    out_starts: Int64s,
-    out_people: Int64s,
+    groups: Groups,
     fewest: int,
     beta: Float64s,
     error: Float64s,
@@ -229,7 +233,7 @@ def scan(
     cases, people = np.empty(cells), np.empty(cells)
     room = np.empty((6, BLOCK))
     for p in range(first, last):
-        count_cells(cell, totals, case_starts, case_people, out_starts, out_people, p, cases, people)
+        count_cells(cell, totals, groups, p, cases, people)
         ill, everyone = cases.sum(), people.sum()
         counted[p, 0], counted[p, 1] = np.int64(ill), np.int64(everyone - ill)
         outcome[p] = FEW

@@ -48,6 +48,14 @@ class Leaves(NamedTuple):
     fit_alone: Bools
 
 
+class Fresh(NamedTuple):
+    """int64[pairs, 2], where a joint cluster's entries begin, in room of their own, and where they end."""
+
+    item_at: Int64s
+    published_at: Int64s
+    virtual_at: Int64s
+
+
 @njit(cache=True, nogil=True)
 def try_join(
     a: int,
@@ -232,20 +240,18 @@ def merge_pairs(
     star_code: Int32s,
     side: Sides,
     virtual_code: Int32s,
-    new_item_at: Int64s,
-    new_published_at: Int64s,
-    new_virtual_at: Int64s,
+    fresh: Fresh,
     leaves: Leaves,
     lost: Int64s,
 ) -> None:
     """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`, whose shared codes (ascending) `star_at` locates.
 
-    `new_*_at[x, 0]` says where the joint's entries begin, in room of their own; `new_*_at[x, 1]` is set to their end.
-    Shared codes leave the leaves' item chunks: `item_left` falls, `lost` counts how many leaves lost each code.
+    The ends are written into `fresh`. Shared codes leave the leaves' item chunks: `item_left` falls, `lost` counts how
+    many leaves lost each code.
     """
     for x in range(lo, hi):
         a, b = left[x], right[x]
-        at, pat, vat = new_item_at[x, 0], new_published_at[x, 0], new_virtual_at[x, 0]
+        at, pat, vat = fresh.item_at[x, 0], fresh.published_at[x, 0], fresh.virtual_at[x, 0]
         s, e = star_at[x], star_at[x + 1]
         ia, ea = side.item_at[a, 0], side.item_at[a, 1]
         ib, eb = side.item_at[b, 0], side.item_at[b, 1]
@@ -273,7 +279,7 @@ def merge_pairs(
                     lost[c] += 1
                     last_code, last_leaf = c, leaf
             else:
-                if at == new_item_at[x, 0] or side.item_code[at - 1] != c:
+                if at == fresh.item_at[x, 0] or side.item_code[at - 1] != c:
                     virtual_code[vat] = c
                     vat += 1
                 side.item_code[at] = c
@@ -299,4 +305,4 @@ def merge_pairs(
                 s += 1
             side.published_code[pat] = c
             pat += 1
-        new_item_at[x, 1], new_published_at[x, 1], new_virtual_at[x, 1] = at, pat, vat
+        fresh.item_at[x, 1], fresh.published_at[x, 1], fresh.virtual_at[x, 1] = at, pat, vat

@@ -6,7 +6,7 @@ chunks over all slots of their joint cluster, item-chunk codes in numbers drawn 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,27 @@ SHARED = -2
 ITEM = -3
 
 
+class _Leaves(NamedTuple):
+    """Each cluster's rows, codes, and how many codes and record chunks it has."""
+
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    n_codes: NDArray[np.int32]
+    n_chunks: NDArray[np.int32]
+
+
+class _Chunks(NamedTuple):
+    """The chunk of each cluster's codes, the chunks of each node, the clusters below it, and where each (record, code)
+    is published."""
+
+    of_code: NDArray[np.int32]
+    n_chunks: NDArray[np.int32]
+    below_at: NDArray[np.int64]
+    below: NDArray[np.int32]
+    occurrence_node: NDArray[np.int32]
+    occurrence_chunk: NDArray[np.int32]
+
+
 def item_count_prior(prior: str, most: int) -> NDArray[np.float64]:
     """P(n) of an item-chunk code's count, float64[most], for n = 1…most
     (docs/methods/disassociation.md#estimating-counts)."""
@@ -55,14 +76,19 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
     grade_of = np.full(len(p.codes), len(grades) - 1, np.int64)
     grade_of[np.unique(p.data.values[p.occurrence_chunk >= 0])] = 0
     d = p.data
+    leaves = _Leaves(d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks)
+    chunks = _Chunks(
+        p.layout.chunk,
+        p.layout.n_chunks,
+        p.layout.below_at,
+        p.layout.below,
+        p.occurrence_node,
+        p.occurrence_chunk,
+    )
     for draw in range(MOST_DRAWS):
         again = ("again", draw) if draw else ()
         seed = randomness.number("reconstruction", number, *again)
-        at, code = _reconstruct(
-            d.offsets, d.values, d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks, p.layout.chunk,
-            p.layout.n_chunks, p.layout.below_at, p.layout.below, p.occurrence_node, p.occurrence_chunk,
-            k, cumulative, grade_of, np.uint64(seed),
-        )  # fmt: skip
+        at, code = _reconstruct(d.offsets, d.values, leaves, chunks, k, cumulative, grade_of, np.uint64(seed))
         if len(at):
             break
     else:
@@ -181,21 +207,15 @@ def _settle_clashes(
 def _reconstruct(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_codes: NDArray[np.int32],
-    leaf_n_codes: NDArray[np.int32],
-    leaf_n_chunks: NDArray[np.int32],
-    code_chunk: NDArray[np.int32],
-    n_chunks: NDArray[np.int32],
-    below_at: NDArray[np.int64],
-    below: NDArray[np.int32],
-    occurrence_node: NDArray[np.int32],
-    occurrence_chunk: NDArray[np.int32],
+    cut: _Leaves,
+    chunks: _Chunks,
     k: int,
     cumulative: NDArray[np.float64],
     grade_of: NDArray[np.int64],
     seed: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    leaf_offsets, leaf_codes, leaf_n_codes, leaf_n_chunks = cut
+    code_chunk, n_chunks, below_at, below, occurrence_node, occurrence_chunk = chunks
     n = leaf_offsets[-1]
     leaves = len(leaf_n_codes)
     state = np.empty(1, np.uint64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.compiled import njit
-from leeward.methods.disassociation.joins import Leaves, Sides, merge_pairs, take_from_left, test_pairs
+from leeward.methods.disassociation.joins import Fresh, Leaves, Sides, merge_pairs, take_from_left, test_pairs
 from leeward.methods.disassociation.ranking import sort_by_ranks, sort_by_sketch
 from leeward.methods.disassociation.rules import Rules
 
@@ -343,14 +343,11 @@ def _join(
     published_at = published.room_for(published.sizes(left) + published.sizes(right) + np.diff(star_at))
     virtual_at = virtual.room_for(virtual.sizes(left) + virtual.sizes(right))
 
-    sides = clusters.sides()
+    sides, fresh = clusters.sides(), Fresh(item_at, published_at, virtual_at)
 
     def merge(lo: int, hi: int) -> object:
         lost = np.zeros(len(holders), np.int64)
-        merge_pairs(
-            left, right, lo, hi, star_at, star_code, sides, virtual.code, item_at, published_at, virtual_at, leaves,
-            lost,
-        )  # fmt: skip
+        merge_pairs(left, right, lo, hi, star_at, star_code, sides, virtual.code, fresh, leaves, lost)
         return lost
 
     for lost in blocks(len(taken), merge):
@@ -367,9 +364,9 @@ def _join(
     records[joint] += clusters.records[right]
     node[joint] = new_node
     refused[joint] = -1
-    for entries, fresh in ((items, item_at), (published, published_at), (virtual, virtual_at)):
+    for entries, at in zip((items, published, virtual), fresh, strict=True):
         entries.at = np.take(entries.at, survivors, axis=0)
-        entries.at[joint] = fresh
+        entries.at[joint] = at
     return Clusters(items, published, virtual, records, node, refused)
 
 

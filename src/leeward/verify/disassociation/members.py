@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,19 @@ from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
 SUPPRESSED = "suppressed.parquet"
+
+
+class Chains(NamedTuple):
+    """Nodes with their parents and chunks, and the codes of each chunk."""
+
+    leaf: NDArray[np.bool_]
+    parent: Ints
+    node_groups: Longs
+    groups_of: Longs
+    kind: NDArray[np.int8]
+    bounds: Longs
+    codes: Ints
+    group: Longs
 
 
 def against_members(
@@ -61,8 +75,15 @@ def against_members(
     secret = salts(share, len(layout.chunks.codes))
     group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
     sums, lost, holders = project(
-        by_leaf, leaf_starts, starts, values, layout.nodes.leaf, layout.nodes.parent, layout.node_groups,
-        layout.groups_of, layout.chunks.kind, layout.bounds, layout.codes, group, secret,
+        by_leaf,
+        leaf_starts,
+        starts,
+        values,
+        Chains(
+            layout.nodes.leaf, layout.nodes.parent, layout.node_groups, layout.groups_of, layout.chunks.kind,
+            layout.bounds, layout.codes, group,
+        ),
+        secret,
     )  # fmt: skip
     shown = subrecord_sums(layout, secret)
     item = layout.chunks.kind == ITEM
@@ -143,14 +164,7 @@ def project(
     leaf_starts: Longs,
     starts: Longs,
     values: Ints,
-    leaf: NDArray[np.bool_],
-    parent: Ints,
-    node_groups: Longs,
-    groups_of: Longs,
-    kind: NDArray[np.int8],
-    bounds: Longs,
-    codes: Ints,
-    group: Longs,
+    chains: Chains,
     salt: Words,
 ) -> tuple[Words, int, Longs]:
     """Members' codes put into the chunks: for each chunk the sum of its filled subrecords' words, how many codes have
@@ -158,6 +172,7 @@ def project(
 
     A code belongs to the lowest chunk of its cluster's chain that has it.
     """
+    leaf, parent, node_groups, groups_of, kind, bounds, codes, group = chains
     sums = np.zeros(len(kind), np.uint64)
     held = np.zeros(len(codes), np.int64)
     place = np.zeros(len(salt), np.int64)

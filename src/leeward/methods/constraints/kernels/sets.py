@@ -63,7 +63,8 @@ def search(
     posting_at: Int64, postings: Int32, after: Int32, pair: Int64, found: Int32,
 ) -> int:  # fmt: skip
     """The violating set of exactly d ≥ 2 clusters with the largest support above `floor`; ties: the
-    smallest names.
+    smallest names. The arrays come one by one: it is called for every set that is tried, and a tuple would be taken
+    apart at each call.
 
     Depth first over sets whose beginnings all have support ≥ k: a set that is left out this way holds a
     smaller violating set of at least its support, which the caller prefers. Writes the set to `found`,

@@ -5,7 +5,7 @@ Nodes are numbered so that all nodes below a node come right before it; code set
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,38 @@ from leeward.compiled import njit
 Array = NDArray[Any]
 
 RECORD, SHARED, ITEM = 0, 1, 2
+
+
+class Entries(NamedTuple):
+    """Where each code is: code c has the entries at[c] … at[c + 1], ascending by node.
+
+    mean : the expected count of each item-chunk entry. want : as `wanting` counts it. root : the topmost ancestor of
+    each entry's node.
+    """
+
+    at: Array
+    node: Array
+    chunk: Array
+    place: Array
+    root: Array
+    want: Array
+    mean: Array
+
+
+class Chunks(NamedTuple):
+    """Kind, words of a bitmap and bitmaps, by chunk."""
+
+    kind: Array
+    words: Array
+    bits: Array
+
+
+class Nodes(NamedTuple):
+    """Parent (-1 for a root), whether it is a leaf, and records, by node."""
+
+    parent: Array
+    leaf: Array
+    records: Array
 
 
 @njit(cache=True, nogil=True)
@@ -103,31 +135,18 @@ def _in_leaf(
 
 @njit(cache=True, nogil=True)
 def answer(
-    query_at: Array,
-    query_codes: Array,
-    post_at: Array,
-    post_node: Array,
-    post_group: Array,
-    post_place: Array,
-    kind: Array,
-    words: Array,
-    bits: Array,
-    parent: Array,
-    post_root: Array,
-    leaf: Array,
-    records: Array,
-    item_mean: Array,
-    item_most: int,
-    want: Array,
+    query_at: Array, query_codes: Array, entries: Entries, chunks: Chunks, nodes: Nodes, item_most: int
 ) -> Any:
-    """(low, expected, high) of each query; `item_mean` is the expected count of each item-chunk entry, `item_most`
-    the most records of a cluster that may hold an item-chunk code, `want` as `wanting` counts it, `post_root` the
-    topmost ancestor of each entry's node.
+    """(low, expected, high) of each query; `item_most` is the most records of a cluster that may hold an item-chunk
+    code.
 
     Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
     bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
     from shared chunks above (`left`), the sums of (low, expected, high) below it; what no entry touches
     wants all codes from above."""
+    post_at, post_node, post_group, post_place, post_root, want, item_mean = entries
+    kind, words, bits = chunks
+    parent, leaf, records = nodes
     queries = len(query_at) - 1
     out_low = np.zeros(queries, np.int64)
     out_expected = np.zeros(queries, np.float64)

@@ -85,13 +85,15 @@ def estimates_of_numbers(
     at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
-    means = item_means(p, prior)
+    entries = kernels.Entries(
+        p.at, p.entry_node, p.entry_chunk, p.entry_place, p.entry_root, p.want, item_means(p, prior)
+    )
+    chunks, nodes = kernels.Chunks(p.kind, p.words, p.bits), kernels.Nodes(p.parent, p.leaf, p.records)
 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
-            at[first : last + 1], codes, p.at, p.entry_node, p.entry_chunk, p.entry_place, p.kind, p.words,
-            p.bits, p.parent, p.entry_root, p.leaf, p.records, means, item_most, p.want,
-        )  # fmt: skip
+            at[first : last + 1], codes, entries, chunks, nodes, item_most
+        )
         return found
 
     low, expected, high = (np.concatenate(each) for each in zip(*over_blocks(block, len(sizes)), strict=True))
