@@ -83,7 +83,9 @@ def make_app(settings: Settings) -> Gate:
         exception_handlers=dict.fromkeys(kinds, _said),
     )
     app.router.redirect_slashes = False
-    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, pool(THREADS))
+    app.state.portal = Portal(
+        settings, database, indexes, Asking(indexes), metrics, client, pool(THREADS), pool(THREADS)
+    )
     return Gate(app, settings, metrics)
 
 

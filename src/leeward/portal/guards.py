@@ -176,7 +176,8 @@ def guard(
 
 @dataclass(frozen=True)
 class Later:
-    """The rest of a request, which waits for others: it is done by other threads than what is short."""
+    """The rest of a request, which waits for others: it is done by other threads than what is short, and by few, since
+    each holds one of the few connections to a database."""
 
     respond: Callable[[], Response]
 
@@ -207,7 +208,9 @@ class Served:
         else:
             response = await run_in_threadpool(answer)
         if isinstance(response, Later):
-            response = await run_in_threadpool(response.respond)
+            response = await asyncio.get_running_loop().run_in_executor(
+                portal_of(request).waiting, response.respond
+            )
         await response(scope, receive, send)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
