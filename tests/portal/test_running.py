@@ -6,12 +6,9 @@ import dataclasses
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,7 @@ from tests.portal.served import free_port
 from tests.postgres_fixture import postgres_server
 
 import leeward as lw
-from leeward.portal.app import THREADS, make_app
+from leeward.portal.app import make_app
 from leeward.portal.backup import make_backup
 from leeward.portal.middleware import client_address
 from leeward.portal.settings import Settings, read_settings
@@ -75,23 +72,6 @@ def test_a_forwarded_address_is_believed_from_a_proxy_that_is_named() -> None:
     assert client_address(scope("6.6.6.6", "1.2.3.4, 10.0.0.9"), ("10.0.0.5", "10.0.0.9")) == "1.2.3.4"
     assert client_address(scope("1.2.3.4, unknown"), ("10.0.0.5",)) == "10.0.0.5"
     assert client_address(scope(), ("10.0.0.5",)) == "10.0.0.5"
-
-
-def test_new_questions_that_wait_for_the_ledger_hold_up_no_stored_answer(bench: Bench) -> None:
-    token, known = bench.token("rita"), bench.question("fever", "0.2")
-    assert bench.ask(token, "known", known).status_code == 201
-    ledger = sqlite3.connect(bench.folder / "indexes" / "clinic" / "ledger.db", isolation_level=None)
-    ledger.execute("BEGIN IMMEDIATE")  # another process writes
-    with ThreadPoolExecutor(2 * THREADS + 1) as clients, closing(ledger):
-        waiting = [
-            clients.submit(bench.ask, token, f"new-{each}", bench.question("cough", f"0.0{each + 1}"))
-            for each in range(2 * THREADS)
-        ]
-        time.sleep(0.5)
-        again = clients.submit(bench.ask, token, "again", known).result(timeout=20)
-        assert again.status_code == 200 and not any(each.done() for each in waiting)
-        ledger.execute("ROLLBACK")
-        assert [each.result().status_code for each in waiting] == [201] * len(waiting)
 
 
 def test_settings_are_read_and_wrong_ones_named(tmp_path: Path) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -29,7 +28,6 @@ from leeward.portal.store.rows import Row, new_row
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,
-    Standing,
     answer_plans,
     price_of,
     standing_of,
@@ -62,10 +60,6 @@ BEGUN_AND_ENDS: Final = sa.select(tables.idempotency, _allotment.ends).select_fr
 )  # fmt: skip
 BEGIN: Final = new_row(tables.idempotency)
 DONE: Final = tables.idempotency.update().where(_of_key)
-
-
-Given = list[tuple[str, Answer]]
-"""Answers, each with its identifier."""
 
 
 class TooMany(BadInput):
@@ -191,12 +185,7 @@ class Asking:
             row = connection.execute(BEGUN_AND_ENDS, asked).first()
         return _paid_before(row, once), None if row is None else row.ends
 
-    def pay(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> Given:
-        """As `ask`, with what is not stored paid."""
-        found = self.ask(viewer, project, index, requests)
-        return found if isinstance(found, list) else found()
-
-    def ask(
+    def pay(
         self,
         viewer: Viewer,
         project: str,
@@ -204,12 +193,11 @@ class Asking:
         requests: Sequence[Request],
         once: Once | None = None,
         ends: str | None = None,
-    ) -> Given | Callable[[], Given]:
-        """Answers with their identifiers where all are stored. Otherwise what pays, for all or for none, and gives
-        them: it waits for the ledger, so it is called where nobody waits for something else.
+    ) -> list[tuple[str, Answer]]:
+        """Answers with their identifiers: all are charged or none; under a key they can be given again.
 
-        Under a key they can be given again; `ends`: of the allotment, if it was read.
         BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
+        `ends`: of the allotment, if it was read.
         """
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
@@ -219,36 +207,22 @@ class Asking:
             )
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
-        plans = [plan for _, plan in planned]
+        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
         answers = stored_answers(session, plans, standing)
-        if answers is None:
-            return partial(self._pay, viewer, project, index, planned, standing, once)
-        with writing_directly(self.database, durable=False) as connection:
-            few = self._count(connection, viewer, len(requests))
-            if few:
-                exact = [request for request, _ in planned]
-                kept = self._keep(connection, viewer, project, index, exact, answers)
-                if once is not None:
-                    _begin(connection, viewer, once, _done(answers, kept))
-        self._require(few)
-        return list(zip(kept, answers, strict=True))
-
-    def _pay(
-        self,
-        viewer: Viewer,
-        project: str,
-        index: str,
-        planned: Sequence[tuple[Request, Plan]],
-        standing: Standing,
-        once: Once | None,
-    ) -> Given:
-        session = self.indexes.session(index)
-        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
+        if answers is not None:
+            with writing_directly(self.database, durable=False) as connection:
+                few = self._count(connection, viewer, len(requests))
+                if few:
+                    kept = self._keep(connection, viewer, project, index, exact, answers)
+                    if once is not None:
+                        _begin(connection, viewer, once, _done(answers, kept))
+            self._require(few)
+            return list(zip(kept, answers, strict=True))
         with writing_directly(self.database, durable=False) as connection:
             if once is not None:
                 _begin(connection, viewer, once)
-            few = self._count(connection, viewer, len(plans))
+            few = self._count(connection, viewer, len(requests))
         self._require(few)
         new = [plan for request, plan in planned if not request.large_noise]
         try:

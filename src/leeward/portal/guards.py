@@ -12,14 +12,12 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
 from starlette.routing import Route
 
 from leeward.errors import BadInput, LeewardError
@@ -174,17 +172,8 @@ def guard(
     return put
 
 
-@dataclass(frozen=True)
-class Later:
-    """The rest of a request, which waits for others: it is done by other threads than what is short, and by few, since
-    each holds one of the few connections to a database."""
-
-    respond: Callable[[], Response]
-
-
 class Served:
-    """A guarded function as an ASGI application: the body is received, then all of it runs in one thread, but for what
-    it leaves for `Later`.
+    """A guarded function as an ASGI application: the body is received, then all of it runs in one thread.
 
     FastAPI describes the routes, and its layers, which take 0.2 ms of a request, are left out. Short work is done by
     few threads: the more there are that want the interpreter, the more often whoever has it must hand it over.
@@ -207,10 +196,6 @@ class Served:
             response = await asyncio.get_running_loop().run_in_executor(portal_of(request).threads, answer)
         else:
             response = await run_in_threadpool(answer)
-        if isinstance(response, Later):
-            response = await asyncio.get_running_loop().run_in_executor(
-                portal_of(request).waiting, response.respond
-            )
         await response(scope, receive, send)
 
     def _arguments(self, request: Request) -> dict[str, Any]:

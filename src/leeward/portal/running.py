@@ -25,8 +25,6 @@ class Portal:
     provider: Client | None
     threads: Executor
     """Those that answer what programs ask often."""
-    waiting: Executor
-    """Those that pay, which wait for the ledger's writers."""
 
     def url(self, path: str) -> str:
         """An address below the prefix."""

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from leeward.errors import BadInput
 from leeward.portal import asking, projects, proposals, releases, tokens
 from leeward.portal.asking import Once
-from leeward.portal.guards import Later, Malformed, guard, portal_of, viewer_of
+from leeward.portal.guards import Malformed, guard, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.pages.answers import digests_only
 from leeward.portal.pages.audit import entries_of
@@ -131,7 +131,7 @@ def rehearse(request: Request) -> Response:
 
 
 @guard(router, "POST", f"{ROOT}/questions", "spend", often=True, openapi_extra=BODY)
-def ask(request: Request) -> Response | Later:
+def ask(request: Request) -> Response:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
     Needs an `Idempotency-Key`: the same key and body get the same answer, charged once.
@@ -141,7 +141,7 @@ def ask(request: Request) -> Response | Later:
 
 
 @guard(router, "POST", f"{ROOT}/batches", "spend")
-def ask_batch(request: Request) -> Response | Later:
+def ask_batch(request: Request) -> Response:
     """Several questions for one total, all or none: `{"project", "index", "questions": [...]}`."""
     body = request.state.json
     if not isinstance(body, dict) or not isinstance(body.get("questions"), list):
@@ -167,9 +167,7 @@ def _question(request: Request, permission: str) -> tuple[str, str, Question]:
     return project, index, request_of(body)
 
 
-def _once(
-    request: Request, project: str, index: str, questions: list[Question], *, single: bool
-) -> Response | Later:
+def _once(request: Request, project: str, index: str, questions: list[Question], *, single: bool) -> Response:
     """Pay, or give again what was paid with the same idempotency key."""
     portal, viewer = portal_of(request), viewer_of(request)
     key = request.headers.get("idempotency-key", "")
@@ -183,11 +181,7 @@ def _once(
         answers = [portal.asking.answer(viewer, name) for name in json.loads(before["answers"])]
         found = [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
         return JSONResponse(found[0] if single else {"answers": found}, before["status"])
-    paid = portal.asking.ask(viewer, project, index, questions, once, ends)
-    return _given(paid, single) if isinstance(paid, list) else Later(lambda: _given(paid(), single))
-
-
-def _given(paid: asking.Given, single: bool) -> Response:
+    paid = portal.asking.pay(viewer, project, index, questions, once, ends)
     found = [{"id": name, **answer.to_json()} for name, answer in paid]
     return JSONResponse(
         found[0] if single else {"answers": found}, asking.status_of([answer for _, answer in paid])
