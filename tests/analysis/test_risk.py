@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.published import running_example, running_records, write
 
-from leeward.analysis import risk
+from leeward.analysis import risk, risk_kernels
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.measures.risk import risk_after
@@ -109,3 +109,17 @@ def test_after_release_the_running_example_leaves_three_candidates(tmp_path: Pat
     found = risk_after(published, code_sets(running_records()), seed=1)
     assert found.smallest_candidates == 3
     assert found.below_k == 0
+
+
+def test_keys_are_counted_in_parts_as_in_one() -> None:
+    generator = np.random.Generator(np.random.Philox(3))
+    keys = generator.zipf(1.3, 30_000).astype(np.uint64)
+    owners = generator.integers(0, 2_000, len(keys)).astype(np.int32)
+    smallest = np.full(2_000, risk.NEVER)
+    supports = risk_kernels.count_keys(keys, owners, smallest)
+    _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    expected = np.full(2_000, risk.NEVER)
+    np.minimum.at(expected, owners, counts[place])
+    assert sorted(supports) == sorted(counts)
+    assert smallest.tolist() == expected.tolist()
+    assert sorted(risk_kernels.count_keys(keys, owners[:0], smallest[:0])) == sorted(counts)

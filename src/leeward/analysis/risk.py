@@ -6,7 +6,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from leeward.arrays import AnyArray
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -135,20 +134,9 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
             break
         threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
         share /= 2
-    supports, rarest = _counted(keys[:found], None if sampled else owners[:found], len(sets))
-    return _figures(m, supports, k, share), rarest
-
-
-def _counted(keys: AnyArray, owners: AnyArray | None, patients: int) -> tuple[AnyArray, AnyArray | None]:
-    """How often each distinct key occurs, and the least count of a key of each of its owners."""
-    supports = np.unique(keys, return_counts=True)[1]
-    if owners is None:
-        return supports, None
-    rows = pl.LazyFrame({"key": keys, "owner": owners})
-    least = rows.select("owner", pl.len().over("key")).group_by("owner").min().collect()
-    rarest = np.full(patients, NEVER)
-    rarest[least["owner"].to_numpy()] = least["len"].to_numpy()
-    return supports, rarest
+    rarest = np.full(0 if sampled else len(sets), NEVER)
+    supports = kernels.count_keys(keys[:found], owners[:found], rarest)
+    return _figures(m, supports, k, share), None if sampled else rarest
 
 
 def _figures(m: int, supports: AnyArray, k: int, share: float) -> dict[str, Any]:
@@ -192,7 +180,7 @@ def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
     """Patients whose whole code set no other patient, or fewer than k patients, have."""
     from leeward.analysis import risk_kernels as kernels
 
-    alike = np.unique(kernels.record_keys(sets.offsets, sets.values), return_counts=True)[1]
+    alike = kernels.run_lengths(np.sort(kernels.record_keys(sets.offsets, sets.values)))
     n = max(len(sets), 1)
     unique, below = int((alike == 1).sum()), int(alike[alike < k].sum())
     return {"unique": unique, "unique_share": unique / n, "below_k": below, "below_k_share": below / n}
