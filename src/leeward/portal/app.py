@@ -36,10 +36,8 @@ from leeward.portal.store import open_store
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 
 STATIC: Final = Path(__file__).parent / "static"
-THREADS: Final = 2
-"""Questions and prices of programs that a process works on at a time; the others wait for their turn. One of them may
-wait for a disk or another process; more of them wait for the interpreter, which costs each of a question's statements
-up to half a millisecond (with PostgreSQL four took 3.1 ms of processor time a reply, two 2.6)."""
+THREADS: Final = 4
+"""Questions and prices of programs that a process works on at a time; the others wait for their turn."""
 
 STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     SignInFirst: (401, "Sign in first"),

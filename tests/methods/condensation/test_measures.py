@@ -163,7 +163,9 @@ def test_nearest_rows_are_those_of_all_pairs_the_first_of_equals(seed: int) -> N
     rows[:, 2] = generator.integers(0, 2, 700)
     rows[:200] = generator.integers(0, 3, (200, 3))
     rows = np.concatenate([rows, rows[:40], np.repeat(rows[:1], 200, axis=0)])
-    asked = np.concatenate([rows[::9], generator.normal(size=(50, 3)), np.ones((1, 3)) / 2]).astype(np.float32)
+    asked = np.concatenate([rows[::9], generator.normal(size=(50, 3)), np.ones((1, 3)) / 2]).astype(
+        np.float32
+    )
     all_pairs = np.sqrt(((asked[:, None, :].astype(np.float64) - rows) ** 2).sum(axis=2))
     near = two_distances(asked, tree_of(rows))
     assert np.allclose(near, np.sort(all_pairs, axis=1)[:, :2], rtol=1e-15, atol=0)
