@@ -19,7 +19,8 @@ COLUMNS = {
 def column_options(function: Any) -> Any:
     """A flag for each column of a table of notes."""
     for role, flag in reversed(COLUMNS.items()):
-        what = f"Column of the {role.replace('_', ' of ')} in a table of notes [default: {role}]."
+        shown_as = "date of birth" if role == "birth_date" else role
+        what = f"Column of the {shown_as} in a table of notes [default: {role}]."
         function = click.option(flag, role, metavar="COL", help=what)(function)
     return function
 
