@@ -82,12 +82,12 @@ LIMITS = {
   written by language models or have their identities taken out. On notes marked by hand "no identity missed" is 23 of
   23 (exact 95 % interval 0.85 to 1; ACI-Bench alone 6 of 6, 0.54 to 1), by one reader, so no agreement between
   readers can be given.
-- **The baseline is blank.** Presidio without a model finds no name by construction; a trained de-identifier (a neural
-  model on i2b2 data) was not to be had here, so that no figure says how the ensemble compares with what hospitals
-  use.
+- **No trained de-identifier.** Presidio's model was made for news, Philter has lists and patterns; how the ensemble
+  compares with a neural model trained on i2b2's notes, which hospitals also use, no figure says: none was to be had
+  here.
 - **Looked-at data.** Causes of errors were read on the held-out kinds, the questions and the notes marked by hand,
   and rules were mended; only the sealed kinds (but for one mending of context), presidio-synth, medcat-deid and the
-  fifty notes were not. Recalls in the tables have no intervals, and mentions of one note are not independent.""",
+  fifty notes were not. Recalls of synthetic notes have no intervals, and mentions of one note are not independent.""",
     "options": """\
 - **Two cohorts, one release a row.** The partitioning was chosen on UCI, and the claims are made up; no interval but
   those over reconstructions and five seeds. Places are made up, and no code depends on them.
