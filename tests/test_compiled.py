@@ -95,6 +95,35 @@ print(len(defined), len(wrong), compilations.count)
 """
 
 
+RENAMED = """
+from typing import NamedTuple
+import numpy as np
+from leeward.compiled import njit
+
+class {name}(NamedTuple):
+    values: np.ndarray
+
+@njit(cache=True)
+def total(given):
+    return given.values.sum()
+
+if __name__ == "__main__":
+    import renamed
+    assert renamed.total(renamed.{name}(np.arange(4))) == 6
+"""
+
+
+def test_a_kernel_whose_argument_was_renamed_is_compiled_again(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for name in ("Before", "After", "Before"):
+        (tmp_path / "renamed.py").write_text(RENAMED.format(name=name))
+        done = subprocess.run(
+            [sys.executable, "renamed.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert [*(tmp_path / "cache").rglob("*.nbi")]
+
+
 def test_symbols_that_are_looked_up_are_those_that_numba_would_list(tmp_path: Path) -> None:
     modules = Modules(tmp_path)
     environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}

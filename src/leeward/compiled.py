@@ -175,6 +175,17 @@ ANNOTATION = 6
 """Place of the annotated source in a reduced compile result."""
 
 
+class IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's list of what is compiled of a function. It names the types of arguments before it says whether it is of
+    this code; where one of them was moved or renamed since, the list is another version's and nothing of it is used."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):
+            return {}
+
+
 class Cache(caching.FunctionCache):  # type: ignore[misc]
     """The shipped folder, which is only read but for a build, over Numba's cache of the user."""
 
@@ -183,7 +194,7 @@ class Cache(caching.FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function)
         self._options = options
-        self._shipped = None
+        self._shipped: IndexFile | None = None
         self._stamped = False
 
     def _open(self) -> None:
@@ -191,12 +202,12 @@ class Cache(caching.FunctionCache):  # type: ignore[misc]
         if self._stamped:
             return
         stamp = stamp_of(self._py_func, self._options)
-        self._cache_file._source_stamp = stamp
+        self._cache_file = IndexFile(self._cache_path, self._impl.filename_base, stamp)
         file = Path(self._py_func.__code__.co_filename).resolve()
         if file.is_relative_to(PACKAGE) and level() != "none":
             module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
             name = f"{module}.{self._impl.filename_base}"
-            self._shipped = caching.IndexDataCacheFile(str(SHIPPED / level()), name, stamp)
+            self._shipped = IndexFile(str(SHIPPED / level()), name, stamp)
         self._stamped = True
 
     def _portable(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
