@@ -85,13 +85,13 @@ from numba.core.registry import cpu_target
 from caller import total
 from leeward.compiled import compilations
 total(3)
-engine = cpu_target.target_context.codegen()._engine
-listed = [each for module in engine._leeward_modules for part in (module.functions, module.global_variables)
-          for each in part if each.linkage.name not in ("internal", "private")]
-defined = {each.name for each in listed if not each.is_declaration}
-wrong = [name for name in {each.name for each in listed} | {"nothing"}
-         if engine.is_symbol_defined(name) != (name in defined)]
-print(len(defined), len(wrong), compilations.count)
+library = total.overloads[total.signatures[0]].library
+engine, parsed = cpu_target.target_context.codegen()._engine, library._shared_module is not None
+module = library._get_module_for_linking()
+listed = {each.name for part in (module.functions, module.global_variables) for each in part
+          if not each.is_declaration}
+print(len(listed), len(listed - engine._defined_symbols), engine.is_symbol_defined("nothing"), parsed,
+      compilations.count)
 """
 
 
@@ -124,7 +124,7 @@ def test_a_kernel_whose_argument_was_renamed_is_compiled_again(tmp_path: Path) -
     assert [*(tmp_path / "cache").rglob("*.nbi")]
 
 
-def test_symbols_that_are_looked_up_are_those_that_numba_would_list(tmp_path: Path) -> None:
+def test_symbols_of_a_loaded_kernel_are_those_that_numba_would_list(tmp_path: Path) -> None:
     modules = Modules(tmp_path)
     environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}
     environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
@@ -132,10 +132,20 @@ def test_symbols_that_are_looked_up_are_those_that_numba_would_list(tmp_path: Pa
         done = subprocess.run(
             [sys.executable, "-B", "-c", SYMBOLS], env=environment, capture_output=True, text=True, check=True
         )
-        defined, wrong, compiled = map(int, done.stdout.split())
-        assert defined > 3, run
-        assert wrong == 0, run
-        assert (compiled == 0) == (run == "loaded")
+        defined, missing, nothing, parsed, compiled = done.stdout.split()
+        assert int(defined) > 3, run
+        assert (missing, nothing) == ("0", "False"), run
+        assert (parsed == "False") == (compiled == "0") == (run == "loaded")
+
+
+def test_a_caller_is_compiled_against_a_callee_that_was_loaded(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    _, all_of_it = modules.run()
+    caller = tmp_path / "caller.py"
+    caller.write_text(caller.read_text().replace("found = 0", "found = 1000"))
+    value, compiled = modules.run()
+    assert value == 1003
+    assert 0 < compiled < all_of_it
 
 
 NOWHERE = """

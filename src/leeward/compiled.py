@@ -29,6 +29,7 @@ from typing import Any
 
 import numba
 import numpy
+from llvmlite import binding
 from numba.core import caching, codegen
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -60,8 +61,6 @@ def level() -> str:
     wanted = os.environ.get("LEEWARD_LEVEL")
     if wanted:
         return wanted
-    from llvmlite import binding
-
     has = {name for name, on in binding.get_host_cpu_features().items() if on}
     return next((name for name, needs in LEVELS.items() if needs <= has), "none")
 
@@ -81,7 +80,7 @@ def private_folder() -> str:
 
 def stamp_of(function: Callable[..., Any], options: dict[str, Any]) -> str:
     """A digest of all that a kernel's machine code depends on in Leeward."""
-    digest = hashlib.sha256(repr(sorted(options.items())).encode())
+    digest = hashlib.sha256(repr((LISTED, sorted(options.items()))).encode())
     for part in _parts(function, set()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
@@ -301,32 +300,48 @@ def _without_scipy() -> None:
         linalg.ensure_blas = found
 
 
-def _note_symbols(engine: Any, module: Any) -> None:
-    """Keep a module in which symbols may be looked up.
+class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
+    """A compiled function whose symbols are stored beside its machine code.
 
-    Numba lists every symbol of it instead: three quarters of the time in which a kernel is loaded, to answer for two.
+    Numba parses a loaded function's intermediate code to list its symbols, which takes more time than all the rest of
+    loading it. Here it is parsed where another function that is being compiled calls this one.
     """
-    vars(engine).setdefault("_leeward_modules", []).append(module)
+
+    _shared_module: Any
+    _unparsed: bytes | None = None
+
+    def serialize_using_object_code(self) -> tuple[str, str, tuple[Any, ...]]:
+        name, _, code = super().serialize_using_object_code()
+        module = self._get_module_for_linking()
+        symbols = [
+            each.name
+            for part in (module.functions, module.global_variables)
+            for each in part
+            if not each.is_declaration
+        ]
+        return name, LISTED, (*code, symbols)
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
+        name, kind, data = state
+        if kind != LISTED:
+            return super()._unserialize(codegen, state)
+        machine_code, intermediate, symbols = data
+        library = codegen.create_library(name)
+        library.enable_object_caching()
+        library._set_compiled_object(machine_code)
+        library._unparsed = intermediate
+        library._finalize_final_module()
+        codegen._engine._defined_symbols.update(symbols)
+        return library
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None and self._unparsed is not None:
+            self._shared_module = binding.parse_bitcode(self._unparsed)
+        return super()._get_module_for_linking()
 
 
-def _has_symbol(engine: Any, name: str) -> bool:
-    """Whether a module of this engine, or Numba itself, defined `name`; the latest module first.
+LISTED = "object with its symbols"
+"""Of the ways in which a library is stored: Numba has `object` and `bitcode`."""
 
-    A module's private constants, which Numba lists too, are not found: nothing outside of a module asks for them.
-    """
-    return name in engine._defined_symbols or any(
-        _defines(module, name) for module in reversed(vars(engine).get("_leeward_modules", ()))
-    )
-
-
-def _defines(module: Any, name: str) -> bool:
-    for find in (module.get_function, module.get_global_variable):
-        try:
-            return not find(name).is_declaration
-        except NameError:  # llvmlite's word for a name that the module does not have
-            continue
-    return False
-
-
-codegen.JitEngine._load_defined_symbols = _note_symbols
-codegen.JitEngine.is_symbol_defined = _has_symbol
+codegen.JITCPUCodegen._library_class = Library
