@@ -132,17 +132,25 @@ def zip_sums(
 def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs) -> None:
     """The statistics of one node: parts of members and subrecords as words, a row a chunk."""
     count, n = member.shape
-    kinds = np.full((count, n), -1, np.int64)  # of a member's part: the first member with the same
-    like = np.full((count, n), -1, np.int64)  # of a subrecord: the first member with that part, -1 for none
+    kinds = np.empty((count, n), np.int64)  # of a member's part: members with the same have one kind, from 0
+    like = np.full(
+        (count, n), -1, np.int64
+    )  # of a subrecord: the kind of members with that part, -1 for none
+    many = np.zeros(count, np.int64)
     ranks = np.argsort(np.argsort(owner)).astype(np.float64)
     for c in range(count):
         by_word = np.argsort(member[c], kind="mergesort")
-        ordered = member[c][by_word]
+        words = np.empty(n, np.uint64)
+        for i in by_word:
+            if many[c] == 0 or words[many[c] - 1] != member[c, i]:
+                words[many[c]] = member[c, i]
+                many[c] += 1
+            kinds[c, i] = many[c] - 1
+        words = words[: many[c]]
         for i in range(n):
-            kinds[c, i] = by_word[np.searchsorted(ordered, member[c, i])]
-            j = np.searchsorted(ordered, shown[c, i])
-            if j < n and ordered[j] == shown[c, i]:
-                like[c, i] = by_word[j]
+            j = np.searchsorted(words, shown[c, i])
+            if j < len(words) and words[j] == shown[c, i]:
+                like[c, i] = j
         people, total, following = np.zeros(n), np.zeros(n), np.zeros(n)
         for i in range(n):
             people[kinds[c, i]] += 1
@@ -159,23 +167,52 @@ def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Long
             scale = (moved**2).sum() / (n - 1)  # what owners in order would make, by chance's variance
             sums[2 + 2 * turn] += (mean * moved).sum() / scale
             sums[3 + 2 * turn] += (mean**2).sum() / scale
+    together = np.zeros((many.max(), many.max()), np.int64)
     for a in range(count):
         for b in range(a + 1, count):
-            together = np.zeros((n, n))
-            for i in range(n):
-                together[kinds[a, i], kinds[b, i]] += 1.0
-            table = np.zeros((n, n))
-            for i in range(n):
-                for j in range(n):
-                    if like[a, i] >= 0 and like[b, j] >= 0:
-                        table[i, j] = together[like[a, i], like[b, j]]
-            of_rows, of_columns, all_of = table.sum(axis=1), table.sum(axis=0), table.sum()
-            if all_of == 0:
-                continue
-            spread = trace = 0.0
-            for i in range(n):
-                trace += table[i, i]
-                for j in range(n):
-                    spread += (table[i, j] - of_rows[i] / n - of_columns[j] / n + all_of / (n * n)) ** 2
-            sums[0] += trace - all_of / n
-            sums[1] += spread / (n - 1)
+            add_pair(sums, kinds[a], kinds[b], like[a], like[b], together)
+
+
+@njit(cache=True, nogil=True)
+def add_pair(
+    sums: NDArray[np.float64],
+    of_a: Longs,
+    of_b: Longs,
+    like_a: Longs,
+    like_b: Longs,
+    together: NDArray[np.int64],
+) -> None:
+    """The statistic of two chunks of a node, by kinds of members: `together` is how many members have the one kind in
+    the first chunk and the other in the second, all zero before and after.
+
+    C(i, j) is `together` of the kinds that i and j are like. Its sum of squares about row and column means is
+    Σ C² - (Σ row sums² + Σ column sums²) / n + (Σ C)² / n², all of integers.
+    """
+    n = len(of_a)
+    shown_a, shown_b = np.zeros(len(together), np.int64), np.zeros(len(together), np.int64)
+    rows, columns = np.zeros(len(together), np.int64), np.zeros(len(together), np.int64)
+    for i in range(n):
+        together[of_a[i], of_b[i]] += 1
+        if like_a[i] >= 0:
+            shown_a[like_a[i]] += 1
+        if like_b[i] >= 0:
+            shown_b[like_b[i]] += 1
+    trace = 0
+    for i in range(n):
+        if like_a[i] >= 0 and like_b[i] >= 0:
+            trace += together[like_a[i], like_b[i]]
+    squares = 0
+    for i in range(n):
+        x, y = of_a[i], of_b[i]
+        found = together[x, y]
+        if found > 0:  # once for each pair of kinds
+            together[x, y] = 0
+            rows[x] += found * shown_b[y]
+            columns[y] += found * shown_a[x]
+            squares += found * found * shown_a[x] * shown_b[y]
+    all_of = (shown_a * rows).sum()
+    if all_of == 0:
+        return
+    means = (shown_a * rows**2).sum() + (shown_b * columns**2).sum()
+    sums[0] += trace - all_of / n
+    sums[1] += (squares - means / n + all_of * all_of / (n * n)) / (n - 1)

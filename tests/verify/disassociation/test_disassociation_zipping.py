@@ -1,0 +1,74 @@
+"""What numbers of subrecords say: the kernel against the definition in the words of its module."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.verify.disassociation.zipping import add_sums
+
+
+def plain_zipped(member: np.ndarray, shown: np.ndarray) -> tuple[float, float]:
+    """Over pairs of chunks: the sum of C(i, i) above its mean, and its variance, of the whole table C."""
+    excess = variance = 0.0
+    count, n = member.shape
+    for a in range(count):
+        for b in range(a + 1, count):
+            table = np.array(
+                [
+                    [((member[a] == shown[a, i]) & (member[b] == shown[b, j])).sum() for j in range(n)]
+                    for i in range(n)
+                ],
+                float,
+            )
+            excess += np.trace(table) - table.sum() / n
+            centred = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+            variance += (centred**2).sum() / (n - 1)
+    return excess, variance
+
+
+def plain_owners(member: np.ndarray, shown: np.ndarray, place: np.ndarray) -> tuple[float, float]:
+    """Over chunks: the covariance of a subrecord's number with the mean place of the members who have its codes, and
+    its variance, both scaled by the spread of the numbers."""
+    excess = variance = 0.0
+    count, n = member.shape
+    for c in range(count):
+        mean = np.array(
+            [place[member[c] == word].mean() if (member[c] == word).any() else 0.0 for word in shown[c]]
+        )
+        mean -= mean.mean()
+        moved = np.arange(n) - (n - 1) / 2
+        scale = (moved**2).sum() / (n - 1)
+        excess += (mean * moved).sum() / scale
+        variance += (mean**2).sum() / scale
+    return excess, variance
+
+
+@given(st.data(), st.integers(2, 12), st.integers(1, 4), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_sums_are_those_of_the_definition(
+    data: st.DataObject, n: int, count: int, words: int, random: Random
+) -> None:
+    drawn = st.lists(st.integers(0, words), min_size=n, max_size=n)
+    member = np.array([data.draw(drawn) for _ in range(count)], np.uint64)
+    shown = np.array([data.draw(drawn) for _ in range(count)], np.uint64) + np.uint64(0)
+    owner = np.array(random.sample(range(100), n), np.int64)
+    sums = np.zeros(6)
+    add_sums(sums, member, shown, owner)
+    ranks = np.argsort(np.argsort(owner)).astype(float)
+    expected = [
+        *plain_zipped(member, shown),
+        *plain_owners(member, shown, ranks),
+        *plain_owners(member, shown, np.arange(n, dtype=float)),
+    ]
+    np.testing.assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_subrecords_in_the_order_of_their_owners_are_seen() -> None:
+    member = np.array([[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]], np.uint64)
+    sums = np.zeros(6)
+    add_sums(sums, member, member.copy(), np.arange(6, dtype=np.int64))
+    assert sums[0] / np.sqrt(sums[1]) > 2
+    assert sums[2] / np.sqrt(sums[3]) > 2
