@@ -105,11 +105,11 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     if m == 1:
         rarest = np.full(len(sets), 2**62)
         np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
-        return _figures(1, supports[supports > 0], k, 1.0), rarest
+        return _figures(1, np.bincount(supports), k, 1.0), rarest
     table = kernels.pair_table(sets.offsets, sets.values, len(sets.codes))
     rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
     np.fill_diagonal(table, 0)
-    return _figures(2, table[table > 0], k, 1.0), rarest
+    return _figures(2, np.bincount(table[table > 0]), k, 1.0), rarest
 
 
 def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], AnyArray | None]:
@@ -135,19 +135,22 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
         threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
         share /= 2
     rarest = np.full(0 if sampled else len(sets), NEVER)
-    supports = kernels.count_keys(keys[:found], owners[:found], rarest)
-    return _figures(m, supports, k, share), None if sampled else rarest
+    by_support = kernels.count_keys(keys[:found], owners[:found], rarest)
+    return _figures(m, by_support, k, share), None if sampled else rarest
 
 
-def _figures(m: int, supports: AnyArray, k: int, share: float) -> dict[str, Any]:
-    """Of the supports of distinct sets of m codes."""
-    count = max(len(supports), 1)
-    by_size = np.bincount(np.log2(supports).astype(np.int64)) if len(supports) else np.zeros(0, np.int64)
+def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, Any]:
+    """Of how many distinct sets of m codes have each support."""
+    supports = np.flatnonzero(by_support[1:]) + 1
+    sets = by_support[supports]
+    found = int(sets.sum())
+    count = max(found, 1)
+    by_size = np.bincount(np.log2(supports).astype(np.int64), sets).astype(np.int64)
     return {
         "m": m,
-        "sets": len(supports),
-        "sets_in_one_record_share": int((supports == 1).sum()) / count,
-        "sets_below_k_share": int((supports < k).sum()) / count,
+        "sets": found,
+        "sets_in_one_record_share": int(sets[supports == 1].sum()) / count,
+        "sets_below_k_share": int(sets[supports < k].sum()) / count,
         "sets_by_support": [
             {"from": 2**i, "to": 2 ** (i + 1) - 1, "share": int(c) / count}
             for i, c in enumerate(by_size)

@@ -10,7 +10,7 @@ from leeward.analysis.bits import popcount
 from leeward.arrays import AnyArray
 from leeward.compiled import njit
 
-PART_KEYS = 4096
+PART_KEYS = 16_384
 """Keys that are counted at once."""
 
 TOUCH = 16
@@ -98,8 +98,8 @@ def run_lengths(ordered: AnyArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
-    """How often each distinct key occurs, in no particular order; `smallest[owner]`, int64, is lowered to the least
-    count of a key of each owner (`owners` empty: of none).
+    """How many distinct keys occur once, twice, …, int64[most often + 1]; `smallest[owner]`, int64, is lowered to the
+    least count of a key of each owner (`owners` empty: of none).
 
     Keys are dealt by their hash into parts of about `PART_KEYS`, so that the table that counts a part stays in a
     processor's cache: every report counts millions of them, in a quarter of the time that sorting with NumPy takes,
@@ -131,8 +131,8 @@ def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
     last = np.uint64(size - 1)
     key, count = np.empty(size, np.uint64), np.zeros(size, np.int32)
     slots = np.empty(largest, np.int32)
-    supports = np.empty(n, np.int64)
-    distinct = 0
+    by_support = np.zeros(n + 1, np.int64)
+    most = 0
     for part in range(1 << bits):
         begin, end = begins[part], begins[part + 1]
         for i in range(begin, end):
@@ -149,10 +149,10 @@ def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
         for i in range(begin, end):
             slot = slots[i - begin]
             if count[slot]:
-                supports[distinct] = count[slot]
-                distinct += 1
+                by_support[count[slot]] += 1
+                most = max(most, np.int64(count[slot]))
                 count[slot] = 0
-    return supports[:distinct].copy()
+    return by_support[: most + 1].copy()
 
 
 @njit(cache=True, nogil=True)
