@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.disassociation.measures.draw_kernels import draw_sets
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
 from leeward.methods.disassociation.measures.figures import Candidates
 from leeward.methods.disassociation.measures.published import Array, Published
@@ -25,14 +28,11 @@ def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates
     stream = Randomness.of(seed).stream("risk after")
     number = published.number
     translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
-    numbers, offsets = translate[sets.values], sets.offsets.tolist()
     holders = np.diff(published.at).tolist()
-    distinct: dict[tuple[int, ...], None] = {}
-    for r in stream.integers(0, len(sets), SETS_DRAWN).tolist():
-        codes = numbers[offsets[r] : offsets[r + 1]]
-        size = int(stream.integers(1, published.m + 1))
-        if query := tuple(sorted(stream.permutation(codes[codes >= 0])[:size].tolist())):
-            distinct[query] = None
+    records = stream.integers(0, len(sets), SETS_DRAWN)
+    ends, drawn = draw_sets(stream, records, sets.offsets, translate[sets.values], published.m)
+    codes, bounds = drawn.tolist(), [0, *ends.tolist()]
+    distinct = dict.fromkeys(tuple(codes[low:high]) for low, high in itertools.pairwise(bounds) if low < high)
     rarest = sorted(distinct, key=lambda query: min(holders[code] for code in query))[:SETS_COUNTED]
     queries: list[Array] = [np.array(query, np.int32) for query in rarest]
     high = estimates_of_numbers(published, queries, "one").high
