@@ -132,7 +132,7 @@ def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
     key, count = np.empty(size, np.uint64), np.zeros(size, np.int32)
     slots = np.empty(largest, np.int32)
     by_support = np.zeros(n + 1, np.int64)
-    most = 0
+    most = np.int64(0)
     for part in range(1 << bits):
         begin, end = begins[part], begins[part + 1]
         for i in range(begin, end):
