@@ -28,21 +28,28 @@ def pack_first_ranks(
 
     Ranks hardly move from pass to pass, so insertion sort finds nearly everything in place.
     """
+    one = uint64(1)
     for c in range(lo, hi):
-        begin, end = virtual_at[c, 0], virtual_at[c, 1]
-        for i in range(begin + 1, end):
+        # Indices are unsigned, so that none is looked at for being below 0.
+        begin, end = uint64(virtual_at[c, 0]), uint64(virtual_at[c, 1])
+        highest = np.int32(-1)
+        for i in range(begin, end):
             code = virtual_code[i]
-            r = rank[code]
-            j = i - 1
-            while j >= begin and rank[virtual_code[j]] > r:
-                virtual_code[j + 1] = virtual_code[j]
-                j -= 1
-            virtual_code[j + 1] = code
+            r = rank[uint64(code)]
+            if r > highest:
+                highest = r
+                continue
+            j = i
+            while j > begin and rank[uint64(virtual_code[j - one])] > r:
+                virtual_code[j] = virtual_code[j - one]
+                j -= one
+            virtual_code[j] = code
         packed = uint64(0)  # 0: the sequence has ended, which sorts first
         for q in range(3):
             packed <<= uint64(RANK_BITS)
-            if begin + q < end:
-                packed |= uint64(rank[virtual_code[begin + q]] + 1)
+            at = begin + uint64(q)
+            if at < end:
+                packed |= uint64(rank[uint64(virtual_code[at])] + 1)
         key[c] = packed
 
 
@@ -51,14 +58,15 @@ def _comes_before(
     a: int, b: int, virtual_at: NDArray[np.int64], virtual_code: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
     """Whether the ranks of a from the fourth on are lexicographically smaller than those of b."""
-    i, j = virtual_at[a, 0] + 3, virtual_at[b, 0] + 3
-    end_a, end_b = virtual_at[a, 1], virtual_at[b, 1]
+    one = uint64(1)
+    i, j = uint64(virtual_at[a, 0] + 3), uint64(virtual_at[b, 0] + 3)
+    end_a, end_b = uint64(virtual_at[a, 1]), uint64(virtual_at[b, 1])
     while i < end_a and j < end_b:
-        r, s = rank[virtual_code[i]], rank[virtual_code[j]]
-        if r != s:
-            return r < s
-        i += 1
-        j += 1
+        c, d = virtual_code[i], virtual_code[j]
+        if c != d:
+            return rank[c] < rank[d]
+        i += one
+        j += one
     return i >= end_a and j < end_b
 
 
