@@ -56,99 +56,135 @@ class Fresh(NamedTuple):
     virtual_at: Int64s
 
 
+class Candidates(NamedTuple):
+    """Scratch: codes in the item chunks below both clusters, with enough records to be shared.
+
+    support : records of both clusters; begin_a, begin_b : where each one's item pairs begin
+    below : whether a chunk below publishes the code
+    """
+
+    code: Int32s
+    support: Int32s
+    begin_a: Int64s
+    begin_b: Int64s
+    below: Bools
+
+
+class Scratch(NamedTuple):
+    """Scratch of `try_join`; of the last two each entry is set before it is used.
+
+    leaf_count : int32[leaves]; number : int32[records], a record's place in a list
+    """
+
+    found: Candidates
+    groups: Groups
+    leaf_count: Int32s
+    number: Int32s
+
+
 @njit(cache=True, nogil=True)
-def try_join(
-    a: int,
-    b: int,
-    side: Sides,
-    leaves: Leaves,
-    rules: Rules,
-    groups: Groups,
-    leaf_count: Int32s,
-) -> tuple[Int32s, Int32s]:
-    """Codes and chunks of the shared chunks that would join a and b; empty when the join is refused."""
-    nothing = (np.empty(0, np.int32), np.empty(0, np.int32))
-    if side.records[a] + side.records[b] > rules.max_joint:
-        return nothing
-    ia, ea = side.item_at[a, 0], side.item_at[a, 1]
-    ib, eb = side.item_at[b, 0], side.item_at[b, 1]
-    room = min(ea - ia, eb - ib)
-    codes = np.empty(room, np.int32)
-    support = np.empty(room, np.int32)
-    begin_a = np.empty(room, np.int64)
-    begin_b = np.empty(room, np.int64)
-    below = np.empty(room, np.bool_)
-    n = 0
+def scratch_for(room: int, leaves: Leaves, rules: Rules) -> Scratch:
+    """For clusters of at most `room` item pairs."""
+    found = Candidates(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.bool_),
+    )
+    return Scratch(
+        found,
+        empty_groups(rules.n_constraints),
+        np.empty(len(leaves.records), np.int32),
+        np.empty(len(leaves.of_row), np.int32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates) -> int:
+    """Fill `found`, by ascending codes; returns how many there are."""
+    # Indices are unsigned, so that none is looked at for being below 0.
+    ia, ea = np.uint64(side.item_at[a, 0]), np.uint64(side.item_at[a, 1])
+    ib, eb = np.uint64(side.item_at[b, 0]), np.uint64(side.item_at[b, 1])
+    one = np.uint64(1)
     pa, pb = side.published_at[a, 0], side.published_at[b, 0]
     qa, qb = side.published_at[a, 1], side.published_at[b, 1]
+    n = 0
     while ia < ea and ib < eb:
         ca, cb = side.item_code[ia], side.item_code[ib]
-        if ca < cb:
-            ia += 1
-        elif cb < ca:
-            ib += 1
-        else:
-            sa, sb = ia, ib
-            while ia < ea and side.item_code[ia] == ca:
-                ia += 1
-            while ib < eb and side.item_code[ib] == ca:
-                ib += 1
-            s = (ia - sa) + (ib - sb)
-            if s < rules.k or rules.sensitive[ca]:
-                continue
-            while pa < qa and side.published_code[pa] < ca:
-                pa += 1
-            while pb < qb and side.published_code[pb] < ca:
-                pb += 1
-            known = (pa < qa and side.published_code[pa] == ca) or (pb < qb and side.published_code[pb] == ca)
-            if known and not rules.nested:
-                continue
-            codes[n] = ca
-            support[n] = s
-            begin_a[n] = sa
-            begin_b[n] = sb
-            below[n] = known
-            n += 1
-    if n == 0:
-        return nothing
+        if ca != cb:
+            ia += np.uint64(ca < cb)  # no branch to mispredict
+            ib += np.uint64(cb < ca)
+            continue
+        sa, sb = ia, ib
+        while ia < ea and side.item_code[ia] == ca:
+            ia += one
+        while ib < eb and side.item_code[ib] == ca:
+            ib += one
+        s = np.int64((ia - sa) + (ib - sb))
+        if s < rules.k or rules.sensitive[ca]:
+            continue
+        while pa < qa and side.published_code[pa] < ca:
+            pa += 1
+        while pb < qb and side.published_code[pb] < ca:
+            pb += 1
+        known = (pa < qa and side.published_code[pa] == ca) or (pb < qb and side.published_code[pb] == ca)
+        if known and not rules.nested:
+            continue
+        found.code[n] = ca
+        found.support[n] = s
+        found.begin_a[n] = sa
+        found.begin_b[n] = sb
+        found.below[n] = known
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, scratch: Scratch) -> Int32s:
+    """Chunks of the shared chunks, a number for each of the `n` candidates found, that would join a and b; empty when
+    the join is refused."""
+    nothing = np.empty(0, np.int32)
+    codes, support = scratch.found.code[:n], scratch.found.support[:n]
+    ea, eb = side.item_at[a, 1], side.item_at[b, 1]
     # the records that hold a candidate, numbered locally
     total = 0
     for i in range(n):
         total += support[i]
     rows = np.empty(total, np.int32)
     pair_code = np.empty(total, np.int32)
-    at = 0
+    local = np.empty(total, np.int32)
+    held = np.empty(total, np.int32)
+    at, n_rows = 0, 0
     for i in range(n):
-        j = begin_a[i]
-        while j < ea and side.item_code[j] == codes[i]:
-            rows[at] = side.item_row[j]
-            pair_code[at] = i
-            at += 1
-            j += 1
-        j = begin_b[i]
-        while j < eb and side.item_code[j] == codes[i]:
-            rows[at] = side.item_row[j]
-            pair_code[at] = i
-            at += 1
-            j += 1
-    distinct = np.unique(rows)
-    n_rows = len(distinct)
+        for j, e in ((scratch.found.begin_a[i], ea), (scratch.found.begin_b[i], eb)):
+            while j < e and side.item_code[j] == codes[i]:
+                r = side.item_row[j]
+                x = scratch.number[r]
+                if not (0 <= x < n_rows and held[x] == r):
+                    x = n_rows
+                    scratch.number[r] = x
+                    held[x] = r
+                    n_rows += 1
+                rows[at], pair_code[at], local[at] = r, i, x
+                at += 1
+                j += 1
     words = (n_rows + 63) >> 6
     masks = np.zeros((n, words), np.uint64)
     for x in range(total):
-        r = np.searchsorted(distinct, rows[x])
-        masks[pair_code[x], r >> 6] |= uint64(1) << uint64(r & 63)
+        masks[pair_code[x], local[x] >> 6] |= uint64(1) << uint64(local[x] & 63)
     barred = np.zeros(n, np.bool_)
     chunk = np.empty(n, np.int32)
     n_chunks = place_codes(
-        codes[:n], support[:n], n, masks, words, n_rows, rules.k, rules.m, rules.constraint_of, barred, below[:n],
-        groups, chunk,
+        codes, support, n, masks, words, n_rows, rules.k, rules.m, rules.constraint_of, barred,
+        scratch.found.below[:n], scratch.groups, chunk,
     )  # fmt: skip
     if n_chunks == 0:
         return nothing
     if rules.safe:
-        split_covers(support[:n], n, masks, words, n_chunks, chunk)
+        split_covers(support, n, masks, words, n_chunks, chunk)
     # the gain test, in whole numbers: sum s / |J| >= sum u / sum |P_i|
+    leaf_count = scratch.leaf_count
     sum_s, sum_u, holding = 0, 0, 0
     for x in range(total):
         leaf_count[leaves.of_row[rows[x]]] = 0
@@ -170,7 +206,7 @@ def try_join(
         leaf = leaves.of_row[rows[x]]
         if leaf_count[leaf] == leaves.item_left[leaf] and not leaves.fit_alone[leaf]:
             return nothing
-    return codes[:n], chunk
+    return chunk
 
 
 @njit(cache=True, nogil=True)
@@ -185,22 +221,35 @@ def test_pairs(
     rules: Rules,
 ) -> tuple[Int64s, Int32s, Int32s]:
     """`try_join` for pairs `lo…hi-1`: fills `accepted`; returns (pair, code, chunk) of the shared codes."""
-    groups = empty_groups(rules.n_constraints)
-    leaf_count = np.empty(len(leaves.records), np.int32)  # each entry is set before it is read
+    longest = 0
+    for x in range(lo, hi):
+        a, b = left[x], right[x]
+        longest = max(
+            longest, min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
+        )
+    scratch = scratch_for(longest, leaves, rules)
+    codes = scratch.found.code
     room = 1024
     out_pair = np.empty(room, np.int64)
     out_code = np.empty(room, np.int32)
     out_chunk = np.empty(room, np.int32)
     n = 0
     for x in range(lo, hi):
-        codes, chunk = try_join(left[x], right[x], side, leaves, rules, groups, leaf_count)
-        accepted[x] = len(codes) > 0
-        if n + len(codes) > room:
-            room = 2 * (n + len(codes))
+        a, b = left[x], right[x]
+        accepted[x] = False
+        if side.records[a] + side.records[b] > rules.max_joint:
+            continue
+        candidates = find_candidates(a, b, side, rules, scratch.found)
+        if candidates == 0:
+            continue
+        chunk = try_join(a, b, candidates, side, leaves, rules, scratch)
+        accepted[x] = len(chunk) > 0
+        if n + len(chunk) > room:
+            room = 2 * (n + len(chunk))
             out_pair = _grown(out_pair, n, room)
             out_code = _grown(out_code, n, room)
             out_chunk = _grown(out_chunk, n, room)
-        for i in range(len(codes)):
+        for i in range(len(chunk)):
             out_pair[n] = x
             out_code[n] = codes[i]
             out_chunk[n] = chunk[i]

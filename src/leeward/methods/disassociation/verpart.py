@@ -56,14 +56,16 @@ def extends_km(
     """
     if m == 1:
         return True
-    if words == 1:
-        mask = masks[t, 0]
-        if m == 2:
-            for i in range(n_current):
-                s = popcount(mask & masks[current[i], 0])
-                if 0 < s < k:
-                    return False
-            return True
+    if m == 2:
+        for i in range(n_current):
+            s = 0
+            for w in range(words):
+                s += popcount(masks[t, w] & masks[current[i], w])
+                if s >= k:
+                    break
+            if 0 < s < k:
+                return False
+        return True
     limit = min(m - 1, n_current)
     work = np.empty((limit + 1, words), np.uint64)
     counts = np.empty(limit + 1, np.int64)
