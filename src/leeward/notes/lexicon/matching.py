@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Lexicon
@@ -81,16 +81,14 @@ class Match:
     concept: int
 
 
-@dataclass(frozen=True)
-class _Owner:
+class _Owner(NamedTuple):
     concept: int
     spellings: frozenset[str]  # empty: any
     ambiguous: bool
     rank: int
 
 
-@dataclass(frozen=True)
-class _Pattern:
+class _Pattern(NamedTuple):
     length: int
     owners: tuple[_Owner, ...]
 
@@ -108,8 +106,8 @@ class TermMatcher:
         owners: dict[Key, list[_Owner]] = {}
         for place, concept in enumerate(lexicon.concepts):
             for nth, term in enumerate(concept.terms):
+                spellings = frozenset(_spellings(term.text)) if term.exact else frozenset[str]()
                 for variant, key in enumerate(keys(term.text)):
-                    spellings = frozenset(_spellings(term.text)) if term.exact else frozenset[str]()
                     rank = 2 * (variant > 0) + (nth > 0)
                     owners.setdefault(key, []).append(_Owner(place, spellings, term.ambiguous, rank))
         for phrase in lexicon.phrases:
@@ -120,10 +118,9 @@ class TermMatcher:
         self._automaton: Any = None
         if owners:
             self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY)
+            symbol = self._symbols.__getitem__
             for key, found in owners.items():
-                self._automaton.add_word(
-                    "".join(self._symbols[w] for w in key), _Pattern(len(key), _ranked(found))
-                )
+                self._automaton.add_word("".join(map(symbol, key)), _Pattern(len(key), _ranked(found)))
             self._automaton.make_automaton()
         self._deletes = _deletes(self._symbols) if typos else {}
 
@@ -199,12 +196,14 @@ def leftmost_longest(matches: Iterable[Match]) -> list[Match]:
 
 def _spellings(text: str) -> list[str]:
     """The exact spellings of a term: words parted by one blank, also with the plural `s` of abbreviations."""
-    written = " ".join(m.group() for m in WORD.finditer(text))
+    written = " ".join(WORD.findall(text))
     return [written, written + "s"]
 
 
 def _ranked(owners: list[_Owner]) -> tuple[_Owner, ...]:
     """Exact spellings first, then plain terms, then ambiguous ones; one owner a concept."""
+    if len(owners) == 1:
+        return tuple(owners)
     ordered = sorted(owners, key=lambda o: (o.ambiguous, not o.spellings, o.rank, o.concept))
     best: dict[tuple[int, frozenset[str]], _Owner] = {}
     for owner in ordered:

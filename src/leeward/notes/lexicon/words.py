@@ -21,6 +21,9 @@ WORD = re.compile(
     r"|[^\w\s‐‑-]|_|[-‐‑]{2,}"  # any other mark
 )
 
+_HYPHENED, _HYPHEN = re.compile(r"\w[-‐‑]\w"), re.compile(r"(?<=\w)[-‐‑](?=\w)")
+_POSSESSED, _POSSESSIVE = re.compile(r"\w['’]s\b"), re.compile(r"['’]s\b")
+
 Key = tuple[str, ...]
 """The folded words of a term."""
 
@@ -37,7 +40,9 @@ def fold(word: str) -> str:
 
 def text_key(text: str) -> Key:
     """The folded words of a text."""
-    return tuple(fold(m.group()) for m in WORD.finditer(text))
+    if text.isascii() and "'" not in text:
+        return tuple(WORD.findall(text.lower()))
+    return tuple(fold(word) for word in WORD.findall(text))
 
 
 def plural(word: str) -> str | None:
@@ -59,9 +64,10 @@ def keys(text: str) -> tuple[Key, ...]:
     last word in the plural. The first is the term as written.
     """
     forms = [text]
-    if re.search(r"\w[-‐‑]\w", text):
-        forms.append(re.sub(r"(?<=\w)[-‐‑](?=\w)", "", text))
-    forms += [re.sub(r"['’]s\b", "s", form) for form in forms if re.search(r"\w['’]s\b", form)]
+    if not text.isascii() or "-" in text or "'" in text:
+        if _HYPHENED.search(text):
+            forms.append(_HYPHEN.sub("", text))
+        forms += [_POSSESSIVE.sub("s", form) for form in forms if _POSSESSED.search(form)]
     found = dict.fromkeys(key for form in forms if (key := text_key(form)))
     for key in list(found):
         many = f"{key[-1]}s" if text[-2:].isalpha() and text[-2:].isupper() else plural(key[-1])
