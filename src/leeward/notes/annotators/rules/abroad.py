@@ -54,7 +54,8 @@ _FORMS = (
     # 14 Abbey Close
     rf"{_NUMBER}[ ](?:[NSEW]{{1,2}}\.?[ ])?(?:{_CAP}[ ]){{1,4}}?(?:{_CAPITAL_ENDINGS})\b",
 )
-_ADDRESS = re.compile("|".join(f"(?:{form})" for form in _FORMS))
+_ADDRESS = re.compile(rf"(?=[A-ZÀ-ÖØ-ÞĀ-Ž\dou])(?:{'|'.join(f'(?:{form})' for form in _FORMS)})")
+"""What no form begins with is passed over before any is tried; `ou`: of `os`, `ul`."""
 _NEAR = re.compile(
     r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d/%]|[.,]\d)|\b\d{1,5}[A-Za-z]?,?[ ]"
     r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž]|rue|av|bou|pla|che|all|imp|qua|rou|cou|via)"
@@ -63,12 +64,16 @@ _BOX = re.compile(
     r"\b(?:PSC|CMR|RR|HC|Unit|Postfach|Casella [Pp]ostale|Apartado(?: de [Cc]orreos)?|Boîte [Pp]ostale|Caixa [Pp]ostal)"
     r"\s?\d+(?:,?\s+Box\s+\d+)?|\b(?:USNS|USNV|USS|USCGC)\s[A-Z][a-z]+|\b(?:APO|FPO|DPO)[ ,]+(?:AA|AE|AP)\b"
 )
+_BOXED = (
+    "PSC", "CMR", "RR", "HC", "Unit", "Postfach", "Casella", "Apartado", "Boîte", "Caixa", "USN", "USS", "USCGC",
+    "APO", "FPO", "DPO",
+)  # fmt: skip
 _POSTAL = re.compile(
     r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|(?:[A-Z]{1,3}-)?\d{3}\s?\d{2,3}(?:-\d{3,4})?\b|"
     r"(?:[A-Z]{1,3}-)?\d{4,6}(?:-\d{3,4})?(?:\s?[A-Z]{2}\b)?|\d{2}-\d{3}\b"
 )
 _GB_CA = re.compile(
-    r"\b(?:[A-Z]{1,2}\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[A-Z]\s\d[A-Z]\d)\b"
+    r"[A-Z](?<!\w.)(?:[A-Z]?\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}|(?<=[ABCEGHJ-NPRSTVXY])\d[A-Z]\s\d[A-Z]\d)\b"
 )
 _UNIT = re.compile(
     r"(?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Room|Rm|Bldg|Building|Flat|App|Appartamento|Piso|Studio|Lot|Level|Block)"
@@ -81,7 +86,7 @@ _LEGAL = (
     r"Ltd|Limited|PLC|Plc|plc|GmbH|AG|S\.A\.S?|SA|SpA|S\.p\.A|S\.?r\.?l|SRL|B\.V|BV|N\.V|NV|AB|A/S|ApS|Oyj?|KG|KGaA|LLP|"
     r"LLC|Inc|Corp|Co|Pty|Bros|Sons|Brothers|Industries|Holdings|Airlines|Enterprises|Technologies|Bank|Motors"
 )
-_LEGAL_FORM = re.compile(rf"(?:{_LEGAL})\b|&[ ]{_CAP}")
+_LEGAL_FORM = re.compile("|".join(rf"{form}\b" for form in _LEGAL.split("|")) + rf"|&[ ]{_CAP}")
 _JOINT = r"(?:[ ]|[ ](?:&|und|et|y|e)[ ]|[ ]and[ ](?=Sons|Brothers|Co)|, )"
 _COMPANY = re.compile(
     rf"{_CAP}(?:{_JOINT}{_CAP}){{0,4}},?[ ](?:{_LEGAL})\b\.?|{_CAP}(?:[ ]{_CAP})?[ ]&[ ]{_CAP}"
@@ -108,7 +113,7 @@ def find(text: str) -> Iterator[Span]:
         for span in _behind(text, past):
             yield span
             past = span.end
-    for box in _BOX.finditer(text):
+    for box in _BOX.finditer(text) if any(word in text for word in _BOXED) else ():
         yield Span(*box.span(), "EID", "address", source="rules")
         yield from _behind(text, box.end())
     for said in _SAID_CODE.finditer(text):

@@ -14,8 +14,10 @@ URL = re.compile(
     r"\b(?:/[^\s<>\"'),;]*[^\s<>\"'),;.:!?])?",
     re.IGNORECASE,
 )
-IP4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]\d)")
+IP4 = re.compile(r"\d(?<![\d.].)\d{0,2}(?:\.\d{1,3}){3}(?![\d.]\d)")
 IP6 = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
+_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")
+_BYTES = re.compile(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")
 MAC = re.compile(r"\b[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}\b")
 
 _DOMAINS = (".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io")
@@ -32,7 +34,7 @@ _PHONE = re.compile(
     r"(?![\d-])(?:\s*(?:x|ext\.?|extension)\s?\d{1,6})?",
     re.IGNORECASE,
 )
-_PHONE_NEAR = re.compile(r"[(+]?\d{1,4}[).\s/-]{1,3}\(?\d{1,4}|\+\d{5}")
+_PHONE_NEAR = re.compile(r"[\d(+](?:(?:(?<=\d)\d{0,3}|(?<=[(+])\d{1,4})[).\s/-]{1,3}\(?\d{1,4}|(?<=\+)\d{5})")
 _SAID = re.compile(
     r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|x)"
     r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d ().-]{2,15}\d)",
@@ -85,10 +87,10 @@ def _addresses(text: str) -> Iterator[Span]:
             if _is_address(match.group()):
                 yield Span(*match.span(), "EID", "ip", source="rules")
     if text.count(":") > 2:
-        for match in IP6.finditer(text):
+        for match in IP6.finditer(text) if _COLONS.search(text) else ():
             if _is_address(match.group()) and len(match.group()) > 4:
                 yield Span(*match.span(), "EID", "ip", source="rules")
-        for match in MAC.finditer(text):
+        for match in MAC.finditer(text) if _BYTES.search(text) else ():
             yield Span(*match.span(), "EID", "device", source="rules")
 
 

@@ -19,7 +19,7 @@ _MONTH = rf"(?P<n>(?:{_NAMES}))(?![^\W\d_])\.?"
 _TIME = r"(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 
 # Cheap first looks: both begin with a class of characters, which the engine skips to.
-_NEAR_NUMERIC = re.compile(r"\d{1,4}\s?[-/.]\s?\d")
+_NEAR_NUMERIC = re.compile(r"\d\d{0,3}\s?[-/.]\s?\d")
 _NEAR_MONTH = re.compile("(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 NUMERIC = re.compile(
@@ -38,7 +38,7 @@ WRITTEN = re.compile(
     re.IGNORECASE,
 )
 SHORT = re.compile(
-    r"(?P<m>0?[1-9]|1[0-2])/(?P<d>0?[1-9]|[12]\d|3[01])(?![\d/%]|\.\d|\s*(?:strength|mm|mg|ml|cm|pain"
+    r"(?P<m>[0-9](?:(?<=0)[1-9]|(?<=1)[0-2]|(?<!0)))/(?P<d>0?[1-9]|[12]\d|3[01])(?![\d/%]|\.\d|\s*(?:strength|mm|mg|ml|cm|pain"
     r"|scale|systolic|murmur|in\b|on\b|with\b))"
 )
 _WHOLE_BEFORE = re.compile(r"(?<![\d/.-])\d{1,3}-$")

@@ -55,7 +55,7 @@ _SPELLED = (
 
 _UNITS = r"(?P<unit>years?|yrs?|yr|y|months?|mos?|m|weeks?|wks?|w|days?|d)"
 AGE = re.compile(
-    r"(?P<number>(?P<whole>\d{1,3})(?:\.5|\s?1/2)?)(?:"
+    r"(?P<number>(?P<whole>\d\d{0,2})(?:\.5|\s?1/2)?)(?:"
     r"[\s-]{0,2}" + _UNITS + r"\.?[\s./-]{0,2}(?:old|o)\b\.?"
     r"|\s?(?P<short>yo|y/o|y\.o|yr/o|m/o|mo/o|d/o|w/o)\b\.?"
     r"|[\s-]?(?:years?|yrs?)[\s-]of[\s-]age\b)"
@@ -65,7 +65,9 @@ AGED = re.compile(
     r"\b(?:aged?|ages|age of|age is|turned|turning)\s*(?:is|was|:|=|at)?\s*(?P<number>\d{1,3})\b(?!\s?(?:%"
     r"|mg|ml|cm|mm|/|-\d|\.\d|days|weeks|months))"
 )
-COMPACT = re.compile(r"(?<![\w.,/-])(?P<number>\d{1,2}|1[01]\d)\s?(?:/|-)?\s?(?P<sex>[MF])(?![\w/'’-])")
+COMPACT = re.compile(
+    r"(?P<number>\d(?<![\w.,/-].)(?:\d?|(?<=1)[01]\d))\s?(?:/|-)?\s?(?P<sex>[MF])(?![\w/'’-])"
+)
 PAIR = re.compile(r"\((?P<sex>[MF])\s?[,/]\s?(?P<number>\d{1,3})\)")
 DECADE = re.compile(r"\b(?:in (?:his|her|their) (?:early |mid |mid-|late )?)(?P<number>\d0)['’]?s\b")
 # What follows the age of a person: the sex, perhaps behind race and other words.

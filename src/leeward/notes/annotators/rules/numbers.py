@@ -9,7 +9,8 @@ from leeward.notes.annotators.rules.fields import NUMBERS
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
 
-SSN = re.compile(r"(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|[Xx*]{3}-[Xx*]{2}-\d{4})(?![\d-])")
+# Patterns for whole texts begin with a set of characters, to which the engine skips; `\d{1,3}` is none.
+SSN = re.compile(r"[\dXx*](?:(?<=\d)\d\d(?:-\d\d-| \d\d )\d{4}|(?<!\d)[Xx*]{2}-[Xx*]{2}-\d{4})(?![\d-])")
 
 WORDS = {
     "mrn": "record_number",
@@ -128,8 +129,16 @@ STRICT = frozenset(
 ) | {"health plan", "license plate", "licence plate"}
 """Words that are common without a number: they need `number`, `#`, `ID` or a colon, or a code that looks like one."""
 
+_BY_LETTER = {
+    letter: sorted((w for w in WORDS if w[0] == letter), key=len, reverse=True)
+    for letter in {w[0] for w in WORDS}
+}
 _ALL = re.compile(
-    r"\b(?:" + "|".join(re.escape(w) for w in sorted(WORDS, key=len, reverse=True)) + r")(?![a-rt-z])"
+    r"\b(?:"
+    + "|".join(
+        f"{c}(?:{'|'.join(re.escape(w[1:]) for w in words)})" for c, words in sorted(_BY_LETTER.items())
+    )
+    + r")(?![a-rt-z])"
 )
 _JOIN = re.compile(
     r"s?(?P<sure>(?:\s*(?:\((?!\d{3}\))|numbers?\b|num\b\.?|no\b\.?|nr\b\.?|id\b|identifiers?\b|code\b"
@@ -149,13 +158,15 @@ _UNIT = re.compile(
     r"times|x\b|k\b|cc|cells|steps|calories|kcal|lbs?|dollars|copies)",
     re.IGNORECASE,
 )
-_LONG = re.compile(r"\d{6,}")
+_LONG = re.compile(r"\d\d{5,}")
 _PATTERN = re.compile(
-    r"[A-Z]{1,4}[-:]?\d{2}[-:]\d{3,7}\b|[A-Z]{2,5}[-#]?\d{5,12}\b|[A-Z]{1,3}\d{6,12}\b|\d{2,4}-\d{4,8}\b"
+    r"[A-Z\d](?:(?<=[A-Z])(?:[A-Z]{0,3}[-:]?\d{2}[-:]\d{3,7}|[A-Z]{1,4}[-#]?\d{5,12}|[A-Z]{0,2}\d{6,12})"
+    r"|(?<=\d)\d{1,3}-\d{4,8})\b"
 )
-_GROUPS = re.compile(r"\d{2,4}(?:-(?:[A-Z]|\d{2,6})){1,3}-\d{2,6}(?![\w-])")
+_GROUPS = re.compile(r"\d\d{1,3}(?:-(?:[A-Z]|\d{2,6})){1,3}-\d{2,6}(?![\w-])")
 _DATED = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d")
 _VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-NPR-Z\d]{17}\b")
+_LONG_CODE = re.compile(r"[A-HJ-NPR-Z\d][A-HJ-NPR-Z\d]{16}")
 _HASH = re.compile(r"#\s?(\d{4,})")
 _IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
 _IMAGES = (".jp", ".png", ".gif", ".tif", ".heic", ".bmp", ".dcm")
@@ -254,7 +265,7 @@ def _by_form(text: str) -> Iterator[Span]:
         alone = start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")
         if alone and sum(c.isdigit() for c in match.group()) >= 7 and not _DATED.fullmatch(match.group()):
             yield Span(start, match.end(), "EID", "other_id", source="rules")
-    for match in _VIN.finditer(text):
+    for match in _VIN.finditer(text) if _LONG_CODE.search(text) else ():
         yield Span(*match.span(), "EID", "vehicle", source="rules")
     if "#" in text:
         for match in _HASH.finditer(text):
