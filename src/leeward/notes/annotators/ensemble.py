@@ -7,6 +7,7 @@ member named first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,9 +23,10 @@ def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
     spans = [span for answer in answers for span in answer if span.start < span.end]
     if not spans:
         return []
+    ordered = sorted(spans)
+    if all(one.end <= other.start for one, other in pairwise(ordered)):
+        return ordered
     order = sorted(range(len(spans)), key=lambda i: _strength(spans[i], i))
-    if _apart(spans):
-        return sorted(spans)
     owner = np.full(length, -1, np.int32)
     for i in reversed(order):  # the strongest last, over all others
         owner[spans[i].start : spans[i].end] = i
@@ -37,20 +39,13 @@ def _strength(span: Span, place: int) -> tuple[int, bool, int, int]:
     return PRIORITY[span.kind], span.kind == "HMI" and not span.concept, span.start - span.end, place
 
 
-def _apart(spans: Sequence[Span]) -> bool:
-    ordered = sorted((s.start, s.end) for s in spans)
-    return all(ordered[i][1] <= ordered[i + 1][0] for i in range(len(ordered) - 1))
-
-
 def _runs(owner: np.ndarray) -> list[tuple[int, int, int]]:
     """Runs of one owner as (owner, start, end), without those of nobody."""
     cuts = np.flatnonzero(owner[1:] != owner[:-1]) + 1
     starts = np.concatenate(([0], cuts))
     ends = np.concatenate((cuts, [len(owner)]))
-    owners = owner[starts]
-    return [
-        (int(i), int(start), int(end)) for i, start, end in zip(owners, starts, ends, strict=True) if i >= 0
-    ]
+    owned = zip(owner[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
+    return [(i, start, end) for i, start, end in owned if i >= 0]
 
 
 def _is_remnant(span: Span, start: int, end: int) -> bool:

@@ -7,9 +7,11 @@ with the lexicon.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from leeward.errors import BadInput
@@ -28,6 +30,7 @@ UNKNOWN = "\0"
 NO_CONCEPT = -1
 """Stands for a phrase that is no term."""
 
+_PIECES = re.compile(f"({WORD.pattern})")
 _SENTENCE_ENDS = frozenset(".;!?\n")
 
 
@@ -42,8 +45,9 @@ class Words:
 
     @classmethod
     def of(cls, text: str) -> Words:
-        raw = WORD.findall(text)
-        starts = [found.start() for found in WORD.finditer(text)]
+        pieces = _PIECES.split(text)  # gap, word, gap, word, …, gap
+        raw = pieces[1::2]
+        starts = list(accumulate(map(len, pieces)))[:-1:2]
         if text.isascii() and "'" not in text:
             return cls(text, raw, [w.lower() for w in raw], starts)
         folded = [w.lower() if w.isascii() and "'" not in w else fold(w) for w in raw]

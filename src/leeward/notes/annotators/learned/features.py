@@ -49,12 +49,13 @@ KEPT_WORDS = 60_000
 
 @dataclass(frozen=True)
 class Looked:
-    """A note as the models see it; one entry a token. `plain` are its words with long numbers all alike, `key` and
-    `head` indices of tokens or −1.
+    """A note as the models see it; one entry a token but for `distinct`: its words with long numbers all alike, each
+    once; `places` are the tokens' places among them. `key` and `head` are indices of tokens or −1.
     """
 
     tokens: Tokens
-    plain: list[str]
+    distinct: list[str]
+    places: NDArray[np.int32]
     classes: NDArray[np.int16]
     key: NDArray[np.int32]
     head: NDArray[np.int32]
@@ -98,24 +99,24 @@ def look(text: str, dictionary_spans: Sequence[Span]) -> Looked:
     """Split a text and find what the features of its tokens need."""
     tokens = tokens_of(text)
     words = [plain_number(word) if word[0].isdigit() else word for word in tokens.words]
+    order: dict[str, int] = {}
+    places = np.array([order.setdefault(word, len(order)) for word in words], dtype=np.int32)
+    distinct = list(order)
     known = _classes
-    classes_list = [known.get(word, -1) for word in words]
-    if -1 in classes_list:
+    numbers = [known.get(word, -1) for word in distinct]
+    if -1 in numbers:
         if len(known) > KEPT_WORDS:
             known.clear()
-        for position, number in enumerate(classes_list):
+        for position, number in enumerate(numbers):
             if number < 0:
-                classes_list[position] = known[words[position]] = CLASS_IDS[class_of(words[position])]
-    classes = np.array(classes_list, dtype=np.int16)
-    order: dict[str, int] = {}
-    local = np.array([order.setdefault(word, len(order)) for word in words], dtype=np.int32)
-    distinct = list(order)
+                numbers[position] = known[distinct[position]] = CLASS_IDS[class_of(distinct[position])]
+    classes = np.array(numbers, dtype=np.int16)
     capital = np.array([word[0].isupper() and len(word) > 1 for word in distinct], dtype=np.bool_)
     upper = np.array([word == word.upper() for word in distinct], dtype=np.bool_)
     if words:
-        capital, upper = capital[local], upper[local]
+        classes, capital, upper = classes[places], capital[places], upper[places]
     key, head, again = kernels.context(
-        local,
+        places,
         classes,
         capital,
         upper,
@@ -126,7 +127,7 @@ def look(text: str, dictionary_spans: Sequence[Span]) -> Looked:
         CLASS_IDS["title"],
         CLASS_IDS["role"],
     )
-    return Looked(tokens, words, classes, key, head, again, _hits(tokens, dictionary_spans))
+    return Looked(tokens, distinct, places, classes, key, head, again, _hits(tokens, dictionary_spans))
 
 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:

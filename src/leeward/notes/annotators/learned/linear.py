@@ -24,6 +24,9 @@ from leeward.notes.annotators.learned.labels import spans_of
 from leeward.notes.annotators.learned.words import CLASSES, SLOTS, all_features
 from leeward.notes.spans import Annotator, Span
 
+_FIRST, _SECOND = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
+_AROUND = np.array(AROUND, dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -116,17 +119,17 @@ class LinearAnnotator:
 
     def scores(self, looked: Looked) -> NDArray[np.float64]:
         """Each token's score for each label, without transitions."""
-        scores = np.tile(self._intercept, (len(looked.tokens.words), 1))
-        first, second = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
-        ids, emissions = self._words(looked.plain)
-        kernels.add_words(scores, ids, looked.key, looked.head, emissions)
+        scores = np.empty((len(looked.places), len(self.labels)))
+        scores[:] = self._intercept
+        numbers, emissions = self._words(looked.distinct)
+        kernels.add_words(scores, numbers[looked.places], looked.key, looked.head, emissions)
         kernels.add_context(
             scores,
             looked.classes,
             self._pairs,
-            first,
-            second,
-            np.array(AROUND, dtype=np.int64),
+            _FIRST,
+            _SECOND,
+            _AROUND,
             looked.hits,
             self._hits,
             looked.again,
