@@ -171,6 +171,7 @@ def serve(
     from uvicorn.supervisors import Multiprocess
 
     from leeward.portal.metrics import SHARED
+    from leeward.portal.protocol import BoundedProtocol
     from leeward.portal.settings import read_settings
     from leeward.portal.store import open_store
 
@@ -180,7 +181,7 @@ def serve(
     config = uvicorn.Config(
         partial(_make_worker, settings, logging.getLogger("leeward.portal").level), factory=True, host=host, port=port,
         workers=workers, log_config=None, access_log=False, server_header=False, proxy_headers=False,
-        timeout_keep_alive=20, limit_concurrency=1000, h11_max_incomplete_event_size=32768,
+        timeout_keep_alive=20, limit_concurrency=1000, http=BoundedProtocol,
     )  # fmt: skip
     say(f"Leeward's portal: {settings.public_url}/ (Ctrl-C ends it)")
     if workers == 1:

@@ -1,0 +1,99 @@
+"""Requests whose headers never end are not kept."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from tests.portal.served import free_port
+
+from leeward.portal.protocol import MOST_BESIDE_BODY, BoundedProtocol
+
+
+async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+    """Says how long the body was."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    text = str(size).encode()
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(text))]}
+    )
+    await send({"type": "http.response.body", "body": text})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    port = free_port()
+    config = uvicorn.Config(echo, port=port, log_config=None, lifespan="off", http=BoundedProtocol)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield port
+    server.should_exit = True
+    thread.join()
+
+
+def reply_to(port: int, first: bytes, again: bytes, times: int) -> tuple[bytes, int]:
+    """What is answered, and how many bytes were sent until then."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(first)
+        connection.settimeout(0.002)
+        sent = 0
+        for _ in range(times):
+            try:
+                connection.sendall(again)
+                sent += len(again)
+                if reply := connection.recv(4096):
+                    return reply, sent
+            except TimeoutError:
+                continue
+            except OSError:
+                return b"closed", sent
+        connection.settimeout(10)
+        return connection.recv(4096), sent
+
+
+REQUEST = b"POST / HTTP/1.1\r\nHost: a\r\n"
+ENDLESS = {
+    "one long header": (REQUEST + b"X: ", b"x" * 8192),
+    "headers without end": (REQUEST, b"X: " + b"x" * 8187 + b"\r\n"),
+    "a long address": (b"GET /", b"x" * 8192),
+    "trailers": (REQUEST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: " + b"x" * 8187 + b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_does_not_end_is_refused(port: int, name: str) -> None:
+    reply, sent = reply_to(port, *ENDLESS[name], times=400)
+    assert reply.startswith((b"HTTP/1.1 400", b"closed"))
+    assert sent < 4 * MOST_BESIDE_BODY
+
+
+def test_a_body_is_no_header(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    size = 40 * MOST_BESIDE_BODY
+    for body in (b"x" * size, (b"x" * 4096 for _ in range(size // 4096))):  # the second in chunks
+        connection.request("POST", "/", body)
+        assert int(connection.getresponse().read()) == size
+    connection.close()
+
+
+def test_many_requests_of_one_connection_are_answered(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.connect()
+    first = connection.sock
+    for _ in range(300):
+        connection.request("POST", "/", b"abc", {"Cookie": "c" * 1000})
+        assert connection.getresponse().read() == b"3"
+    assert connection.sock is first
+    connection.close()
