@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import resources
 from typing import Any
-
-OUTSIDE_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no sign for (section 2.2): most control characters, surrogates, U+FFFE and U+FFFF."""
 
 CONTROL = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]")
 """Control characters, and marks that turn the direction of what follows."""
@@ -15,9 +13,18 @@ CONTROL = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u206
 REPLACEMENT = "\ufffd"
 
 
+@cache
+def outside_xml() -> re.Pattern[str]:
+    """What XML 1.0 has no sign for (section 2.2): most control characters, surrogates, U+FFFE and U+FFFF.
+
+    So large a set is long in compiling: done for those who ask.
+    """
+    return re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def for_xml(text: str) -> str:
     """The text with a replacement character for each sign that XML 1.0 does not have."""
-    return OUTSIDE_XML.sub(REPLACEMENT, text)
+    return outside_xml().sub(REPLACEMENT, text)
 
 
 def all_for_xml(content: Any) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from leeward.arrays import Int32s, Int64s
 from leeward.errors import BadInput
-from leeward.texts import OUTSIDE_XML
+from leeward.texts import outside_xml
 
 NO_CODE = -1
 """The number of a missing code."""
@@ -87,7 +87,8 @@ def _refuse_control(
     column: pa.Array, values: list[str | None], name: str, title: str, rows: Int64s | None
 ) -> None:
     """Codes go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
-    bad = [number for number, value in enumerate(values) if value is not None and OUTSIDE_XML.search(value)]
+    outside = outside_xml()
+    bad = [number for number, value in enumerate(values) if value is not None and outside.search(value)]
     if not bad:
         return
     hits = pl.Series(pl.from_arrow(column.indices)).is_in(bad)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import BadInput, did_you_mean, nearest
-from leeward.texts import OUTSIDE_XML
+from leeward.texts import outside_xml
 
 ColumnNames = Mapping[str, str | Sequence[str]]
 """What a caller gives: `{patient, code, visit, date, age, birth, vocabulary, patients}` to column names."""
@@ -109,7 +109,7 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
     of a file without a header is a patient's record.
     """
     for number, column in enumerate(available, start=1):
-        if OUTSIDE_XML.search(column):
+        if outside_xml().search(column):
             raise BadInput(
                 f"{name}: the name of column {number} holds a control character; rename the column."
             )

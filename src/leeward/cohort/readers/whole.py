@@ -21,7 +21,7 @@ from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import WORKBOOKS, suffix
 from leeward.errors import BadInput, did_you_mean
-from leeward.texts import OUTSIDE_XML
+from leeward.texts import outside_xml
 
 READERS_OF = {
     ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport", ".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav",
@@ -135,7 +135,7 @@ def _sheet_name(file: Path, names: Sequence[str], table: str | None) -> str:
     if table is not None and table not in names:
         raise BadInput(f"{file.name}: no sheet '{table}'.{did_you_mean(table, names)}")
     if table is None and len(names) != 1:
-        shown = ", ".join(OUTSIDE_XML.sub("?", each) for each in names[:10])
+        shown = ", ".join(outside_xml().sub("?", each) for each in names[:10])
         raise BadInput(f"{file.name}: it has {len(names)} sheets ({shown}); name one with --table.")
     return table if table is not None else names[0]
 

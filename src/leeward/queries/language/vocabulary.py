@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Protocol
 
 import pyarrow as pa
@@ -120,7 +121,7 @@ class Terms:
         labels = ((label, name) for name, label in self.labels.items())
         for pairs in (labels, self.aliases.items()):
             for text, name in sorted(pairs):
-                if self.members(name):
+                if name in self.number or self.members(name):
                     found.setdefault(folded(text), name)
         return found
 
@@ -240,7 +241,7 @@ class Terms:
     def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Terms:
         """What `to_tables` wrote."""
         names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
-        terms = table.filter(table.column("term")).column("name").to_pylist()
+        terms = compress(names, table.column("term").to_pylist())  # `table.filter` imports all of pyarrow.compute
         return Terms(
             tuple(terms),
             {n: p for n, p in zip(names, parents, strict=True) if p is not None},
