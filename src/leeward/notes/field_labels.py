@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from leeward.texts import read_parts
 
@@ -38,8 +39,7 @@ class Labels:
         object.__setattr__(self, "lasts", frozenset(label.rpartition(" ")[2] for label in self.meanings))
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """A label at `start`; what it labels goes from `value` to `end`. `meaning` is the table's word for it."""
 
     start: int

@@ -21,7 +21,6 @@ from leeward.release.aside import UNPUBLISHED, finish, new_aside, owner_only
 from leeward.release.content import Anonymized
 from leeward.release.manifest import NAME, FileEntry, manifest_of, to_json_text
 from leeward.release.readme import readme_of
-from leeward.release.tables import write_table
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
@@ -60,6 +59,8 @@ class Draft:
     def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> dict[str, Any]:
         """Write `share/` and the method's `custody/data`; returns the manifest, which is published when all is done."""
         check_formats(formats)
+        from leeward.release.tables import write_table
+
         with_csv = "csv" in formats
         entries: list[FileEntry] = []
         for table in anonymized.tables:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.paths import require_new
 from leeward.randomness import Randomness
-from leeward.runs.protect import Tell, watched
+from leeward.runs.progress import Tell, watched
 
 if TYPE_CHECKING:
     import polars as pl

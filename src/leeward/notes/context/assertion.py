@@ -18,9 +18,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from leeward.notes.context import sections, triggers
 from leeward.notes.spans import Span, Status
@@ -55,8 +54,7 @@ _NO_END = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Trigger:
+class Trigger(NamedTuple):
     """A phrase at `start` to `end` (exclusive)."""
 
     start: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from leeward.texts import read_parts
 
@@ -21,14 +22,17 @@ def phrases(text: str, words: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _written(phrase: str, words: Mapping[str, str]) -> Iterator[str]:
-    choice = _CHOICE.search(phrase)
-    if choice is None:
-        yield phrase
-        return
-    for option in choice.group(1).split("|"):
-        for word in words.get(option.strip(), option).split("|"):
-            blank = " " if option.endswith(" ") else ""
-            yield from _written(phrase[: choice.start()] + word + blank + phrase[choice.end() :], words)
+    pieces = _CHOICE.split(phrase)  # text, choice, text, choice, …, text
+    options = [[piece] if i % 2 == 0 else _options(piece, words) for i, piece in enumerate(pieces)]
+    return map("".join, product(*options))
+
+
+def _options(choice: str, words: Mapping[str, str]) -> list[str]:
+    return [
+        word + (" " if option.endswith(" ") else "")
+        for option in choice.split("|")
+        for word in words.get(option.strip(), option).split("|")
+    ]
 
 
 def _actions() -> dict[tuple[str, str], tuple[str, ...]]:

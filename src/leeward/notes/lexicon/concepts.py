@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.words import keys, text_key
@@ -18,8 +19,7 @@ EXACT, AMBIGUOUS, COMMON = "=", "~", "!"
 """Flags before a term in a lexicon file; see `Term`."""
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """One way to write a concept.
 
     Attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Concept, Lexicon, Term
@@ -44,7 +44,7 @@ def lexicon(name: str, entries: dict[str, Entry]) -> Lexicon:
     for id_, entry in entries.items():
         terms = {entry.name: _guarded(entry.name, doubtful)}
         if owner[text_key(entry.name)][2] != id_:
-            terms[entry.name] = replace(terms[entry.name], ambiguous=True)
+            terms[entry.name] = terms[entry.name]._replace(ambiguous=True)
         for text in entry.synonyms:
             key = text_key(text)
             if owner[key][2] == id_ and sum(map(len, key)) >= 3:

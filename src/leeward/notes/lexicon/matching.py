@@ -76,8 +76,7 @@ class Words:
         return self._shouting[begin]
 
 
-@dataclass(frozen=True, order=True)
-class Match:
+class Match(NamedTuple):
     """Words `first` to `last` (inclusive) name a concept, given by its place in the lexicon."""
 
     first: int

@@ -241,7 +241,9 @@ class Terms:
     def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Terms:
         """What `to_tables` wrote."""
         names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
-        terms = compress(names, table.column("term").to_pylist())  # `table.filter` imports all of pyarrow.compute
+        terms = compress(
+            names, table.column("term").to_pylist()
+        )  # `table.filter` imports all of pyarrow.compute
         return Terms(
             tuple(terms),
             {n: p for n, p in zip(names, parents, strict=True) if p is not None},

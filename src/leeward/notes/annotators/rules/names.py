@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
@@ -215,8 +215,7 @@ def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tupl
     return around.known and (not name[0].word.isupper() or bool(_ACTS.match(around.tail)))
 
 
-@dataclass(frozen=True)
-class _Around:
+class _Around(NamedTuple):
     """A name and what is around it: the words before, and the text behind (lower case)."""
 
     text: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
@@ -206,8 +206,7 @@ def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Sp
         yield Span(capitals[found[0]].start, end, "EID", "facility", source="rules")
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """Capitals `first` to `last` (exclusive), their words in lower case, and a tail such as `clinic` behind them."""
 
     text: str
