@@ -33,7 +33,7 @@ from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, sign_in
 from leeward.portal.permissions import Viewer
 from leeward.portal.settings import Provider, Settings
-from leeward.queries.ledger import budgets, families, replay, spending
+from leeward.queries.ledger import budgets, chain, families, replay, spending
 
 Patch = pytest.MonkeyPatch
 
@@ -85,7 +85,7 @@ def unchecked_replay() -> Callable[..., Any]:
 
     def check(connection: Any, ledger: Any, family: str, entries: int, head: str) -> Any:
         known = replay.Replay()
-        replay._take_up(connection, ledger, family, known, entries, head)
+        replay._take_up(ledger, family, known, list(chain.entries_of(connection, family)), entries, head)
         return known
 
     return check
