@@ -74,14 +74,9 @@ def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span
             written.start, written.end, "QID" if meaning == "visit_date" else "EID", "date", source="rules"
         )
         past = written.end
-    if _NEAR_NAMED.search(low):
+    if dates.names_days(low):
         for named in dates.NAMED.finditer(low):
             yield Span(*named.span(), "EID", "date", source="rules")
-
-
-_NEAR_NAMED = re.compile(
-    "day|christ|thanksg|easter|hallow|month|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[., ]|(?:19|20)[0-9][0-9]"
-)
 
 
 def _of_visit(text: str, low: str, past: int, start: int, end: int) -> bool:

@@ -58,6 +58,19 @@ NAMED = re.compile(
     r"|(?:the )?(?:early |late |mid[- ]?)?(?:summer|winter|spring|autumn|fall) (?:of |in )?(?:19|20)\d\d)\b"
 )
 """Days by their name, in lower case: weekdays, holidays, days of a month that is not named, seasons of a year."""
+_IN_NAMED = (
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas", "thanksgiving",
+    "new year", "halloween", "easter", "valentine", "er day", "er's day", "er’s day", "independence", "labor day",
+    "memorial day", "veterans day", "hanukkah", "passover", "ramadan", "yom kippur", "rosh hashanah", "diwali",
+    "boxing day", "mardi gras", "of month", "of the month", "of this month", "of last month", "of next month",
+    "of that month", "summer", "winter", "spring", "autumn", "fall",
+)  # fmt: skip
+_ABBREVIATED = re.compile(r"(?:mon|tue|tues|wed|thur|thurs|fri|sat|sun)\.?,? \d")
+
+
+def names_days(low: str) -> bool:
+    """Whether a text may have one of NAMED: it has its words. Looking for these takes a quarter of the time."""
+    return any(word in low for word in _IN_NAMED) or _ABBREVIATED.search(low) is not None
 
 
 @dataclass(frozen=True)
