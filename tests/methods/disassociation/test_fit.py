@@ -77,6 +77,23 @@ def test_sums_kept_while_records_move_are_those_counted_anew(drawn: Drawn, weigh
     assert (b.sums == np.stack([sizes, kept.sum(axis=1), (kept**2).sum(axis=1)], axis=1)).all()
 
 
+@pytest.mark.parametrize("pairs", [1, 40])
+def test_codes_counted_a_few_at_once_split_clusters_alike(
+    pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.Generator(np.random.Philox(7))
+    rows = [frozenset(draw.zipf(1.4, 5).clip(max=15).tolist()) for _ in range(120)]
+    whole, parts = (
+        kernels.block_of(*flat(rows), np.array([0, 60, 120]), 0, 2, 3, np.zeros(16, np.bool_))
+        for _ in range(2)
+    )
+    aim = kernels.Aim(3, 60, 0.3, 3)
+    clusters = kernels.split(whole, 2, aim)
+    monkeypatch.setattr(kernels, "TOGETHER", pairs)
+    assert kernels.split.py_func(parts, 2, aim) == clusters > 4
+    assert (parts.home == whole.home).all()
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.3, 1.0]), st.sampled_from([2, 3, 5]))
 def test_clusters_that_are_passed_over_are_not_the_best(seed: int, weight: float, k: int) -> None:
