@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import importlib
 import os
 import shutil
 import sys
@@ -28,16 +27,21 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numba
+import numba.core.environment
 import numpy
 from llvmlite import binding
 from numba.core import caching, codegen
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
 
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_compiled"
 
 LEVELS = {"x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"})}
 """Processor levels that kernels are built for, best first, with the features that they need."""
+
+FORMAT = 2
+"""Of what is stored of a kernel: raised where it changes."""
 
 SILENT_SECONDS = 1.0
 """Compiling is announced once it has taken so long."""
@@ -80,7 +84,7 @@ def private_folder() -> str:
 
 def stamp_of(function: Callable[..., Any], options: dict[str, Any]) -> str:
     """A digest of all that a kernel's machine code depends on in Leeward."""
-    digest = hashlib.sha256(repr((LISTED, sorted(options.items()))).encode())
+    digest = hashlib.sha256(repr((FORMAT, sorted(options.items()))).encode())
     for part in _parts(function, set()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
@@ -167,11 +171,39 @@ class Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
     def reduce(self, data: Any) -> tuple[Any, ...]:
         parts = list(super().reduce(data))
         parts[ANNOTATION] = ""
+        parts[OWN] = _parts_of(parts[OWN])
+        parts[REFERENCED] = [_parts_of(each) for each in parts[REFERENCED]]
         return tuple(parts)
 
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        parts = list(payload)
+        parts[OWN] = _environment_of(*parts[OWN])
+        parts[REFERENCED] = [_environment_of(*each) for each in parts[REFERENCED]]
+        return super().rebuild(target_context, tuple(parts))
 
-ANNOTATION = 6
-"""Place of the annotated source in a reduced compile result."""
+
+OWN, ANNOTATION, REFERENCED = 2, 6, 8
+"""Places of a compile result's environment, annotated source and other environments once it is reduced."""
+
+Environment = numba.core.environment.Environment
+
+
+def _parts_of(environment: Any) -> tuple[str, list[Any], str]:
+    """The module, the constants and the name of a compiled function's environment."""
+    return environment.globals["__name__"], environment.consts, environment.env_name
+
+
+def _environment_of(module: str, constants: list[Any], name: str) -> Any:
+    """The environment again. Numba imports its module for the globals, with all that compiling needs where it is one of
+    its own; compiled code does not look at them."""
+    found = numba.core.environment.lookup_environment(name)
+    if found is None:
+        loaded = sys.modules.get(module)
+        found = Environment({"__name__": module} if loaded is None else vars(loaded))
+        found.consts[:] = constants
+        found.env_name = name
+        Environment._memo[name] = found
+    return found
 
 
 class IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]
@@ -215,8 +247,11 @@ class Cache(caching.FunctionCache):  # type: ignore[misc]
         return sig, (magic[0], level()), code
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        _without_scipy()
-        return super().load_overload(sig, target_context)
+        """As Numba's, which readies its compiler before it looks: what is found needs its runtime alone, and where
+        nothing is found the compiler readies itself."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         self._open()
@@ -272,32 +307,14 @@ numba.core.event.register("numba:compile", compilations)
 
 
 def prepare() -> None:
-    """Load what Numba needs before its first kernel: a quarter of a second, best spent while a file is read.
+    """Load what Numba needs before its first kernel: best spent while a file is read.
 
-    Under the lock that compiling takes: where another thread loads a kernel meanwhile, both would read the same
-    registries (`ValueError: generator already executing`). The target is made before: that takes a lock of its own and
-    then the compiling one, and whoever takes them the other way round waits for ever for a thread that makes it too.
+    Under the lock that compiling takes. The target is made before: that takes a lock of its own and then the compiling
+    one, and whoever takes them the other way round waits for ever for a thread that makes it too.
     """
     target = numba.core.registry.cpu_target.target_context
     with global_compiler_lock:
-        _without_scipy()
-        target.refresh()
-
-
-def _without_scipy() -> None:
-    """Import Numba's array functions without SciPy's linear algebra, whose import takes a third of a second.
-
-    They import it only to learn whether it is there, and it is: a dependency. A kernel that calls it still loads it.
-    """
-    if "numba.np.arraymath" in sys.modules:
-        return
-    from numba.np import linalg
-
-    found, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = found
+        rtsys.initialize(target)
 
 
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
