@@ -207,6 +207,21 @@ def test_the_measured_maximum_is_within_the_promise(name: str, releases: dict[st
     assert found.above[0].share >= found.above[1].share == 0
 
 
+def test_the_measured_mean_is_one_whatever_the_order_of_classes(
+    releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, case = releases["trajectories"]
+    candidates = np.random.Generator(np.random.Philox(1)).integers(3, 90, 5_000).astype(float)
+    means = set()
+    for draw in range(20):
+        shuffled = np.random.Generator(np.random.Philox(draw)).permutation(candidates)
+        monkeypatch.setattr("leeward.advise.measured_risk._trajectories", lambda _, given=shuffled: given)
+        found = measured_risk(release, case.cohort)
+        assert found is not None
+        means.add(found.mean)
+    assert len(means) == 1
+
+
 def test_phewas_of_a_plan(tmp_path: Path) -> None:
     """A planted association survives, and a release without the exposure says why it cannot."""
     draws = np.random.Generator(np.random.Philox(9))

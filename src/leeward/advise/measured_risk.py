@@ -66,7 +66,9 @@ def measured_risk(
     knows, candidates, whole = found
     if not len(candidates):
         return None
-    risks = 1 / np.maximum(candidates, 1)
+    risks = np.sort(
+        1 / np.maximum(candidates, 1)
+    )  # classes come in any order, and a mean of floats would tell
     stated: Mapping[str, Any] = release.guarantee.get("risk") or {}
     return MeasuredRisk(
         model=str(stated.get("model", "prosecutor")),
