@@ -61,7 +61,8 @@ def encoding_of(file: Path) -> str:
 @lru_cache(maxsize=256)
 def _encoding(file: Path, size: int, changed: int) -> str:
     try:
-        with gzip.open(file, "rb") if is_gzip(file) else file.open("rb") as stream:
+        # Read by Arrow, beside other threads: Python's gzip takes their lock for each of many small pieces.
+        with pa.input_stream(str(file), compression="gzip" if is_gzip(file) else None) as stream:
             decoder = codecs.getincrementaldecoder("utf-8")()
             first, utf8, many, legacy = True, True, False, True
             while piece := stream.read(LOOK_BYTES):
@@ -78,7 +79,7 @@ def _encoding(file: Path, size: int, changed: int) -> str:
                         utf8 = False
                 many = many or (not utf8 and MANY_BYTES.search(piece) is not None)
                 legacy = legacy and not UNDEFINED.search(piece)
-    except (OSError, EOFError, zlib.error):
+    except (pa.ArrowException, OSError):
         return "utf-8-sig"  # the reader itself says what is wrong
     return "cp1252" if not utf8 and legacy and not many else "utf-8-sig"
 

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Narrow
-from leeward.analysis.demographics.joint import released_records
 from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.relative_errors import average_relative_error
@@ -42,7 +41,6 @@ from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
 from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import risk_after
-from leeward.methods.disassociation.measures.whole_patient import whole_patient
 from leeward.methods.disassociation.repeats import renamed_code_sets
 from leeward.release import Release
 
@@ -82,7 +80,13 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         check_measure("disassociation", OPTIONS, name, options)
-    published, sets = read_once(release), released_records(release, cohort, released_sets(release, cohort))
+    published, sets = read_once(release), released_sets(release, cohort)
+    joint = bool(release.parameters.get("demographics"))
+    if joint:  # imported where there are demographics, as they need much
+        from leeward.analysis.demographics.joint import released_records
+        from leeward.methods.disassociation.measures.whole_patient import whole_patient
+
+        sets = released_records(release, cohort, sets)
     answers: Answers = {}
     found: dict[str, Figures] = {}
     with beside() as thread:  # the kernels release the interpreter lock
@@ -98,7 +102,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
                 found["mre"] = mre(published, sets, policy_of(release), **options)
             elif name == "placement":
                 found["placement"] = place(published, sets, custody_facts(release))
-            elif name == "demographics" and release.parameters.get("demographics"):
+            elif name == "demographics" and joint:
                 found["demographics"] = whole_patient(release, published, cohort, sets)
         for each in risks:
             found["risk"] = each.result()
