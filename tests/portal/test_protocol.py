@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import uvicorn
@@ -15,7 +16,7 @@ from tests.portal.served import free_port
 from leeward.portal.protocol import MOST_BESIDE_BODY, BoundedProtocol
 
 
-async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+async def echo(scope: Any, receive: Any, send: Any) -> None:
     """Says how long the body was."""
     size, more = 0, True
     while more:
