@@ -31,8 +31,7 @@ LIMITS = {
     "censoring": """\
 - **The thesis's sample is not here.** Tables 1 and 2 are of a made-up population of which only means, sizes and the
   share of unique records are the thesis's; one seed makes k = 5 come out between .000 and .031, so that agreement or
-  disagreement of a cell with the thesis says nothing. The tables are of the earlier generator (39 people with all
-  codes).
+  disagreement of a cell with the thesis says nothing.
 - **One real population, not fit for the method.** UCI has three diagnoses a stay, 915 codes and no counts of years;
   its whole is taken for the population, so that what a smaller or foreign population list would leave open was not
   measured.
