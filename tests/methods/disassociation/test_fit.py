@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,6 +155,45 @@ def _best_host(b: moves.Block, p: int, hosts_at: Int64s, hosts: Int32s, aim: mov
 def _value(support: Int64s, size: int, aim: moves.Aim) -> float:
     kept = support[support >= aim.k]
     return float(aim.weight * kept.sum() + (1 - aim.weight) * (kept**2).sum() / size)
+
+
+def _searched(clusters: list[list[set[int]]], weight: float) -> tuple[moves.Block, Any]:
+    """Clusters as a block for k = 2, and what `dissolve` and `relocate` take beside it."""
+    rows = [frozenset(row) for cluster in clusters for row in cluster]
+    bounds = np.concatenate([[0], np.cumsum([len(cluster) for cluster in clusters])])
+    b = kernels.block_of(*flat(rows), bounds, 0, len(clusters), 2, np.zeros(9, np.bool_))
+    aim = kernels.Aim(2, 9, weight, 3)
+    hosts = moves.hosts_of(b, len(clusters), 2)
+    return b, (*hosts, aim, moves.ceilings_of(b, *hosts, len(clusters), aim))
+
+
+def test_a_cluster_worth_more_than_its_records_add_elsewhere_is_not_tried_again_until_it_is_split() -> None:
+    strangers = [[{0}, {1}], [{0}, {0}], [{1}, {1}]]
+    b, how = _searched(strangers, 0.0)
+    b.kept[:] = True
+    assert moves.dissolve(b, 3, 0, *how) == 0
+    b.kept[0] = False
+    assert moves.dissolve(b, 3, 0, *how) == 2
+    # The first is worth 4, its records add 1 and 2 to the second; the second is worth 2, its records add 1/3 and 2/3.
+    b, how = _searched([[{0, 1}, {0, 1}], [{0}, {0}]], 0.0)
+    assert moves.dissolve(b, 2, 0, *how) == 0
+    assert b.kept.all()
+    b, how = _searched([[{0}, {0}], [{0}, {0}]], 0.0)  # worth 2, and they add 2
+    assert moves.dissolve(b, 2, 0, *how) == 0
+    assert not b.kept.any()
+    b, how = _searched([[{0}, {0}, {1}, {1}]], 0.0)
+    b.kept[0] = True
+    assert kernels.split(b, 1, how[2]) == 2
+    assert not b.kept.any()
+
+
+def test_a_record_that_its_cluster_would_miss_much_stays() -> None:
+    host: list[set[int]] = [{0}, {1}]  # one record more makes both codes countable: it gains 8 / 3
+    at_home, how = _searched([[{0, 1}, {0, 1}, {0, 1}], host], 0.0)  # its cluster would lose 2
+    assert moves.relocate(at_home, 0, *how) == 0
+    stray, how = _searched([[{0, 1}, {0}, {0}, {2}, {2}, {2}], host], 0.0)  # .4
+    assert moves.relocate(stray, 0, *how) > 0
+    assert stray.home[0] == 1
 
 
 def test_near_the_optimum_on_tiny_inputs() -> None:

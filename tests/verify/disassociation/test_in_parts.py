@@ -89,8 +89,8 @@ PLANTED: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], set[str]]]
     ),
     "a cluster has fewer records than k": (
         NODES,
-        lambda t: t.with_columns(records=pl.when(row(3)).then(4).otherwise("records")),
-        {"record_count"},
+        lambda t: t.with_columns(records=pl.when(pl.col("node") == alone(t)).then(4).otherwise("records")),
+        {"cluster_sizes"},
     ),
     "two nodes are their own parents": (
         NODES,
@@ -116,6 +116,12 @@ PLANTED: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], set[str]]]
         {"subrecords_of_members"},
     ),
 }  # fmt: skip
+
+
+def alone(nodes: pl.DataFrame) -> int:
+    """The first cluster that is in no joint cluster and is none."""
+    parents = nodes["parent"].drop_nulls().implode()
+    return int(nodes.filter(pl.col("parent").is_null() & ~pl.col("node").is_in(parents))["node"][0])
 
 
 def first_filled(table: pl.DataFrame) -> int:

@@ -121,6 +121,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
         else:
             other = clusters
             clusters += 1
+        b.kept[x] = b.kept[other] = False
         inside, rest = 0, 0
         for q in range(first, last):
             p = member[q]
@@ -215,6 +216,7 @@ def block_of(
         np.empty(n, np.int32),
         np.zeros((room, n_codes), np.uint16),
         np.zeros((room, 3), np.int64),
+        np.zeros(room, np.bool_),
     )
     for x in range(last - first):
         for p in range(leaf_offsets[first + x] - begin, leaf_offsets[first + x + 1] - begin):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leeward.analysis.bits import popcount
-from leeward.arrays import Float64s, Int32s, Int64s, UInt16s, UInt64s
+from leeward.arrays import Bools, Float64s, Int32s, Int64s, UInt16s, UInt64s
 from leeward.compiled import njit
 
 TRIES = 8
@@ -18,6 +18,15 @@ TRIES = 8
 
 FEWEST_MOVES = 0.005
 """Rounds end when a smaller share of the records moves."""
+
+NEARLY_WORTH = 0.9
+"""A cluster whose records add a smaller share of its worth elsewhere is not tried again: of 6,561 later tries on a
+block of made-up records 14 were of use."""
+
+AT_HOME = 1.0
+"""A record that its cluster would miss by so much a code, or more, is not moved: it would gain next to nothing (on a
+block of made-up records 14 % of the looks and no move; of UCI half of the looks, 4 of 3,849 moves). With .8 items were
+27.1 % of the occurrences of UCI, not 26.7."""
 
 
 class Aim(NamedTuple):
@@ -40,6 +49,7 @@ class Block(NamedTuple):
     home : int32[records], each record's cluster
     support : uint16[clusters, codes]
     sums : int64[clusters, 3], records, Σ s and Σ s² over supports of k and more
+    kept : bool[clusters], whether `dissolve` found the cluster worth far more than what its records add elsewhere
     """
 
     at: Int64s
@@ -47,6 +57,7 @@ class Block(NamedTuple):
     home: Int32s
     support: UInt16s
     sums: Int64s
+    kept: Bools
 
 
 class Ceilings(NamedTuple):
@@ -280,14 +291,15 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
 def dissolve(
     b: Block, clusters: int, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings
 ) -> int:
-    """Dissolve every small cluster whose records add more elsewhere than it is worth; returns the moves."""
+    """Dissolve every small cluster whose records add more elsewhere than it is worth, if it is not `kept`; returns the
+    moves."""
     member_at, member = members_of(b, clusters)
     touched = np.zeros(clusters, np.bool_)
     back = np.empty(4 * aim.k, np.int32)
     moved = 0
     for x in range(clusters):
         first, last = member_at[x], member_at[x + 1]
-        if first == last or last - first > 4 * aim.k or touched[x]:
+        if first == last or last - first > 4 * aim.k or touched[x] or b.kept[x]:
             continue
         worth = value_of(b.sums[x, 1], b.sums[x, 2], b.sums[x, 0], aim.weight)
         gained, placed = 0.0, 0
@@ -309,6 +321,7 @@ def dissolve(
                 touched[back[i]] = True
             note_size(b.sums, top.each, x, aim)
         else:
+            b.kept[x] = gained < NEARLY_WORTH * worth
             for i in range(placed):
                 drop(b, member[first + i], back[i], aim.k)
                 note(b, member[first + i], back[i], aim, top)
@@ -317,13 +330,15 @@ def dissolve(
 
 @njit(cache=True, nogil=True)
 def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings) -> int:
-    """Move records of clusters of more than k while the objective grows; returns the moves."""
+    """Move records of clusters of more than k that are not at home while the objective grows; returns the moves."""
     moved = 0
     for p in range(len(b.home)):
         here = b.home[p]
         if b.sums[here, 0] <= aim.k:
             continue
         out = _leaving(b, p, aim.k, aim.weight)
+        if -out >= AT_HOME * (b.at[p + 1] - b.at[p]):
+            continue
         there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, -out)
         if there >= 0 and gain + out > 1e-9:
             drop(b, p, here, aim.k)
