@@ -6,6 +6,7 @@ import ast
 import os
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,56 @@ def test_an_error_reaches_the_caller() -> None:
     for bound in (1, 2):
         with at_most(bound), pool() as workers, pytest.raises(KeyError):
             list(workers.map(broken, range(3)))
+
+
+def test_blocks_are_done_by_the_caller_and_by_threads_that_stay() -> None:
+    """Threads are compared, not their identities: those are given anew once a thread has ended."""
+    seen: set[threading.Thread] = set()
+    awaited = 3
+
+    def block(low: int, high: int) -> None:
+        seen.add(threading.current_thread())
+        for _ in range(2000):  # until all have come
+            if len(seen) >= awaited:
+                break
+            time.sleep(0.001)
+
+    before = set(threading.enumerate())
+    with at_most(3):
+        for _ in range(10):
+            over_blocks(block, 12, smallest=1)
+        assert threading.current_thread() in seen and len(seen) == 3
+    assert set(threading.enumerate()) <= before  # none is left at work
+    seen.clear()
+    awaited = 2
+    over_blocks(block, 12, threads=2, smallest=1)
+    assert threading.current_thread() in seen and len(seen) == 2 and set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("bound", [1, 3])
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_block_that_fails_is_told_when_no_other_is_at_work(bound: int, outside: bool) -> None:
+    at_work: list[int] = []
+
+    def block(low: int, high: int) -> None:
+        at_work.append(low)
+        time.sleep(0.001 * low)
+        at_work.remove(low)
+        if low == 6:
+            raise IndexError("no")
+
+    with nullcontext() if outside else at_most(bound):
+        with pytest.raises(IndexError, match="no"):
+            over_blocks(block, 12, threads=bound, smallest=1)
+        assert at_work == []
+
+
+def test_blocks_of_blocks_wait_for_no_thread() -> None:
+    def block(low: int, high: int) -> list[int]:
+        return over_blocks(lambda a, b: low + a, 4, smallest=1)
+
+    with at_most(2):
+        assert over_blocks(block, 4, smallest=1) == [[low + a for a in range(4)] for low in range(4)]
 
 
 def test_a_system_without_affinity_counts_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ report keeps to `--threads` without having it handed down. With one thread all w
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ BLOCKS_A_THREAD = 4
 SMALLEST_BLOCK = 16
 
 _bound: ContextVar[int | None] = ContextVar("threads", default=None)
+_helpers: ContextVar[Executor | None] = ContextVar("helpers", default=None)
 
 
 def processors() -> int:
@@ -34,11 +36,16 @@ def available_threads() -> int:
 @contextmanager
 def at_most(threads: int | None) -> Iterator[None]:
     """Inside, `available_threads` is `threads` and no pool has more; None leaves the bound as it is."""
-    token = _bound.set(threads or _bound.get())
+    bound = _bound.set(threads or _bound.get())
     try:
-        yield
+        with _Threads(max(1, available_threads() - 1)) as helpers:  # started when first used
+            token = _helpers.set(helpers)
+            try:
+                yield
+            finally:
+                _helpers.reset(token)
     finally:
-        _bound.reset(token)
+        _bound.reset(bound)
 
 
 class _Caller(Executor):
@@ -109,10 +116,43 @@ def over_blocks(
 ) -> list[Result]:
     """`work(low, high)` over 0 … n in blocks of at least `smallest`; the results in order.
 
-    `n` of 0 is one empty block.
+    `n` of 0 is one empty block. The caller works too, beside threads that stay for the next blocks inside `at_most`:
+    starting one takes longer than many a block.
     """
     most = threads or available_threads()
     size = max(smallest, -(-n // (most * BLOCKS_A_THREAD)))
     bounds = [(low, min(low + size, n)) for low in range(0, n, size)] or [(0, 0)]
-    with pool(min(most, len(bounds))) as workers:
-        return list(workers.map(lambda each: work(*each), bounds))
+    waiting = deque(enumerate(bounds))
+    results: dict[int, Result] = {}
+
+    def take() -> None:
+        while True:
+            try:
+                block, (low, high) = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                results[block] = work(low, high)
+            except BaseException:
+                waiting.clear()
+                raise
+
+    others = min(most, _bound.get() or most, len(bounds)) - 1
+    with _at_hand(others) as helpers:
+        takers = [*(helpers.submit(take) for _ in range(others)), _Caller().submit(take)]
+        begun = [each for each in takers if not each.cancel()]
+        wait(begun)
+    for each in begun:
+        each.result()
+    return [results[block] for block in range(len(bounds))]
+
+
+@contextmanager
+def _at_hand(threads: int) -> Iterator[Executor]:
+    """The helpers of `at_most`; outside of it some of one's own."""
+    kept = _helpers.get()
+    if kept is not None or not threads:
+        yield kept or _Caller()
+        return
+    with _Threads(threads) as helpers:
+        yield helpers
