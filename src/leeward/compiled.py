@@ -27,6 +27,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numba
+import numba.core.entrypoints
 import numba.core.environment
 import numpy
 from llvmlite import binding
@@ -315,6 +316,7 @@ def prepare() -> None:
     target = numba.core.registry.cpu_target.target_context
     with global_compiler_lock:
         rtsys.initialize(target)
+    numba.core.entrypoints.init_all()  # reads what every installed distribution says of itself
 
 
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]

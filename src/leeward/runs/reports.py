@@ -44,7 +44,7 @@ def write_report(folder: Path) -> Path:
 
 
 def import_report(method: str) -> None:
-    """Import what a report of a method needs: best done while measures are computed."""
+    """Import what a report of a method needs."""
     import jinja2  # noqa: F401
 
     import leeward.advise.risk

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 from leeward.cohort.readers.stored import can_store as can_store_table
 from leeward.cohort.readers.stored import store
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.method import partitions_of
-from leeward.methods.disassociation.stored import can_store as can_store_method
-from leeward.methods.disassociation.stored import protect_stored as protect_parts
 from leeward.randomness import Randomness
 from leeward.runs.memory import engine_name, fits, require_memory_of_stored
 from leeward.runs.profile import reader_notices
@@ -38,7 +35,7 @@ def can_store(spec: Spec, method: Any) -> bool:
         isinstance(method, Disassociation)
         and spec.population is None
         and not any(further)
-        and can_store_method(method, engine_name(spec.engine))
+        and method.can_store(engine_name(spec.engine))
         and can_store_table(source.path, source.format, source.vocabulary)
     )
 
@@ -61,6 +58,8 @@ def run_stored(
         Nothing is left at `out`.
     """
     from leeward.engine import at_most, make
+    from leeward.methods.disassociation.method import partitions_of
+    from leeward.methods.disassociation.stored import protect_stored
     from leeward.release import draft
     from leeward.release.aside import work_beside
 
@@ -87,7 +86,7 @@ def run_stored(
             )
             runner = make(spec.engine, threads=threads)
             say(f"Protecting {cohort.head.name} ({method.name})")
-            anonymized = protect_parts(method, cohort, runner, Randomness.of(spec.seed), work)
+            anonymized = protect_stored(method, cohort, runner, Randomness.of(spec.seed), work)
             verification, figures = write_verified(
                 pending,
                 anonymized,

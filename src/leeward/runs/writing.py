@@ -10,7 +10,7 @@ from leeward.errors import BadInput, VerificationFailed
 from leeward.release.spec import Spec, to_yaml
 from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import Tell
-from leeward.runs.reports import import_report, write_report
+from leeward.runs.reports import write_report
 from leeward.runs.sources import files_of
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def write_verified(
     say("Verifying the written files, measuring what was lost")
     with beside(at_once=roomy) as other:  # both only read the files
         later = other.submit(figures_of, anonymized)
-        other.submit(import_report, anonymized.method)  # by whichever of the two has done its work first
         verification = verified()
-        import_report(anonymized.method)
         figures = later.result()
     pending.put_json("custody/verification.json", verification.to_json())
     pending.put_json("custody/measures.json", figures)

@@ -58,7 +58,7 @@ def codes_checks(share: Share, source: Source | None) -> list[Check]:
 
 def read_list(share: Share) -> pl.DataFrame:
     """The list of codes; by way of Arrow, which answers a damaged file with an exception."""
-    return pl.DataFrame(pl.from_arrow(pq.read_table(share.data(NAME))))
+    return pl.DataFrame(pl.from_arrow(pq.ParquetFile(share.data(NAME)).read()))
 
 
 def codes_listed(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:

@@ -281,3 +281,10 @@ class Disassociation(Parameters):
     def pass_limit(self) -> int | None:
         """Passes of Refine; None: until nothing changes."""
         return MAX_PASSES.get(self.chosen_partitioning) if self.max_passes is None else self.max_passes
+
+    def can_store(self, engine: str) -> bool:
+        """Whether no more is needed of a cohort than its patients' codes, a partition at a time (`stored`)."""
+        apart = (self.partitions is None and engine == "spark") or (self.partitions or 1) > 1
+        whole = self.demographics or self.repeats or self.diversity or self.reconstructions
+        frequent = self.utility is not None and self.utility.kind == "frequency"
+        return apart and not whole and not frequent and self.attacker == "operation"

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from leeward.release.content import Anonymized
 
 
-def can_store(parameters: Disassociation, engine: str) -> bool:
-    """Whether these parameters need no more of a cohort than its patients' codes, a partition at a time."""
-    apart = (parameters.partitions is None and engine == "spark") or (parameters.partitions or 1) > 1
-    whole = (
-        parameters.demographics or parameters.repeats or parameters.diversity or parameters.reconstructions
-    )
-    frequent = parameters.utility is not None and parameters.utility.kind == "frequency"
-    return apart and not whole and not frequent and parameters.attacker == "operation"
-
-
 def protect_stored(
     parameters: Disassociation,
     cohort: StoredCohort,
