@@ -218,29 +218,36 @@ class IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]
             return {}
 
 
+@lru_cache(maxsize=256)
+def _shippable(file: str) -> str:
+    """The module of a file of the package, empty for others."""
+    path = Path(file).resolve()
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts) if path.is_relative_to(PACKAGE) else ""
+
+
 class Cache(caching.FunctionCache):  # type: ignore[misc]
     """The shipped folder, which is only read but for a build, over Numba's cache of the user."""
 
     _impl_class = Implementation
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(function)
+        self._function = function
         self._options = options
         self._shipped: IndexFile | None = None
-        self._stamped = False
+        self._opened = False
 
     def _open(self) -> None:
-        """Stamp both caches, when the kernel is first called: by then every global that it names is defined."""
-        if self._stamped:
+        """Find the folders and stamp both caches, when the kernel is first called: by then every global that it names
+        is defined, and a command calls few of the kernels that it imports."""
+        if self._opened:
             return
-        stamp = stamp_of(self._py_func, self._options)
+        super().__init__(self._function)
+        stamp = stamp_of(self._function, self._options)
         self._cache_file = IndexFile(self._cache_path, self._impl.filename_base, stamp)
-        file = Path(self._py_func.__code__.co_filename).resolve()
-        if file.is_relative_to(PACKAGE) and level() != "none":
-            module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-            name = f"{module}.{self._impl.filename_base}"
-            self._shipped = IndexFile(str(SHIPPED / level()), name, stamp)
-        self._stamped = True
+        module = _shippable(self._function.__code__.co_filename)
+        if module and level() != "none":
+            self._shipped = IndexFile(str(SHIPPED / level()), f"{module}.{self._impl.filename_base}", stamp)
+        self._opened = True
 
     def _portable(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """The key without the processor's name and features, which the level stands for."""
