@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.notes.small_lexicon import SMALL
+from tests.oracles import runs
 
 from leeward.errors import BadInput
+from leeward.notes import kernels
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.annotators.learned import crf, load, shipped, svm
-from leeward.notes.annotators.learned.features import WordNumbers, attributes, look
-from leeward.notes.annotators.learned.labels import LABELS, labels_of, spans_of
+from leeward.notes.annotators.learned.features import attributes, look
+from leeward.notes.annotators.learned.kernels import best_sequence
+from leeward.notes.annotators.learned.labels import LABELS, Said, labels_of, spans_of
 from leeward.notes.annotators.learned.linear import LinearAnnotator
-from leeward.notes.annotators.learned.tokens import tokens_of
 from leeward.notes.annotators.learned.training import CARD, train
-from leeward.notes.annotators.learned.words import SLOTS, class_of, features_at, plain_number, shape_of
+from leeward.notes.annotators.learned.words import SLOTS, class_of, features_at, shape_of
 from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span
+from leeward.notes.tokens import tokens_of
+from leeward.notes.vocabulary import Cutting, Shared, plain_number
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 DICTIONARY = Dictionary(SMALL)
@@ -124,7 +129,7 @@ def test_labels_and_spans_by_hand() -> None:
         "EID:name",
     ]
     numbers = np.array([LABELS.index(label) for label in labels])
-    again = spans_of(tokens, numbers, LABELS, "svm")
+    again = spans_of(look(text, ()), numbers, Said.of(LABELS), "svm")
     # An age above 89 and a date without its year are explicit identifiers again.
     assert [(s.start, s.end, s.kind, s.category) for s in again] == [
         (s.start, s.end, s.kind, s.category) for s in spans
@@ -154,8 +159,40 @@ def test_labels_and_spans_by_hand() -> None:
 def test_what_cannot_be_what_it_is_called_is_left_out(text: str, label: str, kept: bool) -> None:
     tokens = tokens_of(text)
     numbers = np.full(len(tokens.words), LABELS.index(label))
-    found = spans_of(tokens, numbers, LABELS, "svm")
+    found = spans_of(look(text, ()), numbers, Said.of(LABELS), "svm")
     assert [text[s.start : s.end] for s in found] == [text] * kept
+
+
+@given(st.data())
+def test_labelled_tokens_become_the_spans_of_the_plain_version(data: st.DataObject) -> None:
+    words = st.sampled_from(
+        ["Roe", "12", "2019", "95", "5550123", "May", "\n", ".", ",", "(", ")", "'", "@", "/", "é"]
+    )
+    text = " ".join(data.draw(st.lists(words, max_size=12)))
+    looked = look(text, ())
+    tokens = tokens_of(text)
+    few = st.sampled_from([LABELS.index(data.draw(st.sampled_from(LABELS))) for _ in range(2)] + [0])
+    labels = [data.draw(few) for _ in tokens.words]
+    found = spans_of(looked, np.array(labels, dtype=np.int64), Said.of(LABELS), "svm")
+    assert found == runs.spans(tokens, labels, LABELS, "svm")
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.randoms())
+def test_the_best_sequence_is_the_best_of_all(length: int, labels: int, random: Any) -> None:
+    scores = np.array([[random.randrange(4) for _ in range(labels)] for _ in range(length)], dtype=float)
+    gains = np.array([[random.randrange(4) for _ in range(labels)] for _ in range(labels)], dtype=float)
+
+    def total(path: tuple[int, ...]) -> float:
+        return float(
+            sum(scores[i, label] for i, label in enumerate(path))
+            + sum(gains[a, b] for a, b in pairwise(path))
+        )
+
+    best = max(
+        product(range(labels), repeat=length),
+        key=lambda path: (total(path), [-label for label in path[::-1]]),
+    )
+    assert tuple(best_sequence(scores, gains).tolist()) == best
 
 
 def test_the_context_of_tokens_by_hand() -> None:
@@ -213,11 +250,20 @@ def test_what_was_read_before_changes_nothing(trained: Path) -> None:
     notes = corpus(30, "held-out")
     fresh = [svm.load(trained, DICTIONARY).annotate(note.text) for note in notes[:5]]
     small = svm.load(trained, DICTIONARY)
-    small._numbers = WordNumbers(300)  # forgets all after a few notes
-    small._known = small._numbers.words
+    few = Shared(
+        Cutting(kernels.cut, tokens_of, numbers_alike=True), kept=300
+    )  # forgets all after a few notes
+    vocabularies = set()
+
+    def again(text: str) -> list[Span]:
+        seen = few.read(text)
+        vocabularies.add(seen.vocabulary)
+        return small.annotate_looked(text, look(text, DICTIONARY.annotate(text), seen))
+
     for note in notes:
-        small.annotate(note.text)
-    assert [small.annotate(note.text) for note in notes[:5]] == fresh
+        again(note.text)
+    assert [again(note.text) for note in notes[:5]] == fresh
+    assert len(vocabularies) > 2
 
 
 def test_threads_share_a_model(both: list[LinearAnnotator]) -> None:

@@ -21,6 +21,7 @@ from leeward.notes.identities.keys import Keys
 from leeward.notes.spans import Annotator, Span
 from leeward.notes.table import quasi_identifiers as quasi
 from leeward.notes.table import row as table
+from leeward.notes.vocabulary import read
 
 MEMBERS = ("rules", "dictionary", "svm", "crf")
 """Every member of the ensemble that Leeward brings."""
@@ -117,15 +118,18 @@ class Reader:
         """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
         else's are not asserted."""
         low = lowered(text) if low is None else low
-        return context.judged(text, low, resolve(len(text), self.answers(text, low)))
+        return context.judged(text, low, resolve(self.answers(text, low)))
 
     def answers(self, text: str, low: str) -> list[Sequence[Span]]:
         """What each member says, in the members' order."""
+        seen = read(text)
         looked, hit_spans = None, None
         answers: list[Sequence[Span]] = []
         for member in self.members:
             look_at = getattr(member, "annotate_looked", None)
-            if look_at is None:
+            if isinstance(member, Rules):
+                spans: Sequence[Span] = member.annotate_seen(text, low, seen)
+            elif look_at is None:
                 spans = member.annotate(text)
                 hit_spans = spans if member is self.hits else hit_spans
             else:
@@ -134,7 +138,7 @@ class Reader:
 
                     if hit_spans is None and self.hits is not None:
                         hit_spans = self.hits.annotate(text)
-                    looked = look(text, hit_spans or ())
+                    looked = look(text, hit_spans or (), seen)
                 spans = plausible(text, low, look_at(text, looked), self.terms)
             answers.append(spans)
         return answers

@@ -134,7 +134,7 @@ class Dictionary:
         terms = self._matcher.matches(words)
         found = [(0, t.first, t.last, self._health(words, t)) for t in terms]
         if self._listed or self._place_starts:
-            capital = [i for i, w in enumerate(words.raw) if w[0].isupper()]
+            capital = words.capitals()
             found += [
                 (s, a, b, _span(words, a, b, "EID", "name")) for s, a, b in self._find_names(words, capital)
             ]

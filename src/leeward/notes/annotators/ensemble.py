@@ -6,46 +6,67 @@ member named first.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
-
-import numpy as np
 
 from leeward.notes.spans import PRIORITY, Span
 
 
-def resolve(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
-    """One answer out of several to a text of `length` characters.
+def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
+    """One answer out of several to a text.
 
     A span that another covers in part keeps the rest of its characters; what is left of a health term is no term any
-    more and loses its concept. Time and memory grow with the text and the number of spans.
+    more and loses its concept. Time and memory grow with the number of spans.
     """
     spans = [span for answer in answers for span in answer if span.start < span.end]
-    if not spans:
-        return []
-    ordered = sorted(spans)
-    if all(one.end <= other.start for one, other in pairwise(ordered)):
-        return ordered
-    order = sorted(range(len(spans)), key=lambda i: _strength(spans[i], i))
-    owner = np.full(length, -1, np.int32)
-    for i in reversed(order):  # the strongest last, over all others
-        owner[spans[i].start : spans[i].end] = i
-    pieces = [(spans[i], start, end) for i, start, end in _runs(owner)]
-    return _joined([_piece(*piece) for piece in pieces if not _is_remnant(*piece)])
+    order = sorted(range(len(spans)), key=spans.__getitem__)
+    pieces: list[Span] = []
+    apart = True
+    at = 0
+    while at < len(order):
+        first = spans[order[at]]
+        begin, end = at, first.end
+        at += 1
+        while at < len(order) and spans[order[at]].start < end:
+            end = max(end, spans[order[at]].end)
+            at += 1
+        if at == begin + 1:
+            pieces.append(first)
+        else:
+            apart = False
+            pieces += _settled(
+                [(_strength(spans[i], i), spans[i]) for i in order[begin:at]], first.start, end
+            )
+    return pieces if apart else _joined(pieces)
+
+
+def _settled(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
+    """What spans that overlap keep of the characters from `start` to `end`: the strongest takes all of its own."""
+    ranked.sort()
+    strongest = ranked[0][1]
+    if strongest.start == start and strongest.end == end:
+        return [strongest]
+    starts: list[int] = []  # of what is taken, ascending, with its ends; what touches is joined
+    ends: list[int] = []
+    kept: list[tuple[int, int, Span]] = []
+    for _, span in ranked:
+        first, past = bisect_left(ends, span.start), bisect_right(starts, span.end)
+        free = span.start
+        for i in range(first, past):
+            if free < starts[i]:
+                kept.append((free, starts[i], span))
+            free = max(free, ends[i])
+        if free < span.end:
+            kept.append((free, span.end, span))
+        taken = min([span.start, *starts[first:past]]), max([span.end, *ends[first:past]])
+        starts[first:past], ends[first:past] = [taken[0]], [taken[1]]
+    kept.sort(key=lambda piece: piece[0])
+    return [_piece(span, a, b) for a, b, span in kept if not _is_remnant(span, a, b)]
 
 
 def _strength(span: Span, place: int) -> tuple[int, bool, int, int]:
     """What comes first wins; of health terms those with a concept, as no other reaches the table."""
     return PRIORITY[span.kind], span.kind == "HMI" and not span.concept, span.start - span.end, place
-
-
-def _runs(owner: np.ndarray) -> list[tuple[int, int, int]]:
-    """Runs of one owner as (owner, start, end), without those of nobody."""
-    cuts = np.flatnonzero(owner[1:] != owner[:-1]) + 1
-    starts = np.concatenate(([0], cuts))
-    ends = np.concatenate((cuts, [len(owner)]))
-    owned = zip(owner[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
-    return [(i, start, end) for i, start, end in owned if i >= 0]
 
 
 def _is_remnant(span: Span, start: int, end: int) -> bool:

@@ -7,16 +7,19 @@ with the lexicon.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from leeward.errors import BadInput
+from leeward.notes import kernels
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.words import WORD, Key, fold, keys
+from leeward.notes.tokens import Tokens
+from leeward.notes.vocabulary import Cutting, PerWord, Seen, Shared
 
 NEAR = 4
 """Words that may be between an ambiguous term and the health term that makes it one."""
@@ -30,7 +33,6 @@ UNKNOWN = "\0"
 NO_CONCEPT = -1
 """Stands for a phrase that is no term."""
 
-_PIECES = re.compile(f"({WORD.pattern})")
 _SENTENCE_ENDS = frozenset(".;!?\n")
 
 
@@ -42,16 +44,18 @@ class Words:
     raw: list[str]
     folded: list[str]
     starts: list[int]
+    seen: Seen
 
     @classmethod
     def of(cls, text: str) -> Words:
-        pieces = _PIECES.split(text)  # gap, word, gap, word, …, gap
-        raw = pieces[1::2]
-        starts = list(accumulate(map(len, pieces)))[:-1:2]
-        if text.isascii() and "'" not in text:
-            return cls(text, raw, [w.lower() for w in raw], starts)
-        folded = [w.lower() if w.isascii() and "'" not in w else fold(w) for w in raw]
-        return cls(text, raw, folded, starts)
+        seen = _SHARED.read(text)
+        raw, folded = (known.of(seen.vocabulary)[seen.words].tolist() for known in (_RAW, _FOLDED))
+        return cls(text, raw, folded, seen.tokens.starts.tolist(), seen)
+
+    def capitals(self) -> list[int]:
+        """The places of words that begin with a capital."""
+        places: list[int] = np.flatnonzero(_CAPITAL.of(self.seen.vocabulary)[self.seen.words]).tolist()
+        return places
 
     def end(self, place: int) -> int:
         """Where the word at `place` ends in the text."""
@@ -74,6 +78,20 @@ class Words:
             long_words = sum(len(w.strip(".,;:()")) >= 5 for w in line.split())
             self._shouting[begin] = long_words >= 4 and line.upper() == line
         return self._shouting[begin]
+
+
+_RAW = PerWord(str, object)
+_FOLDED = PerWord(fold, object)
+_CAPITAL = PerWord(lambda word: word[:1].isupper(), np.bool_)
+
+
+def words_of(text: str) -> Tokens:
+    """Where the words and marks of a text are, as WORD finds them."""
+    bounds = np.array([match.span() for match in WORD.finditer(text)], dtype=np.int64).reshape(-1, 2)
+    return Tokens(text, bounds[:, 0].copy(), bounds[:, 1].copy())
+
+
+_SHARED = Shared(Cutting(kernels.cut_words, words_of, numbers_alike=False))
 
 
 class Match(NamedTuple):
@@ -118,6 +136,8 @@ class TermMatcher:
                 owners.setdefault(key, []).append(_Owner(NO_CONCEPT, frozenset(), False, 0))
         self._symbols = _symbols(sorted({word for key in owners for word in key}))
         self._width = len(next(iter(self._symbols.values()), ""))
+        unknown, symbols = UNKNOWN * self._width, self._symbols
+        self._written = PerWord(lambda word: symbols.get(fold(word), unknown), object)
         self._automaton: Any = None
         if owners:
             self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY)
@@ -136,9 +156,7 @@ class TermMatcher:
         """The terms in a text, ascending, without overlaps: leftmost first, and of those the longest."""
         if self._automaton is None or not words.raw:
             return []
-        unknown = UNKNOWN * self._width
-        get = self._symbols.get
-        written = [get(word, unknown) for word in words.folded]
+        written = self._written.of(words.seen.vocabulary)[words.seen.words].tolist()
         if self._deletes:
             self._mend(words.folded, written)
         plain: list[Match] = []

@@ -7,7 +7,6 @@ label is then a sum of rows of small tables, and a word's rows are the same wher
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from leeward.notes import categories
 from leeward.notes.annotators.learned import kernels
-from leeward.notes.annotators.learned.tokens import Tokens, tokens_of
 from leeward.notes.annotators.learned.words import (
     CENTRE,
     CLASS_IDS,
@@ -24,9 +22,10 @@ from leeward.notes.annotators.learned.words import (
     SLOTS,
     class_of,
     features_at,
-    plain_number,
 )
 from leeward.notes.spans import Span
+from leeward.notes.tokens import Tokens
+from leeward.notes.vocabulary import PerWord, Seen, Vocabulary, read
 
 PAIRS: tuple[tuple[int, int], ...] = ((-1, 0), (0, 1), (-1, 1), (-2, -1))
 """Distances of the two tokens whose classes make a feature."""
@@ -43,101 +42,57 @@ HIT_IDS = {name: number for number, name in enumerate(HITS)}
 AROUND = (-2, -1, 0, 1, 2, 3)
 """Distances of the dictionary's hits and of named words that make features."""
 
-KEPT_WORDS = 60_000
-"""Words whose class is remembered; beyond, remembering starts anew."""
-
 
 @dataclass(frozen=True)
 class Looked:
-    """A note as the models see it; one entry a token but for `distinct`: its words with long numbers all alike, each
-    once; `places` are the tokens' places among them. `key` and `head` are indices of tokens or −1.
+    """A note as the models see it; one entry a token. `words` are numbers in `vocabulary`, `flags` those of `flags_of`;
+    `key` and `head` are indices of tokens or −1.
     """
 
     tokens: Tokens
-    distinct: list[str]
-    places: NDArray[np.int32]
+    vocabulary: Vocabulary
+    words: NDArray[np.int32]
     classes: NDArray[np.int16]
+    flags: NDArray[np.uint8]
     key: NDArray[np.int32]
     head: NDArray[np.int32]
     again: NDArray[np.bool_]
     hits: NDArray[np.uint8]
 
 
-class WordNumbers:
-    """Numbers for words, given as they come; word 0 is the empty one. Safe for threads; forgets all when full."""
-
-    def __init__(self, kept: int = KEPT_WORDS) -> None:
-        self.kept = kept
-        self.lock = threading.Lock()
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all words."""
-        self.numbers: dict[str, int] = {"": 0}
-        self.words: list[str] = [""]
-
-    def of(self, words: Sequence[str]) -> list[int]:
-        """The numbers of `words`. The caller holds `lock` as long as the numbers must stay valid."""
-        numbers = self.numbers
-        found = [numbers.get(word, -1) for word in words]
-        if -1 in found:
-            if len(numbers) + len(words) > self.kept:
-                self.clear()
-                numbers = self.numbers
-            for word in words:
-                if word not in numbers:
-                    numbers[word] = len(self.words)
-                    self.words.append(word)
-            found = [numbers[word] for word in words]
-        return found
-
-
-_classes: dict[str, int] = {}
-
-
-def look(text: str, dictionary_spans: Sequence[Span]) -> Looked:
-    """Split a text and find what the features of its tokens need."""
-    tokens = tokens_of(text)
-    words = [plain_number(word) if word[0].isdigit() else word for word in tokens.words]
-    order: dict[str, int] = {}
-    places = np.array([order.setdefault(word, len(order)) for word in words], dtype=np.int32)
-    distinct = list(order)
-    known = _classes
-    numbers = [known.get(word, -1) for word in distinct]
-    if -1 in numbers:
-        if len(known) > KEPT_WORDS:
-            known.clear()
-        for position, number in enumerate(numbers):
-            if number < 0:
-                numbers[position] = known[distinct[position]] = CLASS_IDS[class_of(distinct[position])]
-    classes = np.array(numbers, dtype=np.int16)
-    capital = np.array([word[0].isupper() and len(word) > 1 for word in distinct], dtype=np.bool_)
-    upper = np.array([word == word.upper() for word in distinct], dtype=np.bool_)
-    if words:
-        classes, capital, upper = classes[places], capital[places], upper[places]
-    key, head, again = kernels.context(
-        places,
-        classes,
-        capital,
-        upper,
-        len(order),
-        CLASS_IDS["colon"],
-        CLASS_IDS["line"],
-        CLASS_IDS["point"],
-        CLASS_IDS["title"],
-        CLASS_IDS["role"],
+def flags_of(word: str) -> int:
+    """What a token's word is, as kernels ask: a sum of flags."""
+    return (
+        kernels.CAPITAL * (word[:1].isupper() and len(word) > 1)
+        + kernels.UPPER * (word == word.upper())
+        + kernels.SOLID * word.isalnum()
+        + kernels.NO_BEGIN * (len(word) == 1 and word in ".,;:-/)'\"")
+        + kernels.NO_END * (len(word) == 1 and word in ",;:-/('\"")
+        + kernels.LINE * (word == "\n")
     )
-    return Looked(tokens, distinct, places, classes, key, head, again, _hits(tokens, dictionary_spans))
+
+
+_CLASSES = PerWord(lambda word: CLASS_IDS[class_of(word)], np.int16)
+_FLAGS = PerWord(flags_of, np.uint8)
+_MARKS = tuple(CLASS_IDS[name] for name in ("colon", "line", "point", "title", "role"))
+
+
+def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) -> Looked:
+    """Split a text, unless it has been `seen`, and find what the features of its tokens need."""
+    tokens, vocabulary, words = seen or read(text)
+    classes, flags = _CLASSES.of(vocabulary)[words], _FLAGS.of(vocabulary)[words]
+    key, head, again = kernels.context(words, classes, flags, *_MARKS)
+    hits = _hits(tokens, dictionary_spans)
+    return Looked(tokens, vocabulary, words, classes, flags, key, head, again, hits)
 
 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:
-    hits = np.full(len(tokens.words), HIT_IDS[""], dtype=np.uint8)
-    if spans:
-        first = np.searchsorted(tokens.ends, [span.start for span in spans], side="right").tolist()
-        last = np.searchsorted(tokens.starts, [span.end for span in spans], side="left").tolist()
-        for span, begin, end in zip(spans, first, last, strict=True):
-            hits[begin:end] = HIT_IDS.get(f"{span.kind}:{span.category}", HIT_IDS[""])
-    return hits
+    none = HIT_IDS[""]
+    numbers = [(span.start, span.end, HIT_IDS.get(f"{span.kind}:{span.category}", none)) for span in spans]
+    marks: NDArray[np.uint8] = kernels.marked(
+        tokens.starts, tokens.ends, np.array(numbers, dtype=np.int64).reshape(-1, 3), none
+    )
+    return marks
 
 
 def attributes(looked: Looked) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Loops of the learned annotators: context of tokens, scores of labels, best sequences of labels. Arrays in and out."""
+"""Loops of the learned annotators: context of tokens, scores, best sequences and runs of labels. Arrays in and out."""
 
 from __future__ import annotations
 
@@ -13,13 +13,30 @@ HEAD_WORDS = 6
 """Most tokens of a line that can be a heading."""
 
 
+CAPITAL, UPPER, SOLID, NO_BEGIN, NO_END, LINE = 1, 2, 4, 8, 16, 32
+"""Flags of a word: it begins with a capital and goes on; has no small letters; is letters and figures alone; is a sign
+that no span begins with; that none ends with; is the end of a line."""
+
+
+@njit(cache=True, nogil=True)
+def marked(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], spans: NDArray[np.int64], none: int
+) -> NDArray[np.uint8]:
+    """Of each token the number of the span that it is in, by spans of (start, end, number); of several the last."""
+    marks = np.full(len(starts), none, np.uint8)
+    for start, end, number in spans:
+        first = np.searchsorted(ends, start, side="right")
+        past = np.searchsorted(starts, end, side="left")
+        for token in range(first, past):
+            marks[token] = number
+    return marks
+
+
 @njit(cache=True, nogil=True)
 def context(
     ids: NDArray[np.int32],
     classes: NDArray[np.int16],
-    capital: NDArray[np.bool_],
-    upper: NDArray[np.bool_],
-    word_count: int,
+    flags: NDArray[np.uint8],
     colon: int,
     line: int,
     point: int,
@@ -27,11 +44,11 @@ def context(
     role: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """For each token: the index of the word before the last colon on its line (−1: none), the index of the last word
-    of the section's heading, and whether its word follows a title or a role somewhere in the note.
-
-    `capital` marks words that begin with a capital letter, `upper` tokens without small letters.
-    """
+    of the section's heading, and whether its word follows a title or a role somewhere in the note."""
     n = len(ids)
+    word_count = 0
+    for i in range(n):
+        word_count = max(word_count, ids[i] + 1)
     key = np.full(n, -1, np.int32)
     head = np.full(n, -1, np.int32)
     named = np.zeros(word_count, np.bool_)
@@ -45,7 +62,7 @@ def context(
             if 0 < length <= HEAD_WORDS and current_key < line_start:
                 shouted = True
                 for j in range(line_start, i):
-                    shouted = shouted and upper[j]
+                    shouted = shouted and flags[j] & UPPER != 0
                 if shouted:
                     current_head = i - 1
             line_start = i + 1
@@ -59,7 +76,7 @@ def context(
         elif current_key >= 0 and i - colon_at <= KEY_REACH:
             key[i] = current_key
         head[i] = current_head
-        if i > 0 and capital[i]:
+        if i > 0 and flags[i] & CAPITAL:
             before = i - 1
             if classes[before] == point and before > 0:
                 before -= 1
@@ -74,34 +91,12 @@ def context(
 
 
 @njit(cache=True, nogil=True)
-def add_words(
-    scores: NDArray[np.float64],
+def scores(
+    intercept: NDArray[np.float64],
     ids: NDArray[np.int32],
     key: NDArray[np.int32],
     head: NDArray[np.int32],
     emissions: NDArray[np.float32],
-) -> None:
-    """Add what the words around each token say. `emissions[word, slot, label]`; word 0 is beyond the text."""
-    n, labels = scores.shape
-    window = emissions.shape[1] - 2
-    reach = window // 2
-    for i in range(n):
-        for slot in range(window):
-            j = i + slot - reach
-            word = ids[j] if 0 <= j < n else 0
-            for label in range(labels):
-                scores[i, label] += emissions[word, slot, label]
-        word = ids[key[i]] if key[i] >= 0 else 0
-        for label in range(labels):
-            scores[i, label] += emissions[word, window, label]
-        word = ids[head[i]] if head[i] >= 0 else 0
-        for label in range(labels):
-            scores[i, label] += emissions[word, window + 1, label]
-
-
-@njit(cache=True, nogil=True)
-def add_context(
-    scores: NDArray[np.float64],
     classes: NDArray[np.int16],
     pairs: NDArray[np.float32],
     first: NDArray[np.int64],
@@ -111,29 +106,51 @@ def add_context(
     hit_weights: NDArray[np.float32],
     again: NDArray[np.bool_],
     again_weights: NDArray[np.float32],
-) -> None:
-    """Add what neighbouring classes, dictionary hits and named words say.
+) -> NDArray[np.float64]:
+    """Each token's score for each label: what the words around it say, neighbouring classes, hits and named words.
 
+    `emissions[word, slot, label]` with the slots of `words.SLOTS`; word 0 is beyond the text.
     `pairs[template, class, class, label]` with the distances `first[template]` and `second[template]`;
     `hit_weights[place, hit, label]`, `again_weights[place, flag, label]` for the distances `around[place]`.
     Class 0 and hit 0 are beyond the text.
     """
-    n, labels = scores.shape
+    n, labels = len(ids), len(intercept)
+    scores = np.empty((n, labels))
     for i in range(n):
+        row = scores[i]
+        # One after the other in one sum, which the compiler takes for several labels at once.
+        second_before = emissions[ids[i - 2] if i > 1 else 0, 0]
+        before = emissions[ids[i - 1] if i > 0 else 0, 1]
+        itself = emissions[ids[i], 2]
+        after = emissions[ids[i + 1] if i + 1 < n else 0, 3]
+        second_after = emissions[ids[i + 2] if i + 2 < n else 0, 4]
+        keyed = emissions[ids[key[i]] if key[i] >= 0 else 0, 5]
+        headed = emissions[ids[head[i]] if head[i] >= 0 else 0, 6]
+        for label in range(labels):
+            row[label] = (
+                intercept[label]
+                + second_before[label]
+                + before[label]
+                + itself[label]
+                + after[label]
+                + second_after[label]
+                + keyed[label]
+                + headed[label]
+            )
         for template in range(len(first)):
             j = i + first[template]
             k = i + second[template]
-            one = classes[j] if 0 <= j < n else 0
-            two = classes[k] if 0 <= k < n else 0
+            both = pairs[template, classes[j] if 0 <= j < n else 0, classes[k] if 0 <= k < n else 0]
             for label in range(labels):
-                scores[i, label] += pairs[template, one, two, label]
+                row[label] += both[label]
         for distance in range(len(around)):
             j = i + around[distance]
             inside = 0 <= j < n
-            hit = hits[j] if inside else 0
-            flag = 1 if inside and again[j] else 0
+            hit = hit_weights[distance, hits[j] if inside else 0]
+            named = again_weights[distance, 1 if inside and again[j] else 0]
             for label in range(labels):
-                scores[i, label] += hit_weights[distance, hit, label] + again_weights[distance, flag, label]
+                row[label] += hit[label] + named[label]
+    return scores
 
 
 @njit(cache=True, nogil=True)
@@ -155,24 +172,65 @@ def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64])
     best = np.zeros(n, np.int64)
     if n == 0:
         return best
-    back = np.zeros((n, labels), np.int16)
-    before = scores[0].copy()
-    now = np.empty(labels)
+    reached = np.empty((n, labels))
+    reached[0] = scores[0]
     for i in range(1, n):
+        before, now = reached[i - 1], reached[i]
         for label in range(labels):
-            top = before[0] + transitions[0, label]
-            come = 0
-            for other in range(1, labels):
-                value = before[other] + transitions[other, label]
-                if value > top:
-                    top = value
-                    come = other
-            back[i, label] = come
-            now[label] = top + scores[i, label]
-        before, now = now, before
+            now[label] = before[0] + transitions[0, label]
+        for other in range(1, labels):  # all labels at once: the compiler takes several in one step
+            so_far, gain = before[other], transitions[other]
+            for label in range(labels):
+                now[label] = max(now[label], so_far + gain[label])
+        for label in range(labels):
+            now[label] += scores[i, label]
     for label in range(1, labels):
-        if before[label] > before[best[n - 1]]:
+        if reached[n - 1, label] > reached[n - 1, best[n - 1]]:
             best[n - 1] = label
-    for i in range(n - 1, 0, -1):
-        best[i - 1] = back[i, best[i]]
+    for i in range(n - 1, 0, -1):  # where the best came from: the first of equals
+        label = best[i]
+        before = reached[i - 1]
+        come = 0
+        for other in range(1, labels):
+            if before[other] + transitions[other, label] > before[come] + transitions[come, label]:
+                come = other
+        best[i - 1] = come
     return best
+
+
+@njit(cache=True, nogil=True)
+def runs(
+    labels: NDArray[np.int64],
+    outside: int,
+    flags: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Runs of neighbouring tokens of one label but `outside`, none over a line's end: first and last token, label,
+    where in the text it starts and ends, and whether a token in it is letters or figures.
+
+    Signs at either end belong to the sentence, unless they open or close the thing itself.
+    """
+    n = len(labels)
+    found = np.empty((n, 6), np.int64)
+    count = 0
+    at = 0
+    while at < n:
+        if labels[at] == outside or flags[at] & LINE:
+            at += 1
+            continue
+        first = at
+        while at < n and labels[at] == labels[first] and not flags[at] & LINE:
+            at += 1
+        last = at - 1
+        while first < last and flags[first] & NO_BEGIN:
+            first += 1
+        while last > first and flags[last] & NO_END:
+            last -= 1
+        solid = 0
+        for token in range(first, last + 1):
+            solid |= flags[token] & SOLID
+        found[count, 0], found[count, 1], found[count, 2] = first, last, labels[first]
+        found[count, 3], found[count, 4], found[count, 5] = starts[first], ends[last], solid
+        count += 1
+    return found[:count].copy()

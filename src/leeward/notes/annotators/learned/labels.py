@@ -11,13 +11,18 @@ not use it; so is an age above 89, by its number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.notes.annotators.learned.tokens import Tokens
+from leeward.notes.annotators.learned import kernels
 from leeward.notes.annotators.learned.words import class_of
 from leeward.notes.spans import Kind, Span
+from leeward.notes.tokens import Tokens
+
+if TYPE_CHECKING:
+    from leeward.notes.annotators.learned.features import Looked
 
 OUTSIDE = "O"
 OLD = 89
@@ -75,44 +80,46 @@ def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
     return labels
 
 
-def spans_of(tokens: Tokens, labels: NDArray[np.int64], names: Sequence[str], source: str) -> list[Span]:
-    """Join neighbouring tokens of one label into spans; a line break ends a span.
+class Said(NamedTuple):
+    """A model's labels: the number of `O`; of each the kind, the category, and whether its words must look like it."""
 
-    `labels` are indices into `names`; `O` is one of these.
-    """
-    outside = names.index(OUTSIDE)
-    numbers = labels.tolist()
-    words = tokens.words
-    spans: list[Span] = []
-    first = last = -2
-    for position in np.flatnonzero(labels != outside).tolist():
-        if words[position] == "\n":
+    outside: int
+    parts: tuple[tuple[Any, str, bool], ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Said:
+        """What these labels say."""
+        parts = (name.partition(":") for name in names)
+        return cls(
+            names.index(OUTSIDE),
+            tuple((kind, category, category in _LOOKED_AT) for kind, _, category in parts),
+        )
+
+
+def spans_of(looked: Looked, labels: NDArray[np.int64], said: Said, source: str) -> list[Span]:
+    """Join neighbouring tokens of one label into spans, if they hold what they are called; a line break ends a span."""
+    tokens = looked.tokens
+    runs = kernels.runs(labels, said.outside, looked.flags, tokens.starts, tokens.ends)
+    spans = []
+    for first, last, label, start, end, solid in runs.tolist():
+        kind, category, looked_at = said.parts[label]
+        if looked_at:
+            bounds = zip(
+                tokens.starts[first : last + 1].tolist(), tokens.ends[first : last + 1].tolist(), strict=True
+            )
+            words = [tokens.text[a:b] for a, b in bounds]
+            if not _holds(category, words):
+                continue
+            if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
+                kind = "EID"
+        elif not solid:
             continue
-        if position == last + 1 and numbers[position] == numbers[first]:
-            last = position
-            continue
-        if first >= 0:
-            spans += _span(tokens, first, last, names[numbers[first]], source)
-        first = last = position
-    if first >= 0:
-        spans += _span(tokens, first, last, names[numbers[first]], source)
+        spans.append(Span(start, end, kind, category, source=source))
     return spans
 
 
-def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> list[Span]:
-    """The span of a run of tokens, if it holds what it is called."""
-    # Signs at either end belong to the sentence, unless they open or close the thing itself.
-    while first < last and tokens.words[first] in ".,;:-/)'\"":
-        first += 1
-    while last > first and tokens.words[last] in ",;:-/('\"":
-        last -= 1
-    words = tokens.words[first : last + 1]
-    kind, _, category = label.partition(":")
-    if not _holds(category, words):
-        return []
-    if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
-        kind = "EID"
-    return [Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)]  # type: ignore[arg-type]  # labels are made from Kind
+_LOOKED_AT = frozenset({"date", "email", "url", *FEWEST_DIGITS})
+"""Categories whose spans are more than letters or figures."""
 
 
 def _holds(category: str, words: list[str]) -> bool:
@@ -123,9 +130,7 @@ def _holds(category: str, words: list[str]) -> bool:
         return "@" in words
     if category == "url":
         return "." in words or "/" in words
-    if category in FEWEST_DIGITS:
-        return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
-    return any(word.isalnum() for word in words)
+    return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
 
 
 def _could_be_a_date(words: list[str]) -> bool:

@@ -14,15 +14,15 @@ from leeward.notes.annotators.learned.features import (
     HITS,
     PAIRS,
     Looked,
-    WordNumbers,
     again_feature,
     hit_feature,
     look,
     pair_feature,
 )
-from leeward.notes.annotators.learned.labels import spans_of
+from leeward.notes.annotators.learned.labels import Said, spans_of
 from leeward.notes.annotators.learned.words import CLASSES, SLOTS, all_features
 from leeward.notes.spans import Annotator, Span
+from leeward.notes.vocabulary import PerWord
 
 _FIRST, _SECOND = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
 _AROUND = np.array(AROUND, dtype=np.int64)
@@ -75,10 +75,8 @@ class LinearAnnotator:
         self._transitions = transitions
         self._dictionary = dictionary
         self._intercept = np.zeros(len(self.labels)) if intercept is None else intercept
-        self._numbers = WordNumbers()
-        self._emissions = np.zeros((0, len(SLOTS), len(self.labels)), dtype=np.float32)
-        self._filled = 0
-        self._known = self._numbers.words
+        self._said = Said.of(self.labels)
+        self._emissions = PerWord(self._of_word, np.float32, (len(SLOTS), len(self.labels)))
         self._pairs = self._pair_table()
         self._hits = self._table(
             [[hit_feature(distance, hit) for hit in HITS] for distance in AROUND],
@@ -103,9 +101,9 @@ class LinearAnnotator:
 
     def annotate_looked(self, text: str, looked: Looked) -> list[Span]:
         """The spans of a text that `features.look` has looked at: several models share one look."""
-        if not looked.tokens.words:
+        if not len(looked.words):
             return []
-        return spans_of(looked.tokens, self.label_numbers(looked), self.labels, self._name)
+        return spans_of(looked, self.label_numbers(looked), self._said, self._name)
 
     def label_numbers(self, looked: Looked) -> NDArray[np.int64]:
         """The index in `labels` of each token's label."""
@@ -119,12 +117,12 @@ class LinearAnnotator:
 
     def scores(self, looked: Looked) -> NDArray[np.float64]:
         """Each token's score for each label, without transitions."""
-        scores = np.empty((len(looked.places), len(self.labels)))
-        scores[:] = self._intercept
-        numbers, emissions = self._words(looked.distinct)
-        kernels.add_words(scores, numbers[looked.places], looked.key, looked.head, emissions)
-        kernels.add_context(
-            scores,
+        scores: NDArray[np.float64] = kernels.scores(
+            self._intercept,
+            looked.words,
+            looked.key,
+            looked.head,
+            self._emissions.of(looked.vocabulary),
             looked.classes,
             self._pairs,
             _FIRST,
@@ -137,34 +135,11 @@ class LinearAnnotator:
         )
         return scores
 
-    def _words(self, words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Numbers of the words and the table that has their rows. A table that was handed out is never written to
-        but in rows that its holders do not use."""
-        with self._numbers.lock:
-            ids = np.array(self._numbers.of(words), dtype=np.int32)
-            known = self._numbers.words
-            if self._known is not known:  # the numbers began anew
-                self._known = known
-                self._emissions = np.zeros_like(self._emissions, shape=(0, *self._emissions.shape[1:]))
-                self._filled = 0
-            if self._filled < len(known):
-                self._grow(len(known))
-                for number in range(self._filled, len(known)):
-                    self._fill(number, known[number])
-                self._filled = len(known)
-            return ids, self._emissions
-
-    def _grow(self, needed: int) -> None:
-        if needed > len(self._emissions):
-            grown = np.zeros(
-                (max(needed, 2 * len(self._emissions), 1024), *self._emissions.shape[1:]), dtype=np.float32
-            )
-            grown[: self._filled] = self._emissions[: self._filled]
-            self._emissions = grown
-
-    def _fill(self, number: int, word: str) -> None:
+    def _of_word(self, word: str) -> NDArray[np.float64]:
+        """What a word says of each label, from each of its places."""
         features, begins = all_features(word)
-        self._emissions[number] = np.add.reduceat(self._weights.of(features), begins, axis=0)
+        said: NDArray[np.float64] = np.add.reduceat(self._weights.of(features), begins, axis=0)
+        return said
 
     def _table(self, features: list[list[str]]) -> NDArray[np.float32]:
         flat = self._weights.of([name for names in features for name in names])

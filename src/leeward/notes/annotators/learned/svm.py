@@ -36,9 +36,9 @@ class SvmSettings:
     eid_weight: float = 2.0
 
 
-def column(feature: str) -> int:
-    """The column that a feature is hashed to."""
-    return crc32(feature.encode()) & (COLUMNS - 1)
+def column(feature: str, columns: int = COLUMNS) -> int:
+    """The column that a feature is hashed to; `columns` is a power of two."""
+    return crc32(feature.encode("utf-8", "surrogatepass")) & (columns - 1)
 
 
 def train(
@@ -127,6 +127,7 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
     except (ValueError, KeyError, IndexError, OSError, zipfile.BadZipFile):
         raise BadInput(f"{path}: is no model of `leeward notes train`.") from None
     table = Weights(
-        weights.reshape(columns, len(labels)), lambda feature: crc32(feature.encode()) & (columns - 1)
+        weights.reshape(columns, len(labels)),
+        lambda feature: column(feature, columns),
     )
     return LinearAnnotator("svm", labels, table, None, dictionary, intercept)

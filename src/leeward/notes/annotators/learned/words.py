@@ -131,13 +131,6 @@ def features_at(word: str, slot: int) -> list[str]:
     return features
 
 
-def plain_number(word: str) -> str:
-    """A number that has the same features as `word`, one for all of its length: what is known of one is of all."""
-    if len(word) < 3 or not word.isdigit():
-        return word
-    return "2000" if class_of(word) == "year" else "3" * len(word)
-
-
 @lru_cache(maxsize=4096)
 def all_features(word: str) -> tuple[list[str], list[int]]:
     """The features of a word in every slot, one after the other, and where each slot's begin."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.words import ABBREVIATIONS, REPORT_WORDS
 from leeward.notes.spans import Span
 
@@ -60,14 +61,11 @@ _NEAR = re.compile(
     r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d/%]|[.,]\d)|\b\d{1,5}[A-Za-z]?,?[ ]"
     r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž]|rue|av|bou|pla|che|all|imp|qua|rou|cou|via)"
 )
+_BOXES = "PSC|CMR|RR|HC|Unit|Postfach|Casella [Pp]ostale|Apartado(?: de [Cc]orreos)?|Boîte [Pp]ostale|Caixa [Pp]ostal"
+_SHIPS, _POSTS = "USNS|USNV|USS|USCGC", "APO|FPO|DPO"
 _BOX = re.compile(
-    r"\b(?:PSC|CMR|RR|HC|Unit|Postfach|Casella [Pp]ostale|Apartado(?: de [Cc]orreos)?|Boîte [Pp]ostale|Caixa [Pp]ostal)"
-    r"\s?\d+(?:,?\s+Box\s+\d+)?|\b(?:USNS|USNV|USS|USCGC)\s[A-Z][a-z]+|\b(?:APO|FPO|DPO)[ ,]+(?:AA|AE|AP)\b"
+    rf"\b(?:{_BOXES})\s?\d+(?:,?\s+Box\s+\d+)?|\b(?:{_SHIPS})\s[A-Z][a-z]+|\b(?:{_POSTS})[ ,]+(?:AA|AE|AP)\b"
 )
-_BOXED = (
-    "PSC", "CMR", "RR", "HC", "Unit", "Postfach", "Casella", "Apartado", "Boîte", "Caixa", "USN", "USS", "USCGC",
-    "APO", "FPO", "DPO",
-)  # fmt: skip
 _POSTAL = re.compile(
     r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|(?:[A-Z]{1,3}-)?\d{3}\s?\d{2,3}(?:-\d{3,4})?\b|"
     r"(?:[A-Z]{1,3}-)?\d{4,6}(?:-\d{3,4})?(?:\s?[A-Z]{2}\b)?|\d{2}-\d{3}\b"
@@ -100,10 +98,28 @@ _SAID_CODE = re.compile(
 """`postcode 7412 SL`: whatever form the code has."""
 
 
-def find(text: str) -> Iterator[Span]:
+def _firsts(alternatives: str) -> frozenset[str]:
+    """The first word of each alternative of a pattern."""
+    return frozenset(re.findall(r"(?:^|\|)([^\W\d_]+)", alternatives))
+
+
+_SECONDS = frozenset(re.findall(r" ([^\W\d_]+)", _PREFIX))
+"""Of prefixes of two words (`An der`) the second."""
+_ENDS = tuple(
+    _firsts(_SUFFIX) | _firsts("|".join(p for p in _PREFIX.split("|") if " " not in p and p != "C/"))
+)
+_WHOLE = _SECONDS | _firsts(_BESIDE) | _firsts(_FRENCH) | _firsts(_CAPITAL_ENDINGS)
+SAYS_STREET = hints.hint(lambda word, _: word in _WHOLE or word.endswith(_ENDS))
+_BOXED = _firsts(f"{_BOXES}|{_SHIPS}|{_POSTS}")
+SAYS_BOX = hints.hint(lambda word, _: word in _BOXED)
+SAYS_CODE = hints.hint(lambda _, small: small.startswith(("zip", "post")))
+
+
+def find(text: str, said: int = hints.EVERY) -> Iterator[Span]:
     """Spans of addresses (EID), of the towns and postal codes behind them (QID), and of companies (EID)."""
     past = 0
-    for near in _NEAR.finditer(text) if any(c.isdigit() for c in text) else ():
+    has_street = said & hints.FIGURE and (said & SAYS_STREET or "C/" in text)
+    for near in _NEAR.finditer(text) if has_street else ():
         start = _begin(text, near.start(), past)
         match = _ADDRESS.search(text, start, near.end() + 60)
         if match is None or match.start() > near.end() or not _is_proper(match.group()):
@@ -113,12 +129,12 @@ def find(text: str) -> Iterator[Span]:
         for span in _behind(text, past):
             yield span
             past = span.end
-    for box in _BOX.finditer(text) if any(word in text for word in _BOXED) else ():
+    for box in _BOX.finditer(text) if said & SAYS_BOX else ():
         yield Span(*box.span(), "EID", "address", source="rules")
         yield from _behind(text, box.end())
-    for said in _SAID_CODE.finditer(text):
-        yield Span(*said.span(1), "QID", "zip", source="rules")
-    for code in _GB_CA.finditer(text):
+    for after in _SAID_CODE.finditer(text) if said & hints.FIGURE and said & SAYS_CODE else ():
+        yield Span(*after.span(1), "QID", "zip", source="rules")
+    for code in _GB_CA.finditer(text) if said & hints.FIGURE else ():
         yield Span(*code.span(), "QID", "zip", source="rules")
     for company in _COMPANY.finditer(text) if _LEGAL_FORM.search(text) else ():
         if _is_proper(company.group()):

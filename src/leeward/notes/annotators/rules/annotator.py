@@ -14,12 +14,14 @@ from leeward.notes.annotators.rules import (
     contacts,
     dates,
     demographics,
+    hints,
     names,
     numbers,
     places,
 )
 from leeward.notes.annotators.rules.fields import TABLE
 from leeward.notes.spans import Span
+from leeward.notes.vocabulary import Seen, read
 
 _VISIT = re.compile(
     r"(?<!last )(?<!previous )(?<!previously )(?<!prior )\b(?:visit(?:ed|s)?|seen|saw|admit(?:ted|s)?|admission|"
@@ -46,27 +48,31 @@ class Rules:
 
     def annotate(self, text: str) -> list[Span]:
         """The spans of a text, ascending, without overlaps; EID before QID, then the longer."""
-        return resolve(len(text), [list(_found(text))])
+        return self.annotate_seen(text, dates.lowered(text), read(text))
+
+    def annotate_seen(self, text: str, low: str, seen: Seen) -> list[Span]:
+        """The spans of a text that is in lower case and cut into words already."""
+        return resolve([list(_found(text, low, hints.of(seen)))])
 
 
-def _found(text: str) -> Iterator[Span]:
-    low = dates.lowered(text)
+def _found(text: str, low: str, said: int) -> Iterator[Span]:
+    """What the rules find; those that no word of the text speaks for (`said`, see `hints`) are not tried."""
     fields = labels.find(text, low, TABLE)
     words = capitals.find(text)
-    yield from contacts.find(text, low)
-    yield from numbers.find(text, low, fields)
-    yield from _dates(text, low, fields)
-    yield from names.find(text, low, words, fields)
-    yield from places.find(text, low, words, fields)
-    yield from abroad.find(text)
-    yield from demographics.find(text, low, fields)
+    yield from contacts.find(text, low, said)
+    yield from numbers.find(text, low, fields, said)
+    yield from _dates(text, low, fields, said)
+    yield from names.find(text, low, words, fields, said)
+    yield from places.find(text, low, words, fields, said)
+    yield from abroad.find(text, said)
+    yield from demographics.find(text, low, fields, said)
 
 
-def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span]:
+def _dates(text: str, low: str, fields: Sequence[labels.Label], said: int) -> Iterator[Span]:
     """Dates of the visit are quasi-identifiers, all others explicit identifiers."""
     labelled = {f.value: f.meaning for f in fields if f.meaning in ("visit_date", "other_date")}
     past = 0
-    for written in dates.find(text):
+    for written in dates.find(text, low, said):
         meaning = next((m for v, m in labelled.items() if v <= written.start <= v + 12), None)
         if meaning is None:
             meaning = "visit_date" if _of_visit(text, low, past, written.start, written.end) else "other_date"
@@ -74,7 +80,7 @@ def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span
             written.start, written.end, "QID" if meaning == "visit_date" else "EID", "date", source="rules"
         )
         past = written.end
-    if dates.names_days(low):
+    if dates.names_days(said):
         for named in dates.NAMED.finditer(low):
             yield Span(*named.span(), "EID", "date", source="rules")
 

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.spans import Span
 
 EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}", re.ASCII)
@@ -35,23 +36,27 @@ _PHONE = re.compile(
     re.IGNORECASE,
 )
 _PHONE_NEAR = re.compile(r"[\d(+](?:(?:(?<=\d)\d{0,3}|(?<=[(+])\d{1,4})[).\s/-]{1,3}\(?\d{1,4}|(?<=\+)\d{5})")
+_CALLED = "phone|telephone|tel|cell|mobile|pager|beeper|page|paged|ext|extension|call|fax|facsimile|x"
 _SAID = re.compile(
-    r"\b(?:phone|telephone|tel|cell|mobile|pager|beeper|paged?|ext|extension|call|fax|facsimile|phone number|x)"
+    rf"\b(?:{_CALLED}|phone number)"
     r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d ().-]{2,15}\d)",
 )
+SAYS_PHONE = hints.said(_CALLED.split("|"))
+SAYS_DOMAIN = hints.hint(lambda _, small: f".{small}" in _DOMAINS or "www" in small)
 
 
-def find(text: str, low: str) -> Iterator[Span]:
+def find(text: str, low: str, said: int = hints.EVERY) -> Iterator[Span]:
     """Spans of every kind of contact."""
     if "@" in text or "(at)" in low or "[at]" in low:
         for match in _around(EMAIL, text, low, ("@", "(at)", "[at]")):
             yield Span(*match.span(), "EID", "email", source="rules")
-    if "." in text and ("www" in low or "://" in text or _has_domain(low)):
+    if "." in text and ("://" in text or (said & SAYS_DOMAIN and ("www" in low or _has_domain(low)))):
         for match in _around(URL, text, low, ("://", "www.", *_DOMAINS)):
             if text[match.start() - 1 : match.start()] != "@":
                 yield Span(*match.span(), "EID", "url", source="rules")
-    yield from _addresses(text)
-    yield from _phones(text, low)
+    yield from _addresses(text, said)
+    if said & hints.FIGURE:
+        yield from _phones(text, low, said)
 
 
 def _has_domain(low: str) -> bool:
@@ -81,8 +86,8 @@ def _places(low: str, sign: str) -> Iterator[int]:
         place = low.find(sign, place + 1)
 
 
-def _addresses(text: str) -> Iterator[Span]:
-    if text.count(".") > 2:
+def _addresses(text: str, said: int) -> Iterator[Span]:
+    if said & hints.FIGURE and text.count(".") > 2:
         for match in IP4.finditer(text):
             if _is_address(match.group()):
                 yield Span(*match.span(), "EID", "ip", source="rules")
@@ -102,7 +107,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _phones(text: str, low: str) -> Iterator[Span]:
+def _phones(text: str, low: str, said: int) -> Iterator[Span]:
     past = -1
     for near in _PHONE_NEAR.finditer(text):
         start = near.start()
@@ -115,16 +120,16 @@ def _phones(text: str, low: str) -> Iterator[Span]:
         if match and _plausible(match.group()):
             past = match.end()
             yield Span(start, past, "EID", _kind(low, start), source="rules")
-    for match in _SAID.finditer(low):
+    for match in _SAID.finditer(low) if said & SAYS_PHONE else ():
         digits = sum(c.isdigit() for c in match.group(1))
-        said = match.group(0)[:8]
+        word = match.group(0)[:8]
         if 3 <= digits <= 14 and (
-            digits >= 5 or said.startswith(("pag", "beep", "ext", "x", "tel", "phone"))
+            digits >= 5 or word.startswith(("pag", "beep", "ext", "x", "tel", "phone"))
         ):
-            if (said.startswith(("call", "number", "x")) and digits < 4) or _is_date(match.group(1)):
+            if (word.startswith(("call", "number", "x")) and digits < 4) or _is_date(match.group(1)):
                 continue
             yield Span(
-                *match.span(1), "EID", "fax" if said.startswith(("fax", "facs")) else "phone", source="rules"
+                *match.span(1), "EID", "fax" if word.startswith(("fax", "facs")) else "phone", source="rules"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.words import RELATIVE, RELATIVES, SEXES, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Kind, Span
@@ -82,7 +83,8 @@ _AFTER_AGE = re.compile(
     r"\w+-\w+)[\s,/-]+){0,5}(?P<sex>male|female|man|woman|boy|girl|gentleman|lady|m|f|wm|wf|bm|bf|hm|hf|aam"
     r"|aaf)\b(?!['’.]\w)"
 )
-_SEX = re.compile(r"\b(?:male|female|man|woman|boy|girl|gentleman|lady)s?\b")
+_SEX_WORDS = "male|female|man|woman|boy|girl|gentleman|lady"
+_SEX = re.compile(rf"\b(?:{_SEX_WORDS})s?\b")
 _DAUGHTER = re.compile(r"['’]s\s+(?:\w+\s+)?(?P<relative>" + RELATIVE + r")\b")
 _SUBJECT = re.compile(
     r",?\s+(?:(?:is|was|who)\b|,?\s*(?:an?\s+)?\d{1,3}[\s-]*(?:y|yr|year|month|m/o)|presents?|presented"
@@ -108,13 +110,12 @@ _CERTAIN = sorted(
     - {"hispanic or latino"},
     key=lambda word: (-len(word), word),
 )
-_IN_RACES = sorted({max(re.split("[ -]", race), key=len) for race in _CERTAIN})
-"""The longest word of each race's name: without one of them in a text RACE is not in it."""
 RACE = re.compile(
     r"\b(?:non[- ]?)?(?:" + "|".join(_CERTAIN) + r")s?\b(?!\s+(?:flu|encephalitis|medicine|food|restaurant))"
 )
+_RACE_WORDS = "white|black|asian|chinese|japanese|korean"
 RACE_BY_PERSON = re.compile(
-    r"\b(?P<race>white|black|asian|chinese|japanese|korean)\b(?=[\s,-]+(?:\w+[\s,-]+){0,2}?(?:male|female"
+    rf"\b(?P<race>{_RACE_WORDS})\b(?=[\s,-]+(?:\w+[\s,-]+){{0,2}}?(?:male|female"
     r"|man|woman|boy|girl|"
     r"gentleman|lady|patient|individual|american|infant|child|teenager|adult|race|non[- ]?hispanic)\b)"
 )
@@ -122,13 +123,26 @@ _NO_RACE = re.compile(
     r"(?:white|black)[\s-](?:blood|cell|count|matter|stool|tarry|coat|head|eye|spot|patch|plaque|sputum|box)"
 )
 
+# What a word must be so that a pattern can be in its text.
+_OLD_WORD = re.compile(rf"(?:{_UNITS})?(?:old|o)|age|yo")
+SAYS_AGE = hints.hint(lambda _, small: _OLD_WORD.fullmatch(small))
+SPELLS = hints.said([*_ONES, *_TENS])
+SAYS_AGED = hints.hint(lambda _, small: small.startswith(("age", "turn")))
+SAYS_DECADE = hints.said({"s"})
+SAYS_LETTER = hints.hint(lambda word, _: word in ("M", "F"))
+SAYS_SEX = hints.said({word + s for word in _SEX_WORDS.split("|") for s in ("", "s")})
+SAYS_RACE = hints.parts({max(re.split("[ -]", race), key=len) for race in _CERTAIN})
+SAYS_COLOUR = hints.said(_RACE_WORDS.split("|"))
 
-def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
+
+def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
     """Spans of ages, sex and race; `asserted` is False where they are somebody else's or of another time."""
     yield from _in_fields(text, low, fields)
-    yield from _ages(text, low)
-    yield from _sexes(text, low)
-    yield from _races(low)
+    yield from _ages(text, low, said)
+    if said & SAYS_SEX:
+        yield from _sexes(low)
+    yield from _daughters(text, low)
+    yield from _races(low, said)
 
 
 def age_of(phrase: str) -> int | None:
@@ -207,15 +221,17 @@ def _in_fields(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
                 yield Span(field.value, field.value + word.end(), "QID", "race", source="rules")
 
 
-def _ages(text: str, low: str) -> Iterator[Span]:
-    found = [
-        *AGE.finditer(low),
-        *SPELLED.finditer(low),
-        *AGED.finditer(low),
-        *DECADE.finditer(low),
-        *COMPACT.finditer(text),
-        *PAIR.finditer(text),
-    ]
+def _ages(text: str, low: str, said: int) -> Iterator[Span]:
+    found: list[re.Match[str]] = []
+    if said & SAYS_AGE:
+        found += AGE.finditer(low) if said & hints.FIGURE else ()
+        found += SPELLED.finditer(low) if said & SPELLS else ()
+    if said & hints.FIGURE:
+        found += AGED.finditer(low) if said & SAYS_AGED else ()
+        found += DECADE.finditer(low) if said & SAYS_DECADE else ()
+        if said & SAYS_LETTER:
+            found += COMPACT.finditer(text)
+            found += PAIR.finditer(text)
     for match in found:
         start, end = match.span()
         if match.re in (AGED, DECADE):
@@ -246,7 +262,7 @@ def _ages(text: str, low: str) -> Iterator[Span]:
                 yield Span(*sex.span("sex"), "QID", "sex", source="rules", asserted=own)
 
 
-def _sexes(text: str, low: str) -> Iterator[Span]:
+def _sexes(low: str) -> Iterator[Span]:
     for match in _SEX.finditer(low):
         if not re.match(
             r"\s+(?:pattern|condom|genitalia|catheter|partner|hormone|external|urethra|breast)",
@@ -255,6 +271,9 @@ def _sexes(text: str, low: str) -> Iterator[Span]:
             yield Span(
                 *match.span(), "QID", "sex", source="rules", asserted=_own(low, match.start(), match.end())
             )
+
+
+def _daughters(text: str, low: str) -> Iterator[Span]:
     if "'s " in low or "’s " in low:
         for match in _DAUGHTER.finditer(low):
             # "Mr. Brown's daughter is 9 year old": the patient is the daughter.
@@ -297,12 +316,12 @@ def _own(low: str, start: int, end: int) -> bool:
     return after is None or not _HAS.search(before)
 
 
-def _races(low: str) -> Iterator[Span]:
-    for match in RACE.finditer(low) if any(word in low for word in _IN_RACES) else ():
+def _races(low: str, said: int) -> Iterator[Span]:
+    for match in RACE.finditer(low) if said & SAYS_RACE else ():
         yield Span(
             *match.span(), "QID", "race", source="rules", asserted=_own(low, match.start(), match.end())
         )
-    if "white" in low or "black" in low or "asian" in low or "ese" in low or "korean" in low:
+    if said & SAYS_COLOUR:
         for match in RACE_BY_PERSON.finditer(low):
             if not _NO_RACE.match(low, match.start()):
                 own = _own(low, match.start(), match.end())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
     CITIES,
@@ -97,13 +98,22 @@ _TYPED = re.compile(r"\b[A-Z]{2,3}[/:][a-z]{2,3}\b(?![\w/:])")
 _CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
 
 
-def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
+_CLOSING_WORD = re.compile("sincerely|regards|respectfully|thank|truly|wishes|signed|cordially|kindly")
+SAYS_LOWER_TITLE = hints.hint(lambda word, _: word in ("mr", "mrs", "ms", "dr"))
+SAYS_CLOSING = hints.hint(lambda _, small: _CLOSING_WORD.search(small), "s")
+
+
+def find(
+    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label], said: int = hints.EVERY
+) -> list[Span]:
     """Spans of names; one for each run of words."""
-    certain = [*_in_fields(text, low, capitals, fields), *_closing(text, low, capitals)]
+    certain = list(_in_fields(text, low, capitals, fields))
+    if said & SAYS_CLOSING:
+        certain += _closing(text, low, capitals)
     certain += list(_among(text, low, capitals))
     certain += [(capital,) for capital in _repeated(text, low, capitals, certain)]
     bounds = {(name[0].start, name[-1].end) for name in certain if name}
-    bounds |= set(_without_capitals(text, low, fields))
+    bounds |= set(_without_capitals(text, low, fields, said))
     if "/" in text or ":" in text:
         bounds |= {m.span() for m in _TYPED.finditer(text, max(0, len(text) - 200))}
     if "^" in text:
@@ -421,9 +431,9 @@ def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple
                     yield name
 
 
-def _without_capitals(text: str, low: str, fields: Sequence[Label]) -> Iterator[tuple[int, int]]:
+def _without_capitals(text: str, low: str, fields: Sequence[Label], said: int) -> Iterator[tuple[int, int]]:
     """Names typed in small letters: after a title, or in the field of a name."""
-    if "r. " in text or "s. " in text or "dr " in text or "mr" in text or "ms " in text:
+    if said & SAYS_LOWER_TITLE:
         for match in _LOWER_TITLE.finditer(text):
             word, more = match.group(1), match.group(2)
             if word not in _NOT_AFTER_TITLE and word not in NO_NAME:

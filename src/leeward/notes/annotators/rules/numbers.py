@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.fields import NUMBERS
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
@@ -183,18 +184,33 @@ _BIOMETRIC = re.compile(
 )
 
 
-def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
+_RAREST = {
+    word: next((part for part in parts if part in ("number", "id", "file", "n")), parts[0])
+    for word in WORDS
+    if (parts := re.findall("[a-z]+", word))
+} | {"patient #": "#"}
+"""Of each of WORDS a word that is in it; of `patient number` the second, as `patient` is in every note."""
+_NUMBERED = re.compile(rf"(?:{'|'.join(sorted(map(re.escape, set(_RAREST.values()))))})(?![a-rt-z])")
+SAYS_NUMBER = hints.hint(lambda _, small: _NUMBERED.match(small), "#")
+SAYS_IMAGE = hints.said(("jpg", "jpeg", "png", "gif", "tif", "tiff", "heic", "bmp", "dcm"))
+SAYS_PHOTO = hints.parts(("photo", "face", "shot", "selfie", "portrait", "picture"))
+SAYS_BODY = hints.parts(("print", "recognition", "biometric", "iris", "retina"))
+
+
+def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
     """Spans of numbers and codes."""
-    if "-" in text or "ss" in low:
+    if said & hints.FOUR_FIGURES and ("-" in text or "ss" in low):
         for match in SSN.finditer(text):
             start = match.start()
             inside = start > 0 and (text[start - 1].isdigit() or text[start - 1] == "-")
             if not inside and ("-" in match.group() or "ss" in low[max(0, start - 20) : start]):
                 yield Span(*match.span(), "EID", "ssn", source="rules")
     yield from _in_fields(text, fields)
-    yield from _after_words(text, low)
-    yield from _by_form(text)
-    yield from _likenesses(text, low)
+    if said & hints.FIGURE:
+        if said & SAYS_NUMBER:
+            yield from _after_words(text, low)
+        yield from _by_form(text, said)
+    yield from _likenesses(text, low, said)
 
 
 def _in_fields(text: str, fields: Sequence[Label]) -> Iterator[Span]:
@@ -237,9 +253,9 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
         yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
 
 
-def _by_form(text: str) -> Iterator[Span]:
+def _by_form(text: str, said: int) -> Iterator[Span]:
     """Codes that look like no measurement."""
-    for match in _LONG.finditer(text):
+    for match in _LONG.finditer(text) if said & hints.SIX_FIGURES else ():
         start, end = match.span()
         number = match.group()
         plain = (
@@ -252,7 +268,7 @@ def _by_form(text: str) -> Iterator[Span]:
             and not number.endswith("000")
         ):
             yield Span(start, end, "EID", "other_id", source="rules")
-    for match in _PATTERN.finditer(text):
+    for match in _PATTERN.finditer(text) if said & hints.THREE_FIGURES else ():
         start = match.start()
         if (
             (start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+"))
@@ -260,7 +276,7 @@ def _by_form(text: str) -> Iterator[Span]:
             and (text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-")
         ):
             yield Span(*match.span(), "EID", "other_id", source="rules")
-    for match in _GROUPS.finditer(text):
+    for match in _GROUPS.finditer(text) if text.count("-") > 1 else ():
         start = match.start()
         alone = start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")
         if alone and sum(c.isdigit() for c in match.group()) >= 7 and not _DATED.fullmatch(match.group()):
@@ -272,21 +288,14 @@ def _by_form(text: str) -> Iterator[Span]:
             yield Span(*match.span(1), "EID", "other_id", source="rules")
 
 
-def _likenesses(text: str, low: str) -> Iterator[Span]:
+def _likenesses(text: str, low: str, said: int) -> Iterator[Span]:
     """Mentions of fingerprints, voices and faces, and names of image files."""
-    if any(end in low for end in _IMAGES):
+    if said & SAYS_IMAGE and any(end in low for end in _IMAGES):
         for match in _IMAGE.finditer(text):
             yield Span(*match.span(), "EID", "photo", source="rules")
-    if (
-        "photo" in low
-        or "face" in low
-        or "shot" in low
-        or "selfie" in low
-        or "portrait" in low
-        or "picture" in low
-    ):
+    if said & SAYS_PHOTO:
         for match in _PHOTO.finditer(low):
             yield Span(*match.span(), "EID", "photo", source="rules")
-    if "print" in low or "recognition" in low or "biometric" in low or "iris" in low or "retina" in low:
+    if said & SAYS_BODY:
         for match in _BIOMETRIC.finditer(low):
             yield Span(*match.span(), "EID", "biometric", source="rules")

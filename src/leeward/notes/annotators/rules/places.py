@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
     ABBREVIATIONS,
@@ -25,17 +26,20 @@ _ENDINGS = (
     "street st avenue ave road rd boulevard blvd lane ln drive dr court ct way place pl terrace ter circle cir "
     "highway hwy parkway pkwy square sq trail trl route rte turnpike alley crescent plaza loop row pike"
 )
+_STREET_WORDS = (
+    *(ending.capitalize() for ending in _ENDINGS.split()),
+    *(ending.upper() for ending in _ENDINGS.split() if len(ending) > 2),
+)
 STREET = re.compile(
     r"\d{1,6}[A-Za-z]?(?:-\d+)?\s+(?:[NSEW]\.?[NSEW]?\.?\s+|(?:North|South|East"
     r"|West)\s+)?(?:[A-Z0-9][\w.'’-]*\s+){1,4}?(?:"
-    + "|".join(e.capitalize() for e in _ENDINGS.split())
-    + r"|"
-    + "|".join(e.upper() for e in _ENDINGS.split() if len(e) > 2)
+    + "|".join(_STREET_WORDS)
     + r")\b\.?(?:\s*,?\s*(?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Room|Rm|Bldg|Building|#)\.?\s*#?\s*[\w-]+)?"
 )
 _NEAR_STREET = re.compile(r"\d[A-Za-z]?\s+[A-Z0-9]")
 BOX = re.compile(r"\b(?:P\.?\s?O\.?\s*Box|Post Office Box|PO Box)\s*#?\d+", re.IGNORECASE)
 ZIP = re.compile(r"\d{5}(?:-\d{4})?(?![\d-])")
+ZIP_SAID = re.compile(r"\bzip(?:\s*code)?(?:\s+(?:is|of|area))?[\s:#]*(\d{5}(?:-\d{4})?)\b")
 UNIT = re.compile(r"\b(?:Apt|Apartment|Suite|Ste)\.?\s*#?\s*[A-Z]?\d+[A-Z]?\b")
 
 TAILS = words(
@@ -90,10 +94,19 @@ _AFTER_PLACE = re.compile(r"\s*(?:\(|,|on\b|last\b|since\b|yesterday\b|today\b|i
 _BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
 
 
-def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
+SAYS_STREET = hints.hint(lambda word, _: word in _STREET_WORDS)
+SAYS_BOX = hints.hint(lambda _, small: small.endswith("box"))
+SAYS_UNIT = hints.hint(lambda _, small: small.startswith(("apt", "apartment", "suite", "ste")))
+SAYS_ZIP = hints.hint(lambda _, small: small.startswith("zip"))
+
+
+def find(
+    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label], said: int = hints.EVERY
+) -> Iterator[Span]:
     """Spans of addresses, facilities, ZIP codes and places."""
     yield from _in_fields(text, capitals, fields)
-    yield from _streets(text, low)
+    if said & hints.FIGURE:
+        yield from _streets(text, low, said)
     yield from _facilities(text, low, capitals)
     yield from _named(text, low, capitals)
 
@@ -147,9 +160,9 @@ def _facility_field(text: str, start: int, capitals: Sequence[Capital], length: 
         )
 
 
-def _streets(text: str, low: str) -> Iterator[Span]:
+def _streets(text: str, low: str, said: int) -> Iterator[Span]:
     past = -1
-    for near in _NEAR_STREET.finditer(text):
+    for near in _NEAR_STREET.finditer(text) if said & SAYS_STREET else ():
         start = near.start()
         while start and text[start - 1].isdigit():
             start -= 1
@@ -164,14 +177,14 @@ def _streets(text: str, low: str) -> Iterator[Span]:
                 text[past : past + 70],
             ):
                 yield Span(past + code.start(2), past + code.end(2), "QID", "zip", source="rules")
-    if "box" in low:
+    if said & SAYS_BOX and "box" in low:
         for match in BOX.finditer(text):
             yield Span(*match.span(), "EID", "address", source="rules")
-    if "apt" in low or "apartment" in low or "suite" in low:
+    if said & SAYS_UNIT and ("apt" in low or "apartment" in low or "suite" in low):
         for match in UNIT.finditer(text):
             yield Span(*match.span(), "EID", "address", source="rules")
-    if "zip" in low:
-        for match in re.finditer(r"\bzip(?:\s*code)?(?:\s+(?:is|of|area))?[\s:#]*(\d{5}(?:-\d{4})?)\b", low):
+    if said & SAYS_ZIP:
+        for match in ZIP_SAID.finditer(low):
             yield Span(*match.span(1), "QID", "zip", source="rules")
 
 
@@ -269,8 +282,10 @@ def _called_so(run: _Run) -> Place:
 
 def _treated_at(run: _Run) -> Place:
     """`seen at Cedar Crest`, `admitted to Lakeside`: a proper name where somebody was treated."""
-    low = run.low
-    words = before(low, run.capitals[run.first].start, 40)
+    low, start = run.low, run.capitals[run.first].start
+    if not low[max(0, start - 40) : start].rstrip().endswith(("at", "to", "from", "@", "the")):
+        return None
+    words = before(low, start, 40)
     if not words or (words[-1] not in ("at", "to", "from", "@") and words[-2:] != ["at", "the"]):
         return None
     names = run.capitals[run.first : run.last]

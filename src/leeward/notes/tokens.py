@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,20 @@ PIECES = re.compile(r"([^\W\d_]+|\d+|[^\w\s]|_|\n)")
 
 @dataclass(frozen=True)
 class Tokens:
-    """`words[i]` is `text[starts[i]:ends[i]]`."""
+    """Token `i` is `text[starts[i]:ends[i]]`."""
 
-    words: list[str]
+    text: str
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens' words."""
+        return [self.text[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
 
 def tokens_of(text: str) -> Tokens:
     """Split a text; every character that is not white space belongs to exactly one token."""
     pieces = PIECES.split(text)  # gap, token, gap, token, …, gap
     bounds = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces)))
-    return Tokens(pieces[1::2], bounds[:-1:2], bounds[1::2])
+    return Tokens(text, bounds[:-1:2].copy(), bounds[1::2].copy())
