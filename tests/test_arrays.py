@@ -1,4 +1,4 @@
-"""Offsets, counted nouns, bits."""
+"""Offsets, distinct values, counted nouns, bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.analysis.bits import popcount
-from leeward.arrays import counted, offsets_of
+from leeward.arrays import counted, distinct_of, offsets_of
 
 
 def test_offsets_of_packed_lists() -> None:
@@ -31,3 +31,11 @@ def test_counted_nouns(n: int, text: str) -> None:
 @given(st.integers(0, 2**64 - 1))
 def test_popcount_is_the_number_of_bits_set(word: int) -> None:
     assert popcount(np.uint64(word)) == word.bit_count()
+
+
+@given(st.lists(st.integers(-(2**40), 2**40) | st.integers(0, 3)))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    given_values = np.array(values, np.int64)
+    found = distinct_of(given_values)
+    assert found.dtype == np.int64
+    assert found.tolist() == np.unique(given_values).tolist()

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numba import uint64
 
-from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.publish import CHUNKS, KINDS, NODES, ROWS_A_BATCH, arrow, nullable
@@ -270,7 +270,7 @@ def show(sets: CodeSets, tree: Tree, k: int, coins: Coins) -> Shown:
     for node in range(len(parent)):  # children come before parents
         if parent[node] >= 0:
             records[parent[node]] += records[node]
-    forced = np.unique(tree.held_leaf * n_codes + tree.held_code)
+    forced = distinct_of(tree.held_leaf * n_codes + tree.held_code)
     found: list[tuple[Int64s, Int64s]] = []
     for number, (part_of_leaf, node_of_part, identity) in enumerate(levels):
         cells, counts = np.unique(part_of_leaf[leaf] * n_codes + code, return_counts=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from leeward.arrays import distinct_of
 from leeward.cohort.lenses.code_sets import CodeSets, code_sets_of
 
 MARK = "#"
@@ -36,7 +37,7 @@ def base_codes(sets: CodeSets) -> CodeSets:
     number = {code: i for i, code in enumerate(domain)}
     values = np.array([number[code] for code in base], np.int32)[sets.values]
     records = np.repeat(np.arange(len(sets), dtype=np.int64), np.diff(sets.offsets))
-    keys = np.unique(records * len(domain) + values)
+    keys = distinct_of(records * len(domain) + values)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(keys // len(domain), minlength=len(sets)))])
     return CodeSets(
         offsets.astype(np.int64), (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.arrays import distinct_of
 from leeward.methods import demographics_tables as tables
 from leeward.methods import demographics_words as whole
 from leeward.methods.trajectories.hierarchies import shown
@@ -222,13 +223,13 @@ def common_nodes(tree: Hierarchy, records: Records, k: int) -> NDArray[np.bool_]
     would tell beyond them is not covered by k-anonymity: that somebody has a rare code.
     """
     owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
-    held = np.unique(owner * len(tree) + records.codes)
+    held = distinct_of(owner * len(tree) + records.codes)
     node = (held % len(tree)).astype(np.int32)
     common = np.bincount(node, minlength=len(tree)) >= k
     owner, node = held[~common[node]] // len(tree), node[~common[node]]
     for deep in range(int(tree.depth.max()), 0, -1):  # rare ones count for the node above
         node = np.where(tree.depth[node] == deep, tree.parent[node], node)
-        held = np.unique(owner * len(tree) + node)
+        held = distinct_of(owner * len(tree) + node)
         common |= np.bincount(held % len(tree), minlength=len(tree)) >= k
         common[tree.parent[common & (tree.depth == deep)]] = True
     return common

@@ -20,7 +20,7 @@ from leeward.analysis.demographics.joint import released_cohort, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import check_options
 from leeward.analysis.record_counts import counts_where, labelled_of
-from leeward.arrays import AnyArray, Bools
+from leeward.arrays import AnyArray, Bools, distinct_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
@@ -263,7 +263,7 @@ def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tupl
     there[pairs] = True
     distinct, item = np.flatnonzero(there), (np.cumsum(there) - 1)[pairs]
     owner = np.repeat(np.arange(len(lens)), lens.lengths())
-    keys = np.unique(owner * np.int64(len(distinct)) + item)
+    keys = distinct_of(owner * np.int64(len(distinct)) + item)
     values = (keys % len(distinct)).astype(np.int32)
     offsets = np.zeros(len(lens) + 1, np.int64)
     np.cumsum(np.bincount(keys // len(distinct), minlength=len(lens)), out=offsets[1:])
