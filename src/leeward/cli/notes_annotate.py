@@ -98,6 +98,8 @@ def annotate(
     NOTES is a folder of text files (a subfolder is a patient), a CSV, TSV, Parquet or JSON lines file with a column
     of text, or FHIR NDJSON with DocumentReference.
 
+    From three million characters on, notes are shared by as many processes as --threads allows; the files are the same.
+
     \b
     Examples:
       leeward notes annotate notes.csv -o OUT

@@ -25,9 +25,9 @@ BLOCK_ROWS = 20_000
 class LocalEngine:
     """Everything on this machine. Kernels run side by side in threads if they release the GIL.
 
-    With `processes` each group of rows goes to one of `threads` processes instead, for kernels of plain Python; such
-    a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` and `say(text)` report
-    progress.
+    With `processes` each group of rows goes to one of `threads` processes instead, this one among them, for kernels of
+    plain Python; such a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` and
+    `say(text)` report progress.
     """
 
     threads: int
@@ -128,15 +128,22 @@ def _in_processes(
     workers: int,
     told: Callable[[int], None] | None,
 ) -> Iterator[pa.Table]:
-    """The kernel's results in the order of the groups; few groups are on their way at once."""
-    waiting: deque[tuple[int, Future[bytes]]] = deque()
-    with processes(workers) as others:
+    """The kernel's results in the order of the groups. What the others have no hand free for, as long as they start
+    above all, the caller does itself."""
+    waiting: deque[tuple[int, Future[bytes] | pa.Table]] = deque()
+    with processes(workers - 1) as others:
         for group in [*groups, None]:
             if group is not None:
-                waiting.append((group.num_rows, others.submit(_remote, kernel, schema, _packed(group))))
-            while waiting and (group is None or len(waiting) > 2 * workers):
-                rows, future = waiting.popleft()
-                yield _unpacked(future.result())
+                away = sum(isinstance(result, Future) and not result.done() for _, result in waiting)
+                if away < 2 * (workers - 1):
+                    waiting.append((group.num_rows, others.submit(_remote, kernel, schema, _packed(group))))
+                else:
+                    waiting.append((group.num_rows, checked(kernel(group), schema)))
+            while waiting and (
+                group is None or not isinstance(waiting[0][1], Future) or waiting[0][1].done()
+            ):
+                rows, result = waiting.popleft()
+                yield _unpacked(result.result()) if isinstance(result, Future) else result
                 if told is not None:
                     told(rows)
 
