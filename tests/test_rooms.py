@@ -32,7 +32,19 @@ ROOMS: dict[str, frozenset[str]] = {
 }
 # Small modules beside the rooms that every room may import; they import no room themselves.
 SHARED = frozenset(
-    {"arrays", "compiled", "errors", "fields", "memory", "pages", "paths", "randomness", "texts", "version"}
+    {
+        "arrays",
+        "compiled",
+        "errors",
+        "fields",
+        "memory",
+        "pages",
+        "paths",
+        "process",
+        "randomness",
+        "texts",
+        "version",
+    }
 )
 # The doors of the house: they may import everything.
 DOORS = frozenset({"__init__", "cli", "runs"})

@@ -129,13 +129,30 @@ def test_a_question_to_an_index_imports_neither_frames_nor_kernels(
         assert sorted(imported_by(command) & FRAMES_AND_KERNELS) == [], command
 
 
+def ran(code: str) -> str:
+    """What a process with this code prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    return done.stdout
+
+
 def test_pyarrow_still_finds_pandas_when_it_was_not_looked_for() -> None:
     code = (
-        "from leeward.engine import settle_imports; settle_imports(with_pandas=False)\n"
+        "from leeward.process import Process; Process.of_command = True\n"
+        "from leeward.engine import settle_imports; settle_imports()\n"
         "import sys; assert 'pandas' not in sys.modules\n"
         "import pyarrow as pa; print(pa.table({'a': [1, 2]}).to_pandas()['a'].sum())"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    assert ran(code) == "3\n"
+
+
+def test_who_imports_the_library_may_import_pandas_later() -> None:
+    """pyarrow takes the search for pandas as done and, where it found none, refuses its columns."""
+    code = (
+        "from leeward.engine import make; make('local')\n"
+        "import pandas, polars\n"
+        "frame = pandas.DataFrame({'a': pandas.array([1, None], dtype='Int64')})\n"
+        "print(polars.from_pandas(frame)['a'].to_list())"
     )
-    assert ran.stdout == "3\n"
+    assert ran(code) == "[1, None]\n"

@@ -45,7 +45,7 @@ def estimate(
     from leeward.release import Release
     from leeward.runs.estimate import estimates
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     queries = [tuple(code.strip() for code in text.split(",")) for text in sets]
     if not all(all(query) for query in queries):
         raise BadInput("CODES: a code between the commas is empty.")

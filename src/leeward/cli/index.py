@@ -73,7 +73,7 @@ def index(source: Any, epsilon_total: str, out: str, as_json: bool, **flags: Any
     from leeward.engine import settle_imports
     from leeward.runs.index import index as run
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     done = run(source, out, epsilon_total=epsilon_total, **flags)
     if as_json:
         print_json(done)

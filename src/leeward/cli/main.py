@@ -25,6 +25,7 @@ import click
 from leeward.errors import LeewardError
 from leeward.memory import watched_memory
 from leeward.methods import METHODS
+from leeward.process import Process
 from leeward.texts import for_terminal
 from leeward.version import __version__
 
@@ -179,6 +180,7 @@ def leave(status: int) -> NoReturn:
 def status_of(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status, with every message on stderr."""
     before = _end_like_an_interrupt()
+    Process.of_command = True
     try:
         with watched_memory(_end_for_memory):
             outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)

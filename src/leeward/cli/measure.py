@@ -41,7 +41,7 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     from leeward.runs.protect import read_source, watched
     from leeward.runs.reports import sections_of, summary_of
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     release = Release.open(out)
     source = as_released(release, source)
     with watched(None) as say:

@@ -118,7 +118,7 @@ def annotate(
     from leeward.engine import settle_imports
     from leeward.runs.annotate import annotate as run
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     result = run(
         notes,
         out,

@@ -49,7 +49,7 @@ def run_and_tell(
     from leeward.release.spec import Spec, resolved
     from leeward.runs.protect import method_of, parameters_class, run
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
     wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
     if wanted:

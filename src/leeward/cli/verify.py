@@ -64,7 +64,7 @@ def verify(
     from leeward.runs.protect import read_source, refusal, watched
     from leeward.runs.protect import verify as check
 
-    settle_imports(with_pandas=False)
+    settle_imports()
     release = Release.open(out)
     source = as_released(release, source)
     everyone = None if source is None or population is None else replace(source, path=population)

@@ -10,15 +10,17 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
+from leeward.process import Process
 
-def settle_imports(*, with_pandas: bool = True) -> None:
+
+def settle_imports() -> None:
     """Let pyarrow look for pandas now, in the calling thread.
 
     It does so at the first array that it makes of NumPy's, in whichever thread that happens, and marks the search as
-    done before it is: of two threads that come first together one fails. Without pandas, for a process that hands
-    pyarrow none of its frames, importing it is saved; whoever asks pyarrow for such a frame later still gets it.
+    done before it is: of two threads that come first together one fails. A command hands pyarrow no frame of pandas
+    and is saved the import; another process may do so later, when pyarrow does not look any more.
     """
-    if with_pandas or "pandas" in sys.modules:
+    if not Process.of_command or "pandas" in sys.modules:
         pa.array(np.zeros(1))
         return
     sys.meta_path.insert(0, _WithoutPandas)
