@@ -9,8 +9,7 @@ From that come the checks on construction (in a library call as in a spec), the 
 the flags of a command with their help and defaults, what a manifest shows, and docs/parameters.md. Rules between
 fields are in the class's `rules`.
 
-pydantic decides whether a value fits; it is imported for the first one that does not plainly fit (`plain`), so that
-help texts and most commands are fast.
+pydantic decides whether a value fits; it is imported when the first object is made, so that help texts are fast.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from typing import Any
 from leeward.errors import BadInput
 from leeward.fields.declarations import OMIT, Declaration, Parameter, declarations, options_of
 from leeward.fields.fitting import for_pydantic
-from leeward.fields.plain import NOT_PLAIN, plain
 from leeward.fields.refusals import BadParameter, kind_of, nearest, refusal, wanted
 
 __all__ = [
@@ -62,26 +60,22 @@ class Declared:
 
 def checked(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """The values as the class keeps them. BadParameter at the first that does not fit its declaration."""
-    known = {each.name: each for each in declarations(cls)}
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        # What was parsed already (a policy, a model, a source) is judged by the class's own rules.
-        kept = value
-        if not dataclasses.is_dataclass(value):
-            kept = plain(known[name].hint, known[name].parameter, value)
-        found[name] = _validated(cls, known[name], value) if kept is NOT_PLAIN else kept
-    return found
-
-
-def _validated(cls: type, declaration: Declaration, value: Any) -> Any:
-    """The value as the class keeps it, by pydantic."""
     import pydantic
 
-    try:
-        return _adapter(cls, declaration.name).validate_python(value)
-    except pydantic.ValidationError as error:
-        places = [part for part in error.errors()[0]["loc"] if isinstance(part, int)]
-        raise refusal(declaration, value, places) from None
+    known = {each.name: each for each in declarations(cls)}
+    # What was parsed already (a policy, a model, a source) is judged by the class's own rules.
+    parsed = {name: value for name, value in given.items() if dataclasses.is_dataclass(value)}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in parsed:
+            found[name] = value
+            continue
+        try:
+            found[name] = _adapter(cls, name).validate_python(value)
+        except pydantic.ValidationError as error:
+            places = [part for part in error.errors()[0]["loc"] if isinstance(part, int)]
+            raise refusal(known[name], value, places) from None
+    return found
 
 
 def build(
