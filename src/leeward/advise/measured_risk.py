@@ -66,9 +66,8 @@ def measured_risk(
     knows, candidates, whole = found
     if not len(candidates):
         return None
-    risks = np.sort(
-        1 / np.maximum(candidates, 1)
-    )  # classes come in any order, and a mean of floats would tell
+    # Sorted: classes come in any order, and the last digit of a mean of floats would tell it.
+    risks = np.sort(1 / np.maximum(candidates, 1))
     stated: Mapping[str, Any] = release.guarantee.get("risk") or {}
     return MeasuredRisk(
         model=str(stated.get("model", "prosecutor")),

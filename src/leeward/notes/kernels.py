@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from leeward.compiled import njit
 
 _NINE, _ZERO = ord("9"), ord("0")
+_LINE, _SOFT_HYPHEN, _ACCENT, _PAST_ACCENTS = ord("\n"), 0xAD, 0x300, 0x370
 
 
 @njit(cache=True, nogil=True)
@@ -81,9 +82,6 @@ def cut_words(
         ends[count] = i
         count += 1
     return True, starts[:count].copy(), ends[:count].copy()
-
-
-_LINE, _SOFT_HYPHEN, _ACCENT, _PAST_ACCENTS = ord("\n"), 0xAD, 0x300, 0x370
 
 
 @njit(cache=True, nogil=True)

@@ -136,22 +136,17 @@ class PerWord:
 @cache
 def _kinds() -> NDArray[np.uint8]:
     """Of each character up to `TABLED`: 0 blank, 1 letter, 2 digit, 3 a token by itself."""
-    signs = [chr(code) for code in range(TABLED)]
-    return np.array(
-        [
-            3
-            if sign in "_\n"
-            else 0
-            if sign.isspace()
-            else 2
-            if sign.isdecimal()
-            else 1
-            if sign.isalnum()
-            else 3
-            for sign in signs
-        ],
-        dtype=np.uint8,
-    )
+    return np.array([_kind_of(chr(code)) for code in range(TABLED)], dtype=np.uint8)
+
+
+def _kind_of(sign: str) -> int:
+    if sign in "_\n":
+        return 3
+    if sign.isspace():
+        return 0
+    if sign.isdecimal():
+        return 2
+    return 1 if sign.isalnum() else 3
 
 
 def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:

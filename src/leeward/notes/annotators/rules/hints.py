@@ -22,7 +22,8 @@ MOST = 62
 _SAID: dict[str, int] = {}
 _SPEAKS: list[tuple[int, Callable[[str, str], object]]] = []
 _given = 0
-_FOLDED = str.maketrans({"ſ": "s", "ı": "i", "İ": "i", "K": "k"})
+_FOLDED = str.maketrans({"ſ": "s", "ı": "i", "İ": "i"})
+"""Letters that `re.IGNORECASE` takes for others and `str.lower` does not."""
 
 
 def _new() -> int:
