@@ -80,21 +80,6 @@ def test_a_changed_callee_or_constant_in_another_file_is_compiled_again(tmp_path
     assert modules.run()[0] == 303
 
 
-SYMBOLS = """
-from numba.core.registry import cpu_target
-from caller import total
-from leeward.compiled import compilations
-total(3)
-library = total.overloads[total.signatures[0]].library
-engine, parsed = cpu_target.target_context.codegen()._engine, library._shared_module is not None
-module = library._get_module_for_linking()
-listed = {each.name for part in (module.functions, module.global_variables) for each in part
-          if not each.is_declaration}
-print(len(listed), len(listed - engine._defined_symbols), engine.is_symbol_defined("nothing"), parsed,
-      compilations.count)
-"""
-
-
 RENAMED = """
 from typing import NamedTuple
 import numpy as np
@@ -122,20 +107,6 @@ def test_a_kernel_whose_argument_was_renamed_is_compiled_again(tmp_path: Path) -
         )
         assert done.returncode == 0, done.stderr
     assert [*(tmp_path / "cache").rglob("*.nbi")]
-
-
-def test_symbols_of_a_loaded_kernel_are_those_that_numba_would_list(tmp_path: Path) -> None:
-    modules = Modules(tmp_path)
-    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}
-    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
-    for run in ("compiled", "loaded"):
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", SYMBOLS], env=environment, capture_output=True, text=True, check=True
-        )
-        defined, missing, nothing, parsed, compiled = done.stdout.split()
-        assert int(defined) > 3, run
-        assert (missing, nothing) == ("0", "False"), run
-        assert (parsed == "False") == (compiled == "0") == (run == "loaded")
 
 
 def test_a_caller_is_compiled_against_a_callee_that_was_loaded(tmp_path: Path) -> None:

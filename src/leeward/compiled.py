@@ -31,7 +31,7 @@ import numba.core.entrypoints
 import numba.core.environment
 import numpy
 from llvmlite import binding
-from numba.core import caching, codegen
+from numba.core import caching
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
@@ -41,7 +41,7 @@ SHIPPED = PACKAGE / "_compiled"
 LEVELS = {"x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"})}
 """Processor levels that kernels are built for, best first, with the features that they need."""
 
-FORMAT = 2
+FORMAT = 3
 """Of what is stored of a kernel: raised where it changes."""
 
 SILENT_SECONDS = 1.0
@@ -324,50 +324,3 @@ def prepare() -> None:
     with global_compiler_lock:
         rtsys.initialize(target)
     numba.core.entrypoints.init_all()  # reads what every installed distribution says of itself
-
-
-class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """A compiled function whose symbols are stored beside its machine code.
-
-    Numba parses a loaded function's intermediate code to list its symbols, which takes more time than all the rest of
-    loading it. Here it is parsed where another function that is being compiled calls this one.
-    """
-
-    _shared_module: Any
-    _unparsed: bytes | None = None
-
-    def serialize_using_object_code(self) -> tuple[str, str, tuple[Any, ...]]:
-        name, _, code = super().serialize_using_object_code()
-        module = self._get_module_for_linking()
-        symbols = [
-            each.name
-            for part in (module.functions, module.global_variables)
-            for each in part
-            if not each.is_declaration
-        ]
-        return name, LISTED, (*code, symbols)
-
-    @classmethod
-    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
-        name, kind, data = state
-        if kind != LISTED:
-            return super()._unserialize(codegen, state)
-        machine_code, intermediate, symbols = data
-        library = codegen.create_library(name)
-        library.enable_object_caching()
-        library._set_compiled_object(machine_code)
-        library._unparsed = intermediate
-        library._finalize_final_module()
-        codegen._engine._defined_symbols.update(symbols)
-        return library
-
-    def _get_module_for_linking(self) -> Any:
-        if self._shared_module is None and self._unparsed is not None:
-            self._shared_module = binding.parse_bitcode(self._unparsed)
-        return super()._get_module_for_linking()
-
-
-LISTED = "object with its symbols"
-"""Of the ways in which a library is stored: Numba has `object` and `bitcode`."""
-
-codegen.JITCPUCodegen._library_class = Library
