@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 
 def binary(name: str) -> str:
@@ -32,9 +33,9 @@ def postgres_server() -> Iterator[str]:
 
 
 @contextmanager
-def running_postgres(connections: int, *, flushed: bool = False) -> Iterator[str]:
-    """The URL of a fresh server that listens on a socket only; run by another user where we are root. What is committed
-    is on the disk only where it is `flushed`."""
+def running_postgres(connections: int) -> Iterator[str]:
+    """The URL of a fresh server that listens on a socket only; run by another user where we are root. It flushes
+    nothing to the disk, whatever it is asked."""
     # A socket's path must be short, so not below pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="leeward-"))
     other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -48,6 +49,7 @@ def running_postgres(connections: int, *, flushed: bool = False) -> Iterator[str
             stdout=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
             cwd=folder,
+            timeout=LONG,
             **other,
         )
 
@@ -57,7 +59,7 @@ def running_postgres(connections: int, *, flushed: bool = False) -> Iterator[str
             "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
         )
         options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
-        options += f" -c fsync={'on' if flushed else 'off'} -c max_connections={connections}"
+        options += f" -c fsync=off -c max_connections={connections}"
         postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"

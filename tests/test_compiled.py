@@ -60,7 +60,12 @@ class Modules:
             "NUMBA_CACHE_DIR": str(self.folder / "cache"),
         }
         done = subprocess.run(
-            [sys.executable, "-B", "-c", RUN], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-B", "-c", RUN],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
         )
         value, compiled = done.stdout.split()
         return int(value), int(compiled)
@@ -103,7 +108,12 @@ def test_a_kernel_whose_argument_was_renamed_is_compiled_again(tmp_path: Path) -
     for name in ("Before", "After", "Before"):
         (tmp_path / "renamed.py").write_text(RENAMED.format(name=name))
         done = subprocess.run(
-            [sys.executable, "renamed.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+            [sys.executable, "renamed.py"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
     assert [*(tmp_path / "cache").rglob("*.nbi")]
@@ -139,7 +149,12 @@ def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path) -> None:
         "XDG_CACHE_HOME": f"{os.devnull}/cache",
     }
     done = subprocess.run(
-        [sys.executable, "-B", "-c", NOWHERE], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-B", "-c", NOWHERE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     value, files, folder = done.stdout.split()
     assert int(value) == 3
@@ -173,7 +188,12 @@ def test_a_kernel_that_is_loaded_needs_nothing_of_the_compiler(tmp_path: Path) -
     environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
     needed = [
         subprocess.run(
-            [sys.executable, "-B", "-c", code], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-B", "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
         ).stdout.split()
         for _ in range(2)
     ]
@@ -200,7 +220,7 @@ def test_the_target_is_not_made_under_the_compiling_lock() -> None:
     began together waited for each other."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", TARGET], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True,
-        text=True, check=True,
+        text=True, check=True, timeout=300,
     )  # fmt: skip
     assert done.stdout.split() == ["False"]
 

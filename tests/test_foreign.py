@@ -96,7 +96,12 @@ def run(code: str, folder: Path, given: str = "") -> subprocess.CompletedProcess
         "NUMBA_CACHE_DIR": str(folder / "cache"),
     }
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, input=given, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 

@@ -143,7 +143,7 @@ memory.free_memory = lambda: next(free, 0)
 def eat(*args, **kwargs):
     with draft(sys.argv[1]) as pending:
         pending.put("share/x.txt", "half")
-        time.sleep(60)
+        time.sleep(600)
 cli.leeward.main = eat
 cli.main(["x"])
 """
@@ -154,7 +154,7 @@ def test_a_run_that_finds_no_more_memory_says_so_and_leaves_nothing(tmp_path: Pa
         [sys.executable, "-c", EATS, str(tmp_path / "OUT")],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=120,
         check=False,
     )
     assert ran.returncode == 2, ran.stderr
@@ -171,7 +171,7 @@ def test_little_address_space_is_a_sentence(tmp_path: Path) -> None:
         "from leeward.cli.main import main; main(['demo', '-o', 'OUT'])"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=50, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
     )
     assert ran.returncode == 2, ran.stderr[-300:]
     assert "needs more memory than there is" in ran.stderr or "are free here" in ran.stderr

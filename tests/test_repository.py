@@ -25,8 +25,10 @@ ADDRESS = re.compile(r"https?://|file:|--(?:extra-)?index-url|--find-links|^-[if
 def tracked() -> list[Path]:
     """Files that git knows of; in an archive without git, all but environments and caches."""
     if (TREE / ".git").exists():
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=TREE, capture_output=True, check=True).stdout
-        return [path for name in listed.decode().split("\0") if name and (path := TREE / name).is_file()]
+        ran = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=TREE, capture_output=True, check=True, timeout=120
+        )
+        return [path for name in ran.stdout.decode().split("\0") if name and (path := TREE / name).is_file()]
     away = {".venv", ".cache", "build", "dist", "__pycache__"}
     return [
         path for path in TREE.rglob("*") if path.is_file() and not away & set(path.relative_to(TREE).parts)

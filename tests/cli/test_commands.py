@@ -6,7 +6,6 @@ import dataclasses
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -159,7 +158,7 @@ def test_the_installed_command_answers() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=120,
     )
     assert ran.stdout.startswith("leeward, version ")
 
@@ -174,7 +173,7 @@ def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
         f"{str(tmp_path / 'out')!r}]))\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert ran.returncode == 143, ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
@@ -189,16 +188,14 @@ def test_an_interrupt_does_not_wait_for_what_is_measured_beside(
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whatever started the tests may ignore it
         "patch = pytest.MonkeyPatch(); fake.install(patch)\n"
         "def measured(*given):\n"
-        f"    threading.Timer(0.2, os.kill, (os.getpid(), signal.{sign})).start(); time.sleep(40)\n"
+        f"    threading.Timer(0.2, os.kill, (os.getpid(), signal.{sign})).start(); time.sleep(600)\n"
         "patch.setattr('leeward.runs.protect.measured', measured)\n"
         f"sys.argv[1:] = ['protect', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}, '--threads', '2']\nmain()\n"
     )
-    begin = time.monotonic()
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert ran.returncode == status, ran.stderr
-    assert time.monotonic() - begin < 30
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

@@ -176,7 +176,11 @@ sys.exit(status_of(["profile", "x.csv"]))
 )
 def test_what_natives_raise_ends_in_a_sentence(error: str, status: int, said: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", PANIC.format(error=error)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PANIC.format(error=error)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert ran.returncode == status and said in ran.stderr
     assert "Traceback" not in ran.stderr and "secret" not in ran.stderr

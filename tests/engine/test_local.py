@@ -158,4 +158,4 @@ assert "pandas" in sys.modules
 with ThreadPoolExecutor(8) as pool:
     list(pool.map(lambda n: pa.array(np.zeros(n)), range(64)))
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG, wait_until
 
 import leeward
 from leeward import engine
@@ -54,9 +55,9 @@ def test_no_pool_is_larger_than_the_bound() -> None:
 
 def test_the_bound_reaches_pools_inside_of_pools() -> None:
     with at_most(1), pool() as workers:
-        assert workers.submit(available_threads).result() == 1
+        assert workers.submit(available_threads).result(timeout=LONG) == 1
     with at_most(3), pool() as workers:
-        assert workers.submit(available_threads).result() == 3
+        assert workers.submit(available_threads).result(timeout=LONG) == 3
     assert available_threads() == processors()
 
 
@@ -92,10 +93,7 @@ def test_blocks_are_done_by_the_caller_and_by_threads_that_stay() -> None:
 
     def block(low: int, high: int) -> None:
         seen.add(threading.current_thread())
-        for _ in range(2000):  # until all have come
-            if len(seen) >= awaited:
-                break
-            time.sleep(0.001)
+        wait_until(lambda: len(seen) >= awaited, "all threads come")
 
     before = set(threading.enumerate())
     with at_most(3):

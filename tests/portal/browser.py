@@ -13,17 +13,14 @@ import re
 import shutil
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.portal.served import free_port
+from tests.portal.served import serving
 
 from leeward.portal.app import make_app
 from leeward.portal.settings import read_settings
@@ -36,22 +33,16 @@ WIDTHS = {"wide": 1200, "narrow": 390}
 @contextmanager
 def demo_portal(patients: int = 2000) -> Iterator[tuple[str, Demo]]:
     """The address of a demo portal, and what is in it."""
-    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        where = Path(folder) / "portal"
-        url = f"http://127.0.0.1:{port}"
-        made = make_demo(where, patients=patients, public_url=url)
-        settings = read_settings(where, local_accounts=True, public_url=url)
-        server = uvicorn.Server(uvicorn.Config(make_app(settings), port=port, log_config=None))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        while not server.started:
-            time.sleep(0.05)
-        try:
-            yield url, made
-        finally:
-            server.should_exit = True
-            thread.join()
+        where, made = Path(folder) / "portal", []
+
+        def make(port: int) -> Any:
+            url = f"http://127.0.0.1:{port}"
+            made.append(make_demo(where, patients=patients, public_url=url))
+            return make_app(read_settings(where, local_accounts=True, public_url=url))
+
+        with serving(make) as port:
+            yield f"http://127.0.0.1:{port}", made[0]
 
 
 class Walk:

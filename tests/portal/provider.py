@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+from tests.waiting import LONG
 
 CLIENT, SECRET = "leeward", "a secret of the client"
 KEY = RSAKey.generate_key(2048, {"kid": "provider", "use": "sig", "alg": "RS256"})
@@ -141,5 +142,5 @@ def running_provider() -> Iterator[Provider]:
         yield provider
     finally:
         server.shutdown()
-        thread.join()
+        thread.join(LONG)
         server.server_close()

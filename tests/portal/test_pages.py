@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.portal.made import Bench
@@ -178,24 +179,18 @@ def test_an_allotment_ends(fresh: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_python_client_asks(fresh: Bench) -> None:
-    import threading
-    import time
-
-    import uvicorn
-    from tests.portal.served import free_port
+    from tests.portal.served import serving
 
     from leeward.portal.app import make_app
     from leeward.portal.client import NotEnoughBudget, PortalRefused
+    from leeward.portal.settings import Settings
 
-    port = free_port()
-    settings = type(fresh.portal.settings)(folder=fresh.folder, public_url=f"http://127.0.0.1:{port}", slot=0)
-    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=port, log_config=None))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.02)
-        portal = lw.connect(settings.public_url, token=fresh.token("rita"))
+    def make(port: int) -> Any:
+        address = f"http://127.0.0.1:{port}"
+        return make_app(Settings(folder=fresh.folder, public_url=address, slot=0))
+
+    with serving(make) as port:
+        portal = lw.connect(f"http://127.0.0.1:{port}", token=fresh.token("rita"))
         (index,) = portal.indexes()
         assert portal.terms(index["id"], "pyr")[0]["name"] == "fever"
         assert portal.price(index["id"], "fever", within=10)["half_width"] <= 10
@@ -217,9 +212,6 @@ def test_the_python_client_asks(fresh: Bench) -> None:
             portal.ask(index["id"], "unheard of", epsilon=0.1)
         with pytest.raises(lw.BadInput, match="https"):
             lw.connect("http://portal.example", token="x")
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, tmp_path: Path) -> None:

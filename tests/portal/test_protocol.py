@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import http.client
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.portal.served import free_port
+from tests.portal.served import serving
 
 from leeward.portal.protocol import MOST_BESIDE_BODY, BoundedProtocol
 
@@ -32,16 +29,8 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    port = free_port()
-    config = uvicorn.Config(echo, port=port, log_config=None, lifespan="off", http=BoundedProtocol)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield port
-    server.should_exit = True
-    thread.join()
+    with serving(lambda port: echo, lifespan="off", http=BoundedProtocol) as port:
+        yield port
 
 
 def reply_to(port: int, first: bytes, again: bytes, times: int) -> tuple[bytes, int]:

@@ -311,6 +311,7 @@ def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], 
         [sys.executable, program, str(session.index.path), str(kills), str(shown), *planted],
         check=True,
         env=environment,
+        timeout=300,
     )
     faults = []
     lines = shown.read_text(encoding="utf-8").splitlines()

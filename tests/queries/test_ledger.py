@@ -7,7 +7,6 @@ import sqlite3
 import struct
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
+from tests.waiting import LONG, wait_until
 
 import leeward
 from leeward.errors import BadInput
@@ -407,34 +407,44 @@ def test_a_lock_is_waited_for_longer_than_one_statement(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
+    states: list[str | None] = []
+    monkeypatch.setattr(
+        families, "state_of", lambda error: states.append(engines.state_of(error)) or states[-1]
+    )
     made = books.make_ledger(url := fresh_database(postgres))
     books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     with ThreadPoolExecutor(1) as pool:
         with families.changing(as_another_process(url), "all"):
             paid = pool.submit(pay, made, "all", "fever")
-            time.sleep(2.5)
+            wait_until(lambda: opening.CANCELED in states or paid.done(), "a statement ends while it waits")
             assert not paid.done()
-        assert paid.result() == micro(0.5)
+        assert paid.result(timeout=LONG) == micro(0.5)
 
 
-def test_reading_does_not_wait_for_those_who_wait_to_pay(postgres: str) -> None:
+def test_reading_does_not_wait_for_those_who_wait_to_pay(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process has ten connections. However many of its threads wait for a family, whether they ask its first data
-    set or one made from it, they hold two."""
+    set or one made from it, they hold two; who only reads needs a third."""
     made = books.make_ledger(url := fresh_database(postgres))
     books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     books.register(made, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(2))))
+    for data_set in ("all", "part"):  # whose family is asked once in a process
+        pay(made, data_set, "first", 0.1)
     pool: Any = made.engine.pool
+    held, waiting = [], []
+    real = opening._turn
+    monkeypatch.setattr(opening, "_turn", lambda *given: waiting.append(given) or real(*given))
+    sa.event.listen(made.engine, "checkout", lambda *given: held.append(pool.checkedout()))
     with ThreadPoolExecutor(13) as threads:
         with families.changing(as_another_process(url), "all"):
+            waiting.clear()
             paid = [threads.submit(pay, made, ("all", "part")[i % 2], f"q{i}", 0.1) for i in range(12)]
-            until = time.monotonic() + 10
-            while pool.checkedout() < 2 and time.monotonic() < until:
-                time.sleep(0.05)
-            time.sleep(0.5)
-            held = pool.checkedout()
-            assert threads.submit(books.found, made, "all", digest("fever")).result(timeout=10) is None
-        assert [each.result() for each in paid] == [micro(0.1)] * 12
-    assert held == 2
+            wait_until(lambda: len(waiting) == 12 and held, "all of them wait to pay")
+            found = threads.submit(books.found, made, "all", digest("fever"))
+            assert found.result(timeout=LONG) is None
+        assert [each.result(timeout=LONG) for each in paid] == [micro(0.1)] * 12
+    assert max(held) <= 3
 
 
 @pytest.mark.parametrize("error", [TimeoutError, struct.error, KeyError])
@@ -622,7 +632,7 @@ def test_100_clients_in_four_processes_never_overspend(ledger: Ledger, where: st
         )
         for number in range(4)
     ]
-    paid = [int(process.communicate()[0]) for process in started]
+    paid = [int(process.communicate(timeout=LONG)[0]) for process in started]
     assert [process.returncode for process in started] == [0] * 4
     assert sum(paid) == AFFORDED
     assert books.audit(ledger, "all").passed

@@ -33,7 +33,7 @@ with draft(sys.argv[1]) as pending:
 
 
 def kill_a_run(out: Path) -> Path:
-    ran = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False)
+    ran = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False, timeout=300)
     assert ran.returncode == -signal.SIGKILL
     (left,) = out.parent.glob(f"{out.name}.partial-*")
     return left
@@ -83,7 +83,8 @@ lw.protect(cohort, lw.Disassociation(k=3, m=2), place / "out", seed=1)
 def moments(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """What a run of `protect` has on the disk whenever a file changes: what is left when it is killed there."""
     place, kept = tmp_path_factory.mktemp("run"), tmp_path_factory.mktemp("moments")
-    subprocess.run([sys.executable, "-c", WATCHED, place, kept], check=True, stderr=subprocess.DEVNULL)
+    watched = [sys.executable, "-c", WATCHED, str(place), str(kept)]
+    subprocess.run(watched, check=True, stderr=subprocess.DEVNULL, timeout=600)
     shutil.copytree(place, kept / "999")
     return sorted(kept.iterdir())
 
@@ -180,7 +181,7 @@ def test_an_index_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None
         "with beside(Path(sys.argv[1])) as folder:\n"
         "    folder.mkdir(); (folder / 'bitmaps.bin').write_bytes(b'x'); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "index")], check=False)
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "index")], check=False, timeout=120)
     (left,) = tmp_path.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) == 0o700
     from leeward.runs.index import beside

@@ -22,7 +22,9 @@ assert svg.startswith("<svg") and "\\x00" not in svg
 
 
 def test_a_control_character_in_a_code_does_not_end_the_process() -> None:
-    ran = subprocess.run([sys.executable, "-c", DRAW], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", DRAW], capture_output=True, text=True, check=False, timeout=120
+    )
     assert ran.returncode == 0, ran.stderr[-500:]
 
 
