@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.queries.made import five_notes, table
@@ -13,6 +14,7 @@ from tests.queries.made import five_notes, table
 from leeward.errors import BadInput
 from leeward.queries.answer.api import audit, query
 from leeward.queries.index.counts import Index
+from leeward.runs import data_sets
 from leeward.runs.index import index
 
 FILES = ("aliases.arrow", "bitmaps.bin", "directory.arrow", "index.json", "vocabulary.arrow")
@@ -24,7 +26,7 @@ def indexed(notes: pl.DataFrame, out: Path, **options: Any) -> Path:
 
 
 def many(patients: int, first: int = 0) -> pl.DataFrame:
-    words = ("fever", "headache", "chills", "nausea", "fatigue", "diarrhea", "joint pain")
+    words = ("fever", "headache", "chills", "nausea", "fatigue", "diarrhea", "joint pain", "cough", "rash")
     rows = [
         (
             f"p{i}",
@@ -80,6 +82,54 @@ def test_nearly_the_same_patients_need_a_reason(tmp_path: Path, patients: int, f
         indexed(many(patients, first), tmp_path / "two")
     assert not (tmp_path / "two").exists()
     indexed(many(patients, first), tmp_path / "two", new_budget="consent was given anew")
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [((100, 0), (100, 40)), ((100, 0), (40, 60)), ((40, 60), (400, 0))],
+    ids=["60 of 100", "a part of them", "ten times as many around them"],
+)
+def test_more_than_half_of_the_smaller_data_set_are_the_same_patients(
+    tmp_path: Path, before: tuple[int, int], now: tuple[int, int]
+) -> None:
+    """Each (patients, first of them). Who was indexed before gets no second budget, however many come with them."""
+    indexed(many(*before), tmp_path / "one")
+    with pytest.raises(BadInput, match="share most of their patients"):
+        indexed(many(*now), tmp_path / "two")
+
+
+def test_less_than_half_of_the_smaller_data_set_are_others(tmp_path: Path) -> None:
+    indexed(many(100), tmp_path / "one")
+    indexed(many(100, first=60), tmp_path / "two")  # 40 of 100
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "common", "expected"),
+    [
+        (60, 200_000, 60, 1.0),
+        (60, 200_000, 24, 0.4),
+        (50_000, 50_000, 30_000, 0.6),
+        (50_000, 5_000, 3_000, 0.6),
+    ],
+)
+def test_the_overlap_is_a_part_of_the_smaller_data_set(
+    before: int, now: int, common: int, expected: float
+) -> None:
+    """Of many patients a sketch keeps some. Those of a small data set are found among any number of others."""
+    generator = np.random.Generator(np.random.Philox(1))
+    numbers = generator.integers(2**63, size=before + now - common, dtype=np.uint64)
+    known, mine = np.sort(numbers[:before]), np.sort(numbers[before - common :])
+    found = data_sets.overlap(mine, known[: data_sets.SKETCH].tolist())
+    assert found == pytest.approx(expected, abs=0.0 if before < data_sets.SKETCH else 0.15)
+
+
+def test_a_sketch_says_nothing_without_its_key(tmp_path: Path) -> None:
+    """Whoever reads it could otherwise try what a guessed patient's rows hold."""
+    opened = Index.open(indexed(many(100), tmp_path / "one"))
+    found = [data_sets.hashes_of(opened, key).tolist() for key in (b"", b"one key", b"another key")]
+    (known,) = data_sets.known_like(opened)
+    assert [len(each) for each in (*found, known.sketch)] == [100] * 4
+    assert len({*found[0], *found[1], *found[2], *known.sketch}) == 400
 
 
 def test_other_patients_get_a_budget_of_their_own(tmp_path: Path) -> None:

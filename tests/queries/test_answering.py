@@ -212,6 +212,24 @@ def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
 # -- hidden values ----
 
 
+def test_answers_have_the_noise_that_they_say_they_have(tmp_path: Path) -> None:
+    """Questions of nobody: what is answered is the noise itself. It is centred on 0 and goes below it, so that a count
+    is no larger on average than it is, and its interval is the right one."""
+    session = session_of(five_notes(), tmp_path / "index", epsilon=1000)
+    asked = [question("cough", 0.5, by="age", when=f"2009-{month:02d}") for month in range(1, 13)]
+    found = answer_all(session, asked, "ann")
+    values = [value for answer in found for value in answer.values]
+    assert len(values) == 1200 and {answer.plan.noise for answer in found} == {found[0].plan.noise}
+    variance = mechanism.variance(found[0].plan.noise)
+    sd_of_mean = (variance / len(values)) ** 0.5
+    assert abs(sum(values) / len(values)) < 5 * sd_of_mean
+    for side in (-1, 1):
+        assert 0.3 < sum(value * side > 0 for value in values) / len(values) < 0.5
+    inside = sum(abs(value) <= found[0].half_width for value in values) / len(values)
+    assert inside > mechanism.CONFIDENCE - 5 * (0.05 * 0.95 / len(values)) ** 0.5
+    assert sum(value**2 for value in values) / len(values) == pytest.approx(variance, rel=0.5)
+
+
 def test_values_are_hidden_after_the_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = session_of(five_notes(), tmp_path / "index", threshold=4)
     monkeypatch.setattr(mechanism, "draw", lambda noise, size: [-2] * size)

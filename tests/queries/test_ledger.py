@@ -30,6 +30,7 @@ from leeward.queries.ledger import (
     DataSet,
     Ledger,
     LedgerUnreachable,
+    chain,
     direct,
     engines,
     families,
@@ -276,11 +277,24 @@ def test_an_audit_finds_an_earlier_head(ledger: Ledger) -> None:
     assert not books.audit(ledger, "all", "0" * 64).passed
 
 
+REHASHED = """
+UPDATE log SET (body, hash) = (
+    SELECT now.body || ' ', link(coalesce(before.hash, ''), now.number, now.time, now.body || ' ')
+    FROM log AS now LEFT JOIN log AS before ON before.number = now.number - 1 WHERE now.number = log.number
+) WHERE number = {number}
+"""
+"""An entry with other bytes, whose hash is right for them and for the entry before it."""
+
 # Each needs a custodian's own hand in the database; each has to be seen.
 PLANTED = {
     "an entry changed": (
         "chain of hashes",
         "UPDATE log SET body = replace(body, '500000', '400000') WHERE number = 2",
+    ),
+    "an entry changed, with its own hash made anew": ("chain of hashes", REHASHED.format(number="2")),
+    "the last entry changed, with its own hash made anew": (
+        "chain of hashes",
+        REHASHED.format(number="(SELECT max(number) FROM log)"),
     ),
     "an entry removed": ("chain of hashes", "DELETE FROM log WHERE number = 2"),
     "the last entry removed": (
@@ -308,6 +322,7 @@ def test_the_audit_catches(tmp_path: Path, planted: str) -> None:
     assert books.audit(ledger, "all").passed
     name, statement = PLANTED[planted]
     with sqlite3.connect(tmp_path / books.EMBEDDED) as raw:
+        raw.create_function("link", 4, chain.link)
         for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             raw.execute(f"DROP TRIGGER {trigger}")
         assert raw.execute(statement).rowcount > 0
@@ -559,13 +574,56 @@ def test_a_broken_file_answers_nothing(tmp_path: Path) -> None:
         books.open_ledger(tmp_path)
 
 
-def test_sqlite_is_in_wal_mode_and_durable(tmp_path: Path) -> None:
-    ledger = books.make_ledger(tmp_path)
-    with opening.writing(ledger) as connection:
+# -- what a power failure leaves ----
+
+
+def flushes(connection: Any) -> bool:
+    """Whether this transaction is on the disk when it is committed, as the database itself says it."""
+    if connection.dialect.name == "sqlite":
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-    with opening.writing(ledger, durable=False) as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+        found = connection.exec_driver_sql("PRAGMA synchronous").scalar()
+        assert found in (1, 2), (
+            "NORMAL keeps the order of what is written, FULL flushes it; OFF keeps nothing"
+        )
+        return bool(found == 2)
+    found = connection.exec_driver_sql("SHOW synchronous_commit").scalar()
+    assert found in ("on", "off")
+    return bool(found == "on")
+
+
+@pytest.mark.parametrize("direct", [False, True], ids=["by sqlalchemy", "by the driver"])
+def test_what_is_durable_is_flushed(ledger: Ledger, direct: bool) -> None:
+    write = opening.writing_directly if direct else opening.writing
+    for durable in (True, False, True):  # each says so itself, whatever the one before said
+        with write(ledger, durable=durable) as connection:
+            assert flushes(connection) == durable or (not direct and connection.dialect.name != "sqlite")
+        with families.changing(ledger, "all", durable=durable) as change:
+            assert flushes(change.connection) == durable
+    with write(ledger) as connection:
+        assert flushes(connection), "who does not say is flushed"
+
+
+def test_answers_refusals_and_allotments_are_flushed_and_no_answer_before_its_charge(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A charge is written before its answer, and the answer's flush is the charge's too."""
+    seen: list[tuple[str, bool]] = []
+    real = chain.append
+
+    def append(connection: Any, family: str, entries: int, head: str, bodies: Any, after: str = "") -> Any:
+        bodies = list(bodies)
+        seen.extend((body["event"], flushes(connection)) for body in bodies)
+        return real(connection, family, entries, head, bodies, after)
+
+    monkeypatch.setattr(chain, "append", append)
+    pay(ledger, "all", "fever")
+    with pytest.raises(BudgetSpent):
+        pay(ledger, "all", "too much", 5)
+    books.allot(ledger, "all", "bob", micro(1))
+    books.register(ledger, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(1))))
+    assert seen == [
+        ("charged", False), ("answered", True), ("refused", True), ("allotted", True), ("opened", True),
+    ]  # fmt: skip
 
 
 # -- many at once ----

@@ -110,6 +110,15 @@ def test_projects_never_have_more_left_than_all(tmp_path: Path) -> None:
     assert left(ledger, "two") == 300_000 and books.audit(ledger, "all").passed
 
 
+def test_projects_may_hold_what_all_have_left_and_not_what_was_spent(tmp_path: Path) -> None:
+    ledger = open_new(tmp_path)
+    allot(ledger, one=1.5)
+    pay(ledger, "fever", 1, "one")
+    with pytest.raises(BadInput, match="may not exceed"):
+        allot(ledger, two=0.6)  # 0.5 is left to one, 1 to all
+    allot(ledger, two=0.5)
+
+
 def test_terms_that_would_tell_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only projects pay"):
         open_new(tmp_path, default_allotment="all")

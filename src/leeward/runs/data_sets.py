@@ -1,9 +1,9 @@
-"""Data sets that were indexed before on this computer, so that indexing again gives no second budget.
+"""Data sets that were indexed before by this account, so that indexing again gives no second budget.
 
-Each index leaves a record in the state folder (`leeward.queries.state`): the data set's id, where its ledger is, and a
-sketch of its patients: keyed hashes of what each patient's rows hold, the smallest `SKETCH` of the distinct ones. The
-same rows have the same id, in whatever order; a patient less, or a year more, keeps most of the sketch. The key stays
-on this computer, and without it a hash says nothing about a patient.
+Each index leaves a record in every state folder (`leeward.queries.state`: the account's, and the machine's where there
+is one): the data set's id, where its ledger is, and a sketch of its patients: keyed hashes of what each patient's rows
+hold, the smallest `SKETCH` of the distinct ones. The same rows have the same id, in whatever order; a patient less, or
+a year more, keeps most of the sketch. The key stays in the folder, and without it a hash says nothing about a patient.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.queries.index.counts import Index
-from leeward.queries.state import state_folder
+from leeward.queries.state import state_folders, write_whole
 
+FOLDER: Final = "data sets"
 SKETCH: Final = 512
 SHARED: Final = 0.5
-"""Above this share of the smaller sketch two data sets are taken to hold the same patients."""
+"""Above this share of the smaller one two data sets are taken to hold the same patients."""
 
 
 @dataclass(frozen=True)
@@ -37,42 +38,37 @@ class Known:
 
 def known_like(index: Index) -> list[Known]:
     """The records that share most of the patients of an index, the same data first."""
-    folder = state_folder("data sets")
-    if folder is None:
-        return []
-    mine = sketch_of(index, _key(folder))
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            known = Known(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, OSError):
-            continue
-        if known.id == index.meta.id or overlap(mine, known.sketch) > SHARED:
-            found.append(known)
-    return sorted(found, key=lambda known: known.id != index.meta.id)
+    found: dict[str, Known] = {}
+    for folder in state_folders(FOLDER):
+        mine = hashes_of(index, _key(folder))
+        for path in sorted(folder.glob("*.json")):
+            try:
+                known = Known(**json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, TypeError, OSError):
+                continue
+            if known.id == index.meta.id or overlap(mine, known.sketch) > SHARED:
+                found[known.id] = known
+    return sorted(found.values(), key=lambda known: known.id != index.meta.id)
 
 
 def remember(index: Index, place: str) -> None:
     """Leave a record of an index whose budget is at `place`."""
-    folder = state_folder("data sets")
-    if folder is not None:
-        path = folder / f"{index.meta.id}.json"
-        path.touch(mode=0o600)
-        known = Known(index.meta.id, place, sketch_of(index, _key(folder)))
-        path.write_text(json.dumps(asdict(known)), encoding="utf-8")
+    for folder in state_folders(FOLDER):
+        known = Known(index.meta.id, place, hashes_of(index, _key(folder))[:SKETCH].tolist())
+        write_whole(folder / f"{index.meta.id}.json", json.dumps(asdict(known)).encode())
 
 
-def overlap(one: list[int], other: list[int]) -> float:
-    """The share of patients in common, as a part of the smaller data set, by the hashes that both sketches cover."""
-    if not one or not other:
-        return 0.0
-    end = min(one[-1] if len(one) == SKETCH else 2**63, other[-1] if len(other) == SKETCH else 2**63)
-    a, b = ({n for n in each if n <= end} for each in (one, other))
-    return len(a & b) / max(1, min(len(a), len(b)))
+def overlap(mine: NDArray[np.uint64], sketch: list[int]) -> float:
+    """The share of patients that a data set, by all of its hashes, has in common with one that a sketch was made of, as
+    a part of the smaller one: by the hashes up to where the sketch ends."""
+    end = sketch[-1] if len(sketch) == SKETCH else 2**63
+    covered = mine[: np.searchsorted(mine, np.uint64(end), side="right")]
+    common = np.intersect1d(covered, np.array(sketch, np.uint64))
+    return len(common) / max(1, min(len(covered), len(sketch)))
 
 
-def sketch_of(index: Index, key: bytes) -> list[int]:
-    """The smallest distinct keyed hashes of patients' rows, below 2^63, ascending."""
+def hashes_of(index: Index, key: bytes) -> NDArray[np.uint64]:
+    """The distinct keyed hashes of patients' rows, below 2^63, ascending."""
     rows = np.zeros(index.rows, np.uint64)
     for name in index.held(""):
         digest = hashlib.blake2b(name.encode(), key=key, digest_size=8).digest()
@@ -82,7 +78,7 @@ def sketch_of(index: Index, key: bytes) -> list[int]:
     patients = np.zeros(index.patients, np.uint64)
     numbers = np.concatenate([index.patients_of_rows(low, high) for low, high in index.stretches(500_000)])
     np.add.at(patients, numbers, rows)
-    found: list[int] = np.unique(_mixed(patients) >> np.uint64(1))[:SKETCH].tolist()
+    found: NDArray[np.uint64] = np.unique(_mixed(patients) >> np.uint64(1))
     return found
 
 
@@ -95,9 +91,8 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _key(folder: Path) -> bytes:
-    """This computer's key, made where it is not there."""
+    """The key of a state folder, made where it is not there."""
     path = folder / "key"
     if not path.is_file():
-        path.touch(mode=0o600)
-        path.write_bytes(secrets.token_bytes(32))
+        write_whole(path, secrets.token_bytes(32))
     return path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ def place_of_budget(
         same, place = known.id == built.index.meta.id, Path(known.place)
         if same and (url is not None or "://" in known.place):
             continue  # a ledger that many indexes share knows the data itself
-        if same and (place / EMBEDDED).is_file():
+        if same and os.access(place / EMBEDDED, os.R_OK | os.W_OK):
             link = folder / LINK
             link.touch(mode=0o600)
             link.write_text(json.dumps({"folder": known.place}) + "\n", encoding="utf-8")

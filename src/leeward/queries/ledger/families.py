@@ -24,7 +24,7 @@ from leeward.queries.ledger.opening import (
     writing_directly,
 )
 from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
-from leeward.queries.ledger.witness import Head, compare, remember, remembered
+from leeward.queries.ledger.witness import Head, compare, remember, remembered, tell_first_time
 
 SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""
@@ -121,7 +121,7 @@ def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator
     if durable:  # what was checked and written, all of it on the disk now
         for entry in change.written:
             known.take(change.family, entry)
-        remember(ledger, change.family, Head.of(known))
+        remember(ledger, Head.of(known))
 
 
 _families: dict[tuple[str, str], str] = {}
@@ -138,22 +138,24 @@ def _family_to_wait_for(ledger: Ledger, data_set: str) -> str:
 
 def remember_head(ledger: Ledger, data_set: str) -> None:
     """Remember the head of a data set's family as it is now on the disk."""
-    family, known = _snapshot(ledger, data_set, compared=False)
+    known = state_of_log(ledger, data_set)
     if known is not None:
-        remember(ledger, family, Head.of(known))
+        remember(ledger, Head.of(known))
 
 
 def check_opening(ledger: Ledger, data_set: str) -> None:
     """Compare accounts, log and the remembered heads of a data set's family; LedgerInconsistent where they disagree."""
-    _snapshot(ledger, data_set, compared=True)
+    known = _snapshot(ledger, data_set, compared=True)
+    if known is not None:
+        tell_first_time(ledger, known)
 
 
 def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
     """What the log of a data set's family adds up to, checked against the accounts; None for one that moved away."""
-    return _snapshot(ledger, data_set, compared=False)[1]
+    return _snapshot(ledger, data_set, compared=False)
 
 
-def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Replay | None]:
+def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None:
     """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
     with reading_directly(ledger) as connection:
         family = family_of(connection, ledger, data_set)
@@ -167,16 +169,16 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> tuple[str, Re
                     break
                 known = check(connection, ledger, family, row.entries, row.head)
                 if compared and not heads:
-                    heads = remembered(ledger, family, known.first)
+                    heads = remembered(ledger, known.first)
                     if any(head.entries > known.entries for head in heads):
                         continue  # another process may have gone on since this read began; the next has it then
                 compare(connection, ledger, family, heads, known)
-                return family, known
+                return known
         except LogShortened as error:
             if error.entries < least:
                 raise
             # Another thread went on after this read began: what it checked is newer. Read again.
-    return family, None
+    return None
 
 
 def close(ledger: Ledger) -> None:

@@ -24,7 +24,7 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
         connection, known = change.connection, change.known
         heads = [
             head
-            for head in witness.remembered(ledger, change.family, known.first)
+            for head in witness.remembered(ledger, known.first)
             if not witness.contains(connection, change.family, head)
         ]
         if not heads:
@@ -40,7 +40,7 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
             _set(connection, change.family, name, most, spent, name in known.accounts)
         lost = max(head.entries for head in heads) - known.entries
         change.append([{"event": "restored", "reason": reason, "lost": lost, "accounts": raised}])
-        witness.forget(ledger, change.family, known.first)
+        witness.forget(ledger, known.first)
     return lost
 
 

@@ -1,9 +1,10 @@
 """The head of a ledger's log, kept apart from the ledger and compared at each opening.
 
-A copy of the database from yesterday agrees with itself, so only something outside it can tell that it is old. Two
-files remember the last head that was on the disk: `ledger.head` in the index's folder, and one in the state folder of
-whoever asks (`leeward.queries.state`). A ledger whose log does not contain a remembered head is refused;
-`leeward budget INDEX --accept-restored REASON` takes it back, with what is remembered to have been spent.
+A copy of the database from yesterday agrees with itself, so only something outside it can tell that it is old. Files
+remember the last head that was on the disk: `ledger.head` in the index's folder, which a copy of the folder has too,
+and one in each state folder (`leeward.queries.state`): the account's, and the machine's where there is one. A ledger
+whose log does not contain a remembered head is refused; `leeward budget INDEX --accept-restored REASON` takes it back,
+with what is remembered to have been spent. Who asks where nothing is remembered yet is told so.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,9 @@ import sqlalchemy as sa
 
 from leeward.queries.ledger import tables
 from leeward.queries.ledger.direct import Connection
-from leeward.queries.ledger.opening import Ledger
+from leeward.queries.ledger.opening import LOGGER, Ledger
 from leeward.queries.ledger.replay import LedgerInconsistent, Replay
-from leeward.queries.state import state_folder
+from leeward.queries.state import state_folders, write_whole
 
 NAME = "ledger.head"
 
@@ -43,20 +43,24 @@ class Head:
         return Head(known.first, known.entries, known.head, {a: list(s) for a, s in known.accounts.items()})
 
 
-def remember(ledger: Ledger, family: str, head: Head) -> None:
+def remember(ledger: Ledger, head: Head) -> None:
     """Write a head where it is kept, unless a later one is there already. Places that cannot be written are left."""
     text = json.dumps(vars(head)).encode()
-    for path in _places(ledger, family, head.first):
+    for path in _places(ledger, head.first):
         with contextlib.suppress(OSError), _alone(path):
             before = _read(path)
             if before is None or before.first != head.first or before.entries < head.entries:
-                aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-                file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                try:
-                    os.write(file, text)
-                finally:
-                    os.close(file)
-                aside.replace(path)
+                write_whole(path, text)
+
+
+def tell_first_time(ledger: Ledger, known: Replay) -> None:
+    """Say where nothing was remembered of a log before, so that an older copy could not be told from the newest."""
+    if not any(path.exists() for path in _of_state(known.first)):
+        LOGGER.warning(
+            f"{ledger.place}: asked for the first time from this account, so an older copy that was put back would not "
+            f"be noticed. Its log has {known.entries} entries, the last with hash {known.head}: compare with the last "
+            "`leeward audit INDEX`."
+        )
 
 
 def compare(
@@ -73,10 +77,10 @@ def compare(
             )
 
 
-def remembered(ledger: Ledger, family: str, first: str) -> list[Head]:
+def remembered(ledger: Ledger, first: str) -> list[Head]:
     """The heads of this log that were kept; LedgerInconsistent for a file that cannot be read."""
     found = []
-    for path in _places(ledger, family, first):
+    for path in _places(ledger, first):
         try:
             head = _read(path)
         except (ValueError, TypeError, KeyError, OSError):
@@ -96,17 +100,20 @@ def contains(connection: Connection, family: str, head: Head) -> bool:
     return bool(connection.execute(asked).scalar() == head.head)
 
 
-def forget(ledger: Ledger, family: str, first: str) -> None:
+def forget(ledger: Ledger, first: str) -> None:
     """Remove the remembered heads of a log; a new one follows at once."""
-    for path in _places(ledger, family, first):
+    for path in _places(ledger, first):
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def _places(ledger: Ledger, family: str, first: str) -> list[Path]:
+def _places(ledger: Ledger, first: str) -> list[Path]:
     beside = [] if ledger.beside is None else [ledger.beside / NAME]
-    folder = state_folder("heads")
-    return beside if folder is None else [*beside, folder / f"{first[:32]}.json"]
+    return [*beside, *_of_state(first)]
+
+
+def _of_state(first: str) -> list[Path]:
+    return [folder / f"{first[:32]}.json" for folder in state_folders("heads")]
 
 
 def _read(path: Path) -> Head | None:
