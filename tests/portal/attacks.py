@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from tests.portal.made import Bench, make_index
 
-from leeward.portal import journal, proposals
+from leeward.portal import journal, proposals, sessions, tokens
 from leeward.portal.middleware import LARGEST_BODY
 from leeward.portal.terms import search
 from leeward.queries import ledger as books
@@ -46,7 +46,6 @@ def claims_to_be_another(bench: Bench) -> bool:
 
 def fixes_a_session(bench: Bench) -> bool:
     """4: a session that the attacker knows before its victim signs in with it."""
-    from leeward.portal import sessions
     from leeward.portal.store import writing
 
     with writing(bench.portal.database) as connection:
@@ -85,6 +84,116 @@ def uses_an_idle_session(bench: Bench) -> bool:
     reached = bench.client("rita").get("/api/v1/me").status_code == 200
     sign_in(bench, "rita")
     return reached
+
+
+def uses_a_session_past_its_end(bench: Bench) -> bool:
+    """4: a session that was kept busy until it was over."""
+    from leeward.portal.store import now, tables, writing
+
+    def set_end(ends: str) -> None:
+        with writing(bench.portal.database) as connection:
+            mine = tables.sessions.c.id == sessions.hash_of(bench.cookies["rita"])
+            connection.execute(tables.sessions.update().where(mine).values(seen=now(), ends=ends))
+
+    set_end("2020-01-01T00:00:00.000+00:00")
+    reached = bench.client("rita").get("/api/v1/me").status_code == 200
+    set_end("2099-01-01T00:00:00.000+00:00")
+    return reached
+
+
+def uses_an_ended_token(bench: Bench) -> bool:
+    """13: a token that its owner ended, as it had leaked."""
+    token = bench.token("rita")
+    assert reaches(bench, token)
+    (made,) = [
+        each
+        for each in tokens.tokens_of(bench.portal.database, bench.viewer("rita"))
+        if token.startswith(each["start"])
+    ]
+    assert bench.post("rita", f"/tokens/{made['id']}/end").status_code == 303
+    return reaches(bench, token) or spends(bench, token)
+
+
+def uses_a_token_past_its_end(bench: Bench) -> bool:
+    """13: a token whose days are over."""
+    from leeward.portal.store import tables, writing
+
+    token = bench.token("rita")
+    assert reaches(bench, token)
+    with writing(bench.portal.database) as connection:
+        mine = tables.tokens.c.digest == sessions.hash_of(token)
+        connection.execute(tables.tokens.update().where(mine).values(ends="2020-01-01T00:00:00.000+00:00"))
+    return reaches(bench, token) or spends(bench, token)
+
+
+def spends_with_a_token_to_read(bench: Bench) -> bool:
+    """13: a token that was handed out to read only pays for a question, or for a batch of them."""
+    token, before = bench.token("rita", scope="read"), bench.spent()
+    assert reaches(bench, token)
+    body = bench.question("fever", fresh_epsilon(), large_noise=True)
+    headers = {"authorization": f"Bearer {token}"}
+    assert bench.client().post("/api/v1/questions:price", json=body, headers=headers).status_code == 200
+    asked = {"terms": "fever", "epsilon": fresh_epsilon(), "large_noise": True}
+    batch = {"project": bench.project["one"], "index": bench.index, "questions": [asked]}
+    statuses = [bench.ask(token, key(), body).status_code]
+    headers["idempotency-key"] = key()
+    statuses.append(bench.client().post("/api/v1/batches", json=batch, headers=headers).status_code)
+    return statuses != [403, 403] or bench.spent() != before
+
+
+def reaches(bench: Bench, token: str) -> bool:
+    """Whether a token says who somebody is."""
+    headers = {"authorization": f"Bearer {token}"}
+    return bench.client().get("/api/v1/me", headers=headers).status_code == 200
+
+
+def spends(bench: Bench, token: str) -> bool:
+    """Whether a token pays for a question."""
+    before = bench.spent()
+    bench.ask(token, key(), bench.question("fever", fresh_epsilon(), large_noise=True))
+    return bench.spent() != before
+
+
+def uses_a_closed_account(bench: Bench) -> bool:
+    """13: somebody who left, with a session and a token from before that nobody took away."""
+    from leeward.portal.store import tables, writing
+
+    token = bench.token("lea")
+    people = tables.people
+
+    def open_or_close(active: bool) -> None:
+        with writing(bench.portal.database) as connection:
+            mine = people.c.id == bench.ids["lea"]
+            connection.execute(people.update().where(mine).values(active=active))
+
+    open_or_close(False)
+    try:
+        by_cookie = bench.client("lea").get("/api/v1/me").status_code == 200
+        return by_cookie or reaches(bench, token) or spends(bench, token)
+    finally:
+        open_or_close(True)
+
+
+def decides_again(bench: Bench) -> bool:
+    """17: an allotment that one approver declined is confirmed later by another, and one that was confirmed is done a
+    second time, after it was lowered."""
+    done = []
+    for first in ("declined", "confirmed"):
+        ends = {"ends": "2099-01-01", "reason": "more"}
+        form = {"project": bench.project["two"], "index": bench.index, "first_come": "yes", **ends}
+        bench.post("carl", "/custody/allotments", epsilon="2", **form)
+        waiting = [
+            each["id"]
+            for each in proposals.proposals_of(bench.portal.database, bench.viewer("anna"))
+            if each["proposer"] == bench.ids["carl"] and each["state"] == "open"
+        ]
+        path = f"/decisions/{waiting[0]}"
+        assert bench.post("anna", path, verdict=first, reason="now").status_code == 303
+        bench.allot("two", 1, first_come=True)
+        before = len(bench.log())
+        status = bench.post("clara", path, verdict="confirmed", reason="again").status_code
+        done.append(status == 303 or len(bench.log()) != before)
+    return any(done)
 
 
 def posts_from_another_site(bench: Bench) -> bool:
@@ -583,6 +692,33 @@ def edits_the_journal(bench: Bench) -> bool:
         file.execute("UPDATE portal_journal SET body = ? WHERE number = 1", (before,))
     file.close()
     return passed
+
+
+def edits_the_end_of_the_journal(bench: Bench) -> bool:
+    """25: somebody with the database edits the last entry of the journal, or one in its middle, and makes that entry's
+    own hash anew."""
+    import sqlite3
+
+    from leeward.queries.ledger import chain
+
+    file = sqlite3.connect(bench.folder / "portal.db")
+    for name in ("update", "delete"):
+        file.execute(f"DROP TRIGGER IF EXISTS journal_no_{name}")
+    (last,) = file.execute("SELECT max(number) FROM portal_journal").fetchone()
+    change = "UPDATE portal_journal SET body = ?, hash = ? WHERE number = ?"
+    passed = []
+    for number in (last, last // 2):
+        asked = "SELECT time, body, hash FROM portal_journal WHERE number = ?"
+        time, body, kept = file.execute(asked, (number,)).fetchone()
+        (before,) = file.execute("SELECT hash FROM portal_journal WHERE number = ?", (number - 1,)).fetchone()
+        edited = body.replace("event", "event ", 1)
+        with file:
+            file.execute(change, (edited, chain.link(before, number, time, edited), number))
+        passed.append(journal.check(bench.portal.database)[0].passed)
+        with file:
+            file.execute(change, (body, kept, number))
+    file.close()
+    return any(passed)
 
 
 def reads_the_log(bench: Bench) -> bool:

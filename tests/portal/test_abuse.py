@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.portal import attacks
 from tests.portal.attacks import Attack
 from tests.portal.made import Bench, make_bench
@@ -28,6 +29,7 @@ from leeward.portal import (
     rendering,
     sessions,
     terms,
+    tokens,
 )
 from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, sign_in
@@ -71,6 +73,39 @@ def keeps_the_session(patch: Patch) -> None:
 def never_idle(patch: Patch) -> None:
     real = sessions.from_now
     patch.setattr(sessions, "from_now", lambda **length: "" if min(length.values()) < 0 else real(**length))
+
+
+def looks_not_at(patch: Patch, column: str) -> None:
+    """The token's owner is found without a look at `column`."""
+    asked = tokens.BEARER
+    assert isinstance(asked.whereclause, sa.BooleanClauseList)
+    kept = [each for each in asked.whereclause.clauses if f".{column}" not in str(each)]
+    assert len(kept) == len(asked.whereclause.clauses) - 1
+    without = sa.select(*asked.selected_columns).select_from(*asked.get_final_froms()).where(*kept)
+    patch.setattr(tokens, "BEARER", without)
+
+
+def forgets_the_scope(patch: Patch) -> None:
+    real = Viewer.may
+    patch.setattr(
+        Viewer,
+        "may",
+        lambda viewer, permission: real(dataclasses.replace(viewer, token_scope=None), permission),
+    )
+
+
+def opens_again(patch: Patch) -> None:
+    real = proposals.decide
+
+    def decide(indexes: Any, viewer: Any, proposal: str, verdict: str, reason: str) -> None:
+        from leeward.portal.store import tables, writing
+
+        with writing(indexes.database) as connection:
+            this = tables.proposals.c.id == proposal
+            connection.execute(tables.proposals.update().where(this).values(state="open"))
+        real(indexes, viewer, proposal, verdict, reason)
+
+    patch.setattr(proposals, "decide", decide)
 
 
 def takes_nothing(patch: Patch) -> None:
@@ -187,6 +222,7 @@ CASES: dict[str, Case] = {
         4, attacks.uses_a_cookie_after_sign_out, lambda p: p.setattr(sessions, "end", nothing),
     ),
     "idle sessions end": (4, attacks.uses_an_idle_session, never_idle),
+    "sessions end": (4, attacks.uses_a_session_past_its_end, lambda p: p.setattr(sessions, "now", lambda: "")),
     "origin of a form": (5, attacks.posts_from_another_site, lambda p: p.setattr(guards, "check_origin", nothing)),
     "value of a form": (5, attacks.posts_without_the_form, lambda p: p.setattr(guards, "check_csrf", nothing)),
     "host": (6, attacks.names_another_host, lambda p: p.setattr(middleware, "check_host", nothing)),
@@ -198,6 +234,10 @@ CASES: dict[str, Case] = {
     "one cap": (12, attacks.colludes, counts_over_no_line),
     "no allotment, no spending": (13, attacks.spends_without_an_allotment, gives_to_everybody),
     "membership": (13, attacks.spends_of_another_project, forgets_membership),
+    "ended tokens": (13, attacks.uses_an_ended_token, lambda p: looks_not_at(p, "revoked")),
+    "tokens end": (13, attacks.uses_a_token_past_its_end, lambda p: looks_not_at(p, "ends")),
+    "scope of a token": (13, attacks.spends_with_a_token_to_read, forgets_the_scope),
+    "closed accounts": (13, attacks.uses_a_closed_account, lambda p: looks_not_at(p, "active")),
     "data are known": (14, attacks.indexes_again, lambda p: p.setattr(proposals, "check_new_data", nothing)),
     "allotments within the cap": (
         15, attacks.allots_too_much, lambda p: p.setattr(budgets, "_check_within_cap", nothing),
@@ -207,6 +247,7 @@ CASES: dict[str, Case] = {
         17, attacks.calls_a_custodians_route, lambda p: p.setattr(guards, "check_permission", nothing),
     ),
     "two people": (17, attacks.confirms_ones_own, lambda p: p.setattr(proposals, "check_other_person", nothing)),
+    "decided once": (17, attacks.decides_again, opens_again),
     "public vocabulary": (18, attacks.searches_for_what_is_there, sorts_by_count),
     "escaping": (19, attacks.injects_markup, prints_as_it_is),
     "cells": (19, attacks.injects_a_formula, lambda p: p.setattr(rendering, "cell_of", lambda value: value)),
@@ -226,6 +267,9 @@ CASES: dict[str, Case] = {
     ),
     "the journal's chain": (
         25, attacks.edits_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
+    ),
+    "the journal's chain, to its end": (
+        25, attacks.edits_the_end_of_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
     ),
     "keys of the log": (25, attacks.reads_the_log, logs_everything),
 }  # fmt: skip
