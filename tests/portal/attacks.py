@@ -589,6 +589,31 @@ def guesses_a_password(bench: Bench) -> bool:
     return statuses.count(429) != 3
 
 
+def guesses_the_passwords_of_many(bench: Bench) -> bool:
+    """23: more than five guesses in a quarter of an hour from one address, each at another account."""
+    forget_tries(bench)
+    statuses = [
+        bench.client()
+        .post("/sign-in", data={"login": f"guessed{next(number)}", "password": "a usual password"})
+        .status_code
+        for _ in range(8)
+    ]
+    forget_tries(bench)
+    return statuses.count(429) != 3
+
+
+def reads_secrets_from_the_database(bench: Bench) -> bool:
+    """25: a copy of the portal's database, such as a backup; whether it holds what signs somebody in."""
+    import sqlite3
+
+    token = bench.token("rita")
+    file = sqlite3.connect(bench.folder / "portal.db")
+    text = "\n".join(file.iterdump())
+    file.close()
+    assert bench.ids["rita"] in text
+    return any(secret in text for secret in (token, bench.cookies["rita"], bench.cookies["ida"]))
+
+
 def lists_accounts(bench: Bench) -> bool:
     """23: whether the reply, or the work done for it, tells that an account is there."""
     from leeward.portal import passwords

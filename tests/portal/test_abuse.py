@@ -214,6 +214,10 @@ def logs_everything(patch: Patch) -> None:
     patch.setattr(logs, "ALLOWED", Everything())
 
 
+def keeps_secrets(patch: Patch) -> None:
+    patch.setattr(tokens, "hash_of", lambda secret: secret)
+
+
 Case = tuple[int, Attack, Callable[[Patch], None]]
 CASES: dict[str, Case] = {
     "identity only from session or token": (1, attacks.claims_to_be_another, believes_a_header),
@@ -258,6 +262,9 @@ CASES: dict[str, Case] = {
     "size": (22, attacks.sends_too_much, lambda p: p.setattr(middleware, "check_size", nothing)),
     "fields": (22, attacks.sends_many_fields, lambda p: p.setattr(guards, "MOST_FIELDS", 10**6)),
     "five tries": (23, attacks.guesses_a_password, lambda p: p.setattr(counters, "hit", lambda *a, **m: True)),
+    "five tries from an address": (
+        23, attacks.guesses_the_passwords_of_many, lambda p: p.setattr(counters, "hit", lambda *a, **m: True),
+    ),
     "the same work for unknown names": (
         23, attacks.lists_accounts, lambda p: p.setattr(passwords, "_nobodys", lambda: "no hash"),
     ),
@@ -271,6 +278,7 @@ CASES: dict[str, Case] = {
     "the journal's chain, to its end": (
         25, attacks.edits_the_end_of_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
     ),
+    "hashes of secrets": (25, attacks.reads_secrets_from_the_database, keeps_secrets),
     "keys of the log": (25, attacks.reads_the_log, logs_everything),
 }  # fmt: skip
 """Defence -> the case, the attack, and how the defence is taken away."""

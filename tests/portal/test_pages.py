@@ -150,6 +150,57 @@ def test_a_release_that_was_changed_is_not_handed_out(
     assert fresh.client("rita").get(f"/releases/{row['id']}/files/data/nodes.parquet").status_code == 409
 
 
+def test_what_is_confirmed_is_what_was_proposed(fresh: Bench, release_folder: Path) -> None:
+    """An index, or a release, that another one took the place of meanwhile; both are sound in themselves."""
+    import shutil
+
+    from tests.portal.made import make_index, make_release
+
+    from leeward.portal import proposals
+    from leeward.portal.releases import visible
+
+    index, release = fresh.folder / "indexes" / "second", fresh.folder / "releases" / "cohort"
+    make_index(index, patients=30, shift=5)
+    shutil.copytree(release_folder, release)
+    indexes, carl = fresh.portal.indexes, fresh.viewer("carl")
+    made = [
+        proposals.propose_index(indexes, carl, "second", "Second", "", "r"),
+        proposals.propose_release(indexes, carl, "cohort", "Cohort", [fresh.ids["rita"]], "2099-01-01", "r"),
+    ]
+    for place in (index, release):
+        shutil.rmtree(place)
+    make_index(index, patients=31, shift=5)
+    make_release(release)
+    for each, what in zip(made, ("another one", "changed after it was proposed"), strict=True):
+        with pytest.raises(lw.BadInput, match=what):
+            proposals.decide(indexes, fresh.viewer("anna"), each, "confirmed", "r")
+    assert [row["name"] for row in indexes.rows()] == ["Clinic"]
+    assert visible(fresh.portal.database, carl) == []
+    waiting = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))
+    assert {each["id"] for each in waiting if each["state"] == "open"} == set(made), "nothing was decided"
+
+
+def test_an_idempotency_key_is_a_persons_own(bench: Bench) -> None:
+    body = {login: bench.question(terms, "0.11") for login, terms in (("rita", "fever"), ("lea", "rash"))}
+    replies = {login: bench.ask(bench.token(login), "the-same", body[login]) for login in body}
+    assert {reply.status_code for reply in replies.values()} == {201}
+    assert replies["rita"].json()["id"] != replies["lea"].json()["id"]
+    again = bench.ask(bench.token("lea"), "the-same", body["lea"])
+    assert again.json()["id"] == replies["lea"].json()["id"]
+
+
+def test_a_closed_account_keeps_no_session_and_no_token(fresh: Bench) -> None:
+    """Also when it is opened again."""
+    token = fresh.token("rita")
+    headers = {"authorization": f"Bearer {token}"}
+    assert fresh.client().get("/api/v1/me", headers=headers).status_code == 200
+    for active in ("no", "yes"):
+        path = f"/admin/accounts/{fresh.ids['rita']}"
+        assert fresh.post("ida", path, active=active).status_code == 303
+        assert fresh.client("rita").get("/api/v1/me").status_code == 401
+        assert fresh.client().get("/api/v1/me", headers=headers).status_code == 401
+
+
 def test_a_link_ends(fresh: Bench, release_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 

@@ -22,7 +22,7 @@ from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.session import open_session
 from leeward.queries.index.counts import Index
-from leeward.queries.ledger import BudgetSpent, chain, opening
+from leeward.queries.ledger import BudgetSpent, chain, families
 from leeward.queries.privacy import mechanism
 
 STEPS = (
@@ -34,7 +34,7 @@ STEPS = (
     (chain, "append", "before"),
     (chain, "append", "after"),
     (books, "store", "after"),
-    (opening, "writing", "before"),
+    (families, "writing_directly", "before"),
 )
 LONGEST = 0.2
 """Seconds of processor time that a child lives at most: some answers, so that it dies anywhere between them, however

@@ -12,6 +12,7 @@ import pytest
 from tests.queries.made import five_notes, table
 
 from leeward.errors import BadInput
+from leeward.queries import state
 from leeward.queries.answer.api import audit, query
 from leeward.queries.index.counts import Index
 from leeward.runs import data_sets
@@ -130,6 +131,21 @@ def test_a_sketch_says_nothing_without_its_key(tmp_path: Path) -> None:
     (known,) = data_sets.known_like(opened)
     assert [len(each) for each in (*found, known.sketch)] == [100] * 4
     assert len({*found[0], *found[1], *found[2], *known.sketch}) == 400
+
+
+def test_each_place_that_remembers_has_a_key_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, sketches = indexed(many(100), tmp_path / "one"), []
+    for name in ("one place", "another"):
+        monkeypatch.setenv(state.VARIABLE, str(tmp_path / name))
+        data_sets.remember(Index.open(out), str(out))
+        (known,) = data_sets.known_like(Index.open(out))
+        sketches.append(set(known.sketch))
+        kept = tmp_path / name / data_sets.FOLDER
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(each.stat().st_mode) for each in kept.iterdir()} == {0o600}
+    assert not sketches[0] & sketches[1]
 
 
 def test_other_patients_get_a_budget_of_their_own(tmp_path: Path) -> None:

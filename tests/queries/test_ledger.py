@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import struct
@@ -329,6 +330,44 @@ def test_the_audit_catches(tmp_path: Path, planted: str) -> None:
     found = books.audit(ledger, "all")
     assert not found.passed
     assert name in [check.name for check in found.checks if not check.passed]
+
+
+def lower_a_price(event: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**event, "cost": 100_000}] if event["event"] == "charged" else [event]
+
+
+def charge_twice(event: dict[str, Any]) -> list[dict[str, Any]]:
+    return [event, event] if event["event"] == "charged" else [event]
+
+
+@pytest.mark.parametrize(
+    ("change", "spent", "name"),
+    [(lower_a_price, 100_000, "composition by OpenDP"), (charge_twice, 1_000_000, "answers")],
+    ids=["a price below what its noise costs", "a question that is charged twice"],
+)
+def test_a_ledger_that_is_written_anew_and_agrees_with_itself_still_has_to_add_up(
+    tmp_path: Path, change: Callable[[dict[str, Any]], list[dict[str, Any]]], spent: int, name: str
+) -> None:
+    """The log with right hashes, accounts and answers as it says: one check is left."""
+    ledger = books.make_ledger(tmp_path)
+    books.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    pay(ledger, "all", "fever")
+    with opening.reading(ledger) as connection:
+        before = list(chain.entries_of(connection, "all"))
+    bodies = [body for entry in before for body in change(json.loads(entry.body))]
+    with sqlite3.connect(tmp_path / books.EMBEDDED) as raw:
+        raw.execute("DROP TRIGGER log_no_delete")
+        raw.execute("DELETE FROM log")
+        head = chain.START
+        for number, body in enumerate(bodies, 1):
+            text, time = chain.text_of(body), before[0].time
+            head = chain.link(head, number, time, text)
+            raw.execute("INSERT INTO log VALUES ('all', ?, ?, ?, ?)", (number, time, text, head))
+        raw.execute("UPDATE families SET entries = ?, head = ?", (len(bodies), head))
+        raw.execute("UPDATE accounts SET spent = ?", (spent,))
+        raw.execute("UPDATE answers SET cost = ?", (min(spent, 500_000),))
+    found = books.audit(ledger, "all")
+    assert [check.name for check in found.checks if not check.passed] == [name], found
 
 
 def test_a_log_written_anew_does_not_have_the_head_kept_elsewhere(tmp_path: Path) -> None:
