@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from tests.portal.made import Bench, make_bench
 from tests.portal.served import free_port
 from tests.postgres_fixture import postgres_server
+from tests.waiting import wait_until
 
 import leeward as lw
 from leeward.portal.app import make_app
@@ -201,15 +202,17 @@ def test_two_workers_answer_and_their_figures_are_one_sum(fresh: Bench, tmp_path
 
 
 def _when_there(client: httpx.Client, path: str, server: subprocess.Popen[bytes]) -> httpx.Response:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            reply = client.get(path)
-            assert reply.status_code == 200, reply.text
-            return reply
-        except httpx.ConnectError:
-            assert server.poll() is None and time.monotonic() < until
-            time.sleep(0.05)
+    found: list[httpx.Response] = []
+
+    def there() -> bool:
+        assert server.poll() is None, "the server ended"
+        with suppress(httpx.ConnectError):
+            found.append(client.get(path))
+        return bool(found)
+
+    wait_until(there, "the server answers")
+    assert found[0].status_code == 200, found[0].text
+    return found[0]
 
 
 def test_health_and_the_age_of_the_backup(bench: Bench) -> None:
