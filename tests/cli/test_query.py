@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
+from tests.queries.ledgers import fresh_database
 from tests.queries.made import TERMS, five_notes, session_of
-from tests.queries.test_ledger import fresh_database
 
 from leeward.cli.main import COMMANDS, status_of
 from leeward.queries.privacy import mechanism

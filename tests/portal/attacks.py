@@ -1,18 +1,16 @@
-"""The abuse cases of the portal's design as programs: each says whether the attack succeeded."""
+"""The portal's abuse cases about what is asked, paid and decided, as programs: each says whether it succeeded."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 from tests.portal.made import Bench, make_index
 
-from leeward.portal import journal, proposals, sessions, tokens
-from leeward.portal.middleware import LARGEST_BODY
+from leeward.portal import proposals
 from leeward.portal.terms import search
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
@@ -31,147 +29,6 @@ def key() -> str:
 def fresh_epsilon() -> str:
     """A price that was not asked for yet, so that the question is new."""
     return f"{0.01 + next(number) / 1e6:.6f}"
-
-
-def claims_to_be_another(bench: Bench) -> bool:
-    """1: a header, a field or the environment says who asks."""
-    token, other = bench.token("rita"), bench.ids["carl"]
-    before = len(bench.log())
-    for header in ("x-user", "x-forwarded-user", "remote-user", "leeward-user"):
-        bench.ask(token, key(), bench.question(epsilon=fresh_epsilon()), **{header: other})
-    bench.ask(token, key(), bench.question(epsilon=fresh_epsilon(), user=other))
-    bench.client("rita", **{"x-user": other}).get("/api/v1/me")
-    return any(event.get("user") == other for event in bench.log()[before:])
-
-
-def fixes_a_session(bench: Bench) -> bool:
-    """4: a session that the attacker knows before its victim signs in with it."""
-    from leeward.portal.store import writing
-
-    with writing(bench.portal.database) as connection:
-        known = sessions.begin(connection, bench.portal.settings, None)
-        sessions.renew(connection, bench.portal.settings, known, bench.ids["rita"])
-    thief = bench.client()
-    thief.cookies.set(bench.portal.settings.cookie, known)
-    return thief.get("/api/v1/me").status_code == 200
-
-
-def uses_a_cookie_after_sign_out(bench: Bench) -> bool:
-    """4: a cookie that was stolen before its owner signed out."""
-    from tests.portal.made import sign_in
-
-    stolen = bench.cookies["rita"]
-    bench.post("rita", "/sign-out")
-    thief = bench.client()
-    thief.cookies.set(bench.portal.settings.cookie, stolen)
-    reached = thief.get("/api/v1/me").status_code == 200
-    sign_in(bench, "rita")
-    return reached
-
-
-def uses_an_idle_session(bench: Bench) -> bool:
-    """4: a session that nobody used for half an hour."""
-    from tests.portal.made import sign_in
-
-    from leeward.portal.store import tables, writing
-
-    with writing(bench.portal.database) as connection:
-        connection.execute(
-            tables.sessions.update()
-            .where(tables.sessions.c.person == bench.ids["rita"])
-            .values(seen="2020-01-01T00:00:00.000+00:00")
-        )
-    reached = bench.client("rita").get("/api/v1/me").status_code == 200
-    sign_in(bench, "rita")
-    return reached
-
-
-def uses_a_session_past_its_end(bench: Bench) -> bool:
-    """4: a session that was kept busy until it was over."""
-    from leeward.portal.store import now, tables, writing
-
-    def set_end(ends: str) -> None:
-        with writing(bench.portal.database) as connection:
-            mine = tables.sessions.c.id == sessions.hash_of(bench.cookies["rita"])
-            connection.execute(tables.sessions.update().where(mine).values(seen=now(), ends=ends))
-
-    set_end("2020-01-01T00:00:00.000+00:00")
-    reached = bench.client("rita").get("/api/v1/me").status_code == 200
-    set_end("2099-01-01T00:00:00.000+00:00")
-    return reached
-
-
-def uses_an_ended_token(bench: Bench) -> bool:
-    """13: a token that its owner ended, as it had leaked."""
-    token = bench.token("rita")
-    assert reaches(bench, token)
-    (made,) = [
-        each
-        for each in tokens.tokens_of(bench.portal.database, bench.viewer("rita"))
-        if token.startswith(each["start"])
-    ]
-    assert bench.post("rita", f"/tokens/{made['id']}/end").status_code == 303
-    return reaches(bench, token) or spends(bench, token)
-
-
-def uses_a_token_past_its_end(bench: Bench) -> bool:
-    """13: a token whose days are over."""
-    from leeward.portal.store import tables, writing
-
-    token = bench.token("rita")
-    assert reaches(bench, token)
-    with writing(bench.portal.database) as connection:
-        mine = tables.tokens.c.digest == sessions.hash_of(token)
-        connection.execute(tables.tokens.update().where(mine).values(ends="2020-01-01T00:00:00.000+00:00"))
-    return reaches(bench, token) or spends(bench, token)
-
-
-def spends_with_a_token_to_read(bench: Bench) -> bool:
-    """13: a token that was handed out to read only pays for a question, or for a batch of them."""
-    token, before = bench.token("rita", scope="read"), bench.spent()
-    assert reaches(bench, token)
-    body = bench.question("fever", fresh_epsilon(), large_noise=True)
-    headers = {"authorization": f"Bearer {token}"}
-    assert bench.client().post("/api/v1/questions:price", json=body, headers=headers).status_code == 200
-    asked = {"terms": "fever", "epsilon": fresh_epsilon(), "large_noise": True}
-    batch = {"project": bench.project["one"], "index": bench.index, "questions": [asked]}
-    statuses = [bench.ask(token, key(), body).status_code]
-    headers["idempotency-key"] = key()
-    statuses.append(bench.client().post("/api/v1/batches", json=batch, headers=headers).status_code)
-    return statuses != [403, 403] or bench.spent() != before
-
-
-def reaches(bench: Bench, token: str) -> bool:
-    """Whether a token says who somebody is."""
-    headers = {"authorization": f"Bearer {token}"}
-    return bench.client().get("/api/v1/me", headers=headers).status_code == 200
-
-
-def spends(bench: Bench, token: str) -> bool:
-    """Whether a token pays for a question."""
-    before = bench.spent()
-    bench.ask(token, key(), bench.question("fever", fresh_epsilon(), large_noise=True))
-    return bench.spent() != before
-
-
-def uses_a_closed_account(bench: Bench) -> bool:
-    """13: somebody who left, with a session and a token from before that nobody took away."""
-    from leeward.portal.store import tables, writing
-
-    token = bench.token("lea")
-    people = tables.people
-
-    def open_or_close(active: bool) -> None:
-        with writing(bench.portal.database) as connection:
-            mine = people.c.id == bench.ids["lea"]
-            connection.execute(people.update().where(mine).values(active=active))
-
-    open_or_close(False)
-    try:
-        by_cookie = bench.client("lea").get("/api/v1/me").status_code == 200
-        return by_cookie or reaches(bench, token) or spends(bench, token)
-    finally:
-        open_or_close(True)
 
 
 def decides_again(bench: Bench) -> bool:
@@ -196,6 +53,15 @@ def decides_again(bench: Bench) -> bool:
     return any(done)
 
 
+def forget_tries(bench: Bench) -> None:
+    """As if a quarter of an hour had passed."""
+
+    from leeward.portal.store import tables, writing
+
+    with writing(bench.portal.database) as connection:
+        connection.execute(tables.counters.delete())
+
+
 def posts_from_another_site(bench: Bench) -> bool:
     """5: another site's form, which has the session's own value, for example from a leaked page."""
     form = {"csrf": bench.csrf["rita"], "index": bench.index, "terms": "fever", "epsilon": fresh_epsilon()}
@@ -211,6 +77,22 @@ def posts_without_the_form(bench: Bench) -> bool:
     form = {"csrf": "guessed", "index": bench.index, "terms": "fever", "epsilon": fresh_epsilon()}
     path = f"/projects/{bench.project['one']}/answers"
     return bench.client("rita").post(path, data=form).status_code == 303
+
+
+def posts_to_the_interface_without_the_form(bench: Bench) -> bool:
+    """5: another site's script asks the interface for programs, with the cookie that the browser sends along."""
+    body = json.dumps(bench.question("fever", fresh_epsilon(), large_noise=True))
+    before, statuses = bench.spent(), []
+    for more in (
+        {},
+        {"x-csrf-token": "guessed"},
+        {"origin": "https://evil.example", "x-csrf-token": bench.csrf["rita"]},
+    ):
+        headers = {"content-type": "text/plain", "idempotency-key": key(), **more}
+        statuses.append(
+            bench.client("rita").post("/api/v1/questions", content=body, headers=headers).status_code
+        )
+    return statuses != [403] * 3 or bench.spent() != before
 
 
 def spends_by_a_link(bench: Bench) -> bool:
@@ -469,306 +351,3 @@ def searches_for_what_is_there(bench: Bench) -> bool:
     ]
     assert search is not None
     return lists[0] != lists[1]
-
-
-def injects_markup(bench: Bench) -> bool:
-    """19: a project's message that is a script."""
-    path = f"/projects/{bench.project['one']}"
-    bench.post(
-        "rita", f"{path}/messages", text="<script>alert(1)</script> {{7*7}} '\"><img src=x onerror=alert(1)>"
-    )
-    page = bench.client("lea").get(path).text
-    return "<script>alert" in page or "<img src=x" in page or " 49 " in page
-
-
-def injects_a_formula(bench: Bench) -> bool:
-    """19: a cell of a spreadsheet that computes."""
-    from leeward.portal.rendering import csv_of
-
-    lines = csv_of(("a",), [['=HYPERLINK("https://evil.example")'], ["+1"], ["@x"], ["\t=1"]]).splitlines()
-    return any(line.strip('"').lstrip().startswith(("=", "+", "@")) for line in lines[1:])
-
-
-def turns_the_direction(bench: Bench) -> bool:
-    """19: a mark that turns the direction of what follows."""
-    path = f"/projects/{bench.project['one']}"
-    bench.post("rita", f"{path}/messages", text="harmless \u202etxt.exe")
-    return "\u202e" in bench.client("lea").get(path).text
-
-
-def leaves_share(bench: Bench) -> bool:
-    """20: paths that lead to custody/."""
-    for path in ("../custody/report.html", "..%2fcustody%2freport.html", "data/../../custody/report.html",
-                 "%2e%2e/custody/report.html", "/etc/passwd", "data"):  # fmt: skip
-        found = bench.client("rita").get(f"/releases/{bench.release}/files/{path}")
-        if found.status_code == 200:
-            return True
-    return False
-
-
-def links_out_of_share(bench: Bench) -> bool:
-    """20: a file of a published release that was replaced by a link to a copy of it elsewhere."""
-    place = bench.folder / "releases" / "cohort" / "share" / "README.md"
-    kept = place.read_bytes()
-    elsewhere = bench.folder / "elsewhere.md"
-    elsewhere.write_bytes(kept)
-    place.unlink()
-    place.symlink_to(elsewhere)
-    try:
-        return bench.client("rita").get(f"/releases/{bench.release}/files/README.md").status_code == 200
-    finally:
-        place.unlink()
-        place.write_bytes(kept)
-
-
-def runs_a_script_in_a_report(bench: Bench) -> bool:
-    """21: a report with a script; whether the policy of its frame lets it run or gives it our origin."""
-    reply = bench.client("carl").get(f"/custody/releases/{bench.release}/report")
-    assert "<script>" in reply.text
-    policy = reply.headers["content-security-policy"].split("; ")
-    frame = bench.client("carl").get(f"/custody/releases/{bench.release}").text
-    return (
-        "sandbox" not in policy
-        or "default-src 'none'" not in policy
-        or '<iframe class="report" sandbox ' not in frame
-    )
-
-
-def sends_too_much(bench: Bench) -> bool:
-    """22: a body that is too large, by its own word and without one."""
-    large = "x" * (LARGEST_BODY + 1)
-    said = bench.client("rita").post(
-        "/api/v1/questions", content=large, headers={"content-type": "application/json"}
-    )
-
-    def pieces() -> Any:
-        for _ in range(LARGEST_BODY // 1000 + 2):
-            yield b"x" * 1000
-
-    unsaid = bench.client("rita").post("/api/v1/questions", content=pieces())
-    return said.status_code != 413 or unsaid.status_code != 413
-
-
-def sends_many_fields(bench: Bench) -> bool:
-    """22: a form of very many fields."""
-    body = "&".join(f"a{each}=" for each in range(5000))
-    headers = {"content-type": "application/x-www-form-urlencoded"}
-    reply = bench.client("rita").post(f"/projects/{bench.project['one']}/ask", content=body, headers=headers)
-    return reply.status_code != 400
-
-
-def sends_slowly(bench: Bench) -> bool:
-    """22: a body that never ends to arrive."""
-    statuses: list[int] = []
-
-    async def receive() -> dict[str, Any]:
-        await asyncio.sleep(1)
-        return {"type": "http.request", "body": b"{}"}
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            statuses.append(message["status"])
-
-    host = bench.portal.settings.host.encode()
-    scope = {
-        "type": "http", "method": "POST", "path": "/sign-in", "query_string": b"", "headers": [(b"host", host)],
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000), "scheme": "http", "http_version": "1.1", "app": None,
-    }  # fmt: skip
-    asyncio.run(bench.gate(scope, receive, send))
-    return statuses != [408]
-
-
-def guesses_a_password(bench: Bench) -> bool:
-    """23: more than five guesses in a quarter of an hour."""
-    login = f"guessed{next(number)}"
-    statuses = [
-        bench.client().post("/sign-in", data={"login": login, "password": f"guess {each}"}).status_code
-        for each in range(8)
-    ]
-    forget_tries(bench)
-    return statuses.count(429) != 3
-
-
-def guesses_the_passwords_of_many(bench: Bench) -> bool:
-    """23: more than five guesses in a quarter of an hour from one address, each at another account."""
-    forget_tries(bench)
-    statuses = [
-        bench.client()
-        .post("/sign-in", data={"login": f"guessed{next(number)}", "password": "a usual password"})
-        .status_code
-        for _ in range(8)
-    ]
-    forget_tries(bench)
-    return statuses.count(429) != 3
-
-
-def reads_secrets_from_the_database(bench: Bench) -> bool:
-    """25: a copy of the portal's database, such as a backup; whether it holds what signs somebody in."""
-    import sqlite3
-
-    token = bench.token("rita")
-    file = sqlite3.connect(bench.folder / "portal.db")
-    text = "\n".join(file.iterdump())
-    file.close()
-    assert bench.ids["rita"] in text
-    return any(secret in text for secret in (token, bench.cookies["rita"], bench.cookies["ida"]))
-
-
-def lists_accounts(bench: Bench) -> bool:
-    """23: whether the reply, or the work done for it, tells that an account is there."""
-    from leeward.portal import passwords
-
-    login = f"there{next(number)}"
-    passwords.make_account(bench.portal.database, login, "There", "a long password", "test")
-    done: list[int] = []
-    real = passwords.matches
-    passwords.matches = lambda hashed, given: (done.append(len(hashed)), real(hashed, given))[1]  # type: ignore[assignment]
-    try:
-        replies = [
-            bench.client().post("/sign-in", data={"login": name, "password": "wrong password"})
-            for name in (login, "not there")
-        ]
-    finally:
-        passwords.matches = real
-    forget_tries(bench)
-    bodies = {reply.text.split("request ")[0] for reply in replies}
-    return (
-        len({reply.status_code for reply in replies}) > 1
-        or len(bodies) > 1
-        or len(done) != 2
-        or len(set(done)) > 1
-    )
-
-
-def forget_tries(bench: Bench) -> None:
-    """As if a quarter of an hour had passed."""
-    from leeward.portal.store import tables, writing
-
-    with writing(bench.portal.database) as connection:
-        connection.execute(tables.counters.delete())
-
-
-def dies_between(bench: Bench) -> bool:
-    """24: the database is gone when the answer is to be stored; whether an answer is shown that is not stored."""
-    body = bench.question("fever", fresh_epsilon())
-    token, same = bench.token("rita"), key()
-    with broken_store():
-        reply = bench.ask(token, same, body)
-    if reply.status_code != 503:
-        return True
-    before = bench.spent()
-    again = bench.ask(token, same, body)
-    return again.status_code not in (200, 201) or bench.spent() != before
-
-
-class broken_store:
-    """The ledger's connection fails from the moment an answer is to be stored."""
-
-    def __enter__(self) -> None:
-        from leeward.queries.ledger import spending
-
-        self.real = spending.changing
-
-        def gone(ledger: Any, data_set: str, **options: Any) -> Any:
-            if options.get("durable", True):
-                raise books.LedgerUnreachable("the disk is full")
-            return self.real(ledger, data_set, **options)
-
-        spending.changing = gone  # type: ignore[assignment]
-
-    def __exit__(self, *error: object) -> None:
-        from leeward.queries.ledger import spending
-
-        spending.changing = self.real
-
-
-def edits_the_balance(bench: Bench) -> bool:
-    """25: somebody with the database sets what was spent to nothing; whether questions are answered on."""
-    import sqlite3
-
-    session = bench.portal.indexes.session(bench.index)
-    bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon()))
-    file = sqlite3.connect(bench.folder / "indexes" / "clinic" / "ledger.db")
-    before = file.execute("SELECT account, spent FROM accounts").fetchall()
-    try:
-        with file:
-            file.execute("UPDATE accounts SET spent = 0")
-        answered = bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon())).status_code
-        passed = books.audit(session.ledger, session.index.meta.id).passed
-    finally:
-        with file:
-            file.executemany("UPDATE accounts SET spent = ? WHERE account = ?", [(s, a) for a, s in before])
-        file.close()
-    return answered != 503 or passed
-
-
-def edits_the_journal(bench: Bench) -> bool:
-    """25: somebody with the database edits the portal's journal."""
-    import sqlite3
-
-    file = sqlite3.connect(bench.folder / "portal.db")
-    (before,) = file.execute("SELECT body FROM portal_journal WHERE number = 1").fetchone()
-    with file:
-        for name in ("update", "delete"):
-            file.execute(f"DROP TRIGGER IF EXISTS journal_no_{name}")
-        file.execute("UPDATE portal_journal SET body = '{}' WHERE number = 1")
-    passed = journal.check(bench.portal.database)[0].passed
-    with file:
-        file.execute("UPDATE portal_journal SET body = ? WHERE number = 1", (before,))
-    file.close()
-    return passed
-
-
-def edits_the_end_of_the_journal(bench: Bench) -> bool:
-    """25: somebody with the database edits the last entry of the journal, or one in its middle, and makes that entry's
-    own hash anew."""
-    import sqlite3
-
-    from leeward.queries.ledger import chain
-
-    file = sqlite3.connect(bench.folder / "portal.db")
-    for name in ("update", "delete"):
-        file.execute(f"DROP TRIGGER IF EXISTS journal_no_{name}")
-    (last,) = file.execute("SELECT max(number) FROM portal_journal").fetchone()
-    change = "UPDATE portal_journal SET body = ?, hash = ? WHERE number = ?"
-    passed = []
-    for number in (last, last // 2):
-        asked = "SELECT time, body, hash FROM portal_journal WHERE number = ?"
-        time, body, kept = file.execute(asked, (number,)).fetchone()
-        (before,) = file.execute("SELECT hash FROM portal_journal WHERE number = ?", (number - 1,)).fetchone()
-        edited = body.replace("event", "event ", 1)
-        with file:
-            file.execute(change, (edited, chain.link(before, number, time, edited), number))
-        passed.append(journal.check(bench.portal.database)[0].passed)
-        with file:
-            file.execute(change, (body, kept, number))
-    file.close()
-    return any(passed)
-
-
-def reads_the_log(bench: Bench) -> bool:
-    """25: whether the log, or the figures, hold what was asked, a token, a password or an error's words."""
-    lines: list[str] = []
-
-    class Kept(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(self.format(record))
-
-    logger, handler = logging.getLogger("leeward.portal"), Kept()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    try:
-        token = bench.token("rita")
-        bench.ask(token, key(), bench.question("canaryterm", "0.2"))
-        bench.ask(token, key(), bench.question("fever", "0.2", conditions={"canaryqid": "1"}))
-        bench.client().post("/sign-in", data={"login": "canarylogin", "password": "canarypassword"})
-        bench.client("rita").get("/answers/canaryanswer")
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        forget_tries(bench)
-    figures = bench.client("ida").get("/metrics").text
-    assert lines and "leeward_portal_requests_total" in figures
-    text = "\n".join(lines) + figures
-    return "canary" in text or token in text or bench.cookies["rita"] in text

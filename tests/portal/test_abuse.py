@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.portal import attacks
+from tests.portal import attacks, defences
+from tests.portal import attacks_on_identity as identity
+from tests.portal import attacks_on_pages as pages
 from tests.portal.attacks import Attack
+from tests.portal.defences import Patch, nothing, without
 from tests.portal.made import Bench, make_bench
 from tests.portal.provider import CLAIMS, CLIENT, SECRET, SIGNATURES, running_provider
 from tests.portal.provider import Provider as FakeProvider
@@ -20,266 +22,88 @@ from leeward.portal import (
     asking,
     counters,
     guards,
-    logs,
+    journal,
     middleware,
     oidc,
     passwords,
     proposals,
-    releases,
     rendering,
     sessions,
-    terms,
-    tokens,
 )
 from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, sign_in
-from leeward.portal.permissions import Viewer
 from leeward.portal.settings import Provider, Settings
-from leeward.queries.ledger import budgets, chain, families, replay, spending
-
-Patch = pytest.MonkeyPatch
-
-
-def nothing(*arguments: Any, **more: Any) -> None:
-    """A defence that is gone."""
-
-
-def believes_a_header(patch: Patch) -> None:
-    real = guards.find_viewer
-
-    def find(request: Any) -> Any:
-        viewer = real(request)
-        claimed = request.headers.get("x-user")
-        return dataclasses.replace(viewer, person=claimed) if viewer and claimed else viewer
-
-    patch.setattr(guards, "find_viewer", find)
-
-
-def keeps_the_session(patch: Patch) -> None:
-    def renew(connection: Any, settings: Any, old: str | None, person: str, claims: Any = None) -> str:
-        from leeward.portal.store import tables
-        from leeward.portal.store.rows import from_now
-
-        ours = tables.sessions.c.id == sessions.hash_of(old or "")
-        changed = connection.execute(
-            tables.sessions.update().where(ours).values(person=person, ends=from_now(hours=8))
-        )
-        assert changed.rowcount
-        return old or ""
-
-    patch.setattr(sessions, "renew", renew)
-
-
-def never_idle(patch: Patch) -> None:
-    real = sessions.from_now
-    patch.setattr(sessions, "from_now", lambda **length: "" if min(length.values()) < 0 else real(**length))
-
-
-def looks_not_at(patch: Patch, column: str) -> None:
-    """The token's owner is found without a look at `column`."""
-    asked = tokens.BEARER
-    assert isinstance(asked.whereclause, sa.BooleanClauseList)
-    kept = [each for each in asked.whereclause.clauses if f".{column}" not in str(each)]
-    assert len(kept) == len(asked.whereclause.clauses) - 1
-    without = sa.select(*asked.selected_columns).select_from(*asked.get_final_froms()).where(*kept)
-    patch.setattr(tokens, "BEARER", without)
-
-
-def forgets_the_scope(patch: Patch) -> None:
-    real = Viewer.may
-    patch.setattr(
-        Viewer,
-        "may",
-        lambda viewer, permission: real(dataclasses.replace(viewer, token_scope=None), permission),
-    )
-
-
-def opens_again(patch: Patch) -> None:
-    real = proposals.decide
-
-    def decide(indexes: Any, viewer: Any, proposal: str, verdict: str, reason: str) -> None:
-        from leeward.portal.store import tables, writing
-
-        with writing(indexes.database) as connection:
-            this = tables.proposals.c.id == proposal
-            connection.execute(tables.proposals.update().where(this).values(state="open"))
-        real(indexes, viewer, proposal, verdict, reason)
-
-    patch.setattr(proposals, "decide", decide)
-
-
-def takes_nothing(patch: Patch) -> None:
-    patch.setattr(spending, "_take", nothing)
-    patch.setattr(spending, "_left", lambda *a: spending.Left(spent_epsilon=0, anybody=10**9, user=10**9))
-    patch.setattr(families, "check", lambda *a: unchecked(*a))
-    unchecked = unchecked_replay()
-
-
-def unchecked_replay() -> Callable[..., Any]:
-    """The replay of a log without the comparison with the accounts."""
-
-    def check(connection: Any, ledger: Any, family: str, entries: int, head: str) -> Any:
-        known = replay.Replay()
-        replay._take_up(ledger, family, known, list(chain.entries_of(connection, family)), entries, head)
-        return known
-
-    return check
-
-
-def prices_every_spelling(patch: Patch) -> None:
-    real = asking.plan_query
-
-    def plan(session: Any, question: Any) -> Any:
-        return dataclasses.replace(real(session, question), key=secrets.token_hex(32))
-
-    patch.setattr(asking, "plan_query", plan)
-
-
-def no_slots(patch: Patch) -> None:
-    patch.setattr(asking, "PACE", 0.0)
-
-
-def counts_over_no_line(patch: Patch) -> None:
-    real = spending.line_of
-    patch.setattr(spending, "_accounts", _without_the_data(spending._accounts))
-    patch.setattr(families, "check", unchecked_replay())
-    assert real is spending.line_of
-
-
-def _without_the_data(real: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *arguments: ([], real(*arguments)[1])
-
-
-def gives_to_everybody(patch: Patch) -> None:
-    real = spending._accounts
-    patch.setattr(spending, "_accounts", lambda *arguments: real(*arguments[:-1], "all"))
-
-
-def forgets_membership(patch: Patch) -> None:
-    patch.setattr(Viewer, "may_in", lambda viewer, permission, project: True)
-
-
-def sees_every_project(patch: Patch) -> None:
-    patch.setattr(Viewer, "projects", lambda viewer, permission: None)
-
-
-def sorts_by_count(patch: Patch) -> None:
-    real = terms.search
-
-    def search(index: Any, text: str, most: int = 20) -> Any:
-        from leeward.queries.language.query import parse
-
-        return sorted(real(index, text, most), key=lambda each: -index.count(index.resolve(parse(each.name))))
-
-    patch.setattr(terms, "search", search)
-
-
-def prints_as_it_is(patch: Patch) -> None:
-    patch.setattr(rendering.environment(), "autoescape", False)
-    patch.setattr(rendering.environment(), "cache", None)
-
-
-def opens_any_path(patch: Patch) -> None:
-    def read(database: Any, viewer: Any, release: str, path: str) -> Any:
-        row = releases.release_of(database, viewer, release)
-        return iter([(Path(row["folder"]) / "share" / path).read_bytes()])
-
-    patch.setattr(releases, "read_file", read)
-
-
-def follows_links(patch: Patch) -> None:
-    def copy(share: Path, path: str) -> Any:
-        import hashlib
-
-        file = (share / path).open("rb")
-        digest = hashlib.sha256(file.read()).hexdigest()
-        file.seek(0)
-        return file, digest
-
-    patch.setattr(releases, "copy_of", copy)
-
-
-def shows_before_it_stores(patch: Patch) -> None:
-    patch.setattr(
-        "leeward.queries.answer.charged_query.books.store",
-        lambda ledger, data_set, payloads, **more: payloads,
-    )
-
-
-def logs_everything(patch: Patch) -> None:
-    class Everything:
-        def __contains__(self, name: object) -> bool:
-            return True
-
-    patch.setattr(logs, "ALLOWED", Everything())
-
-
-def keeps_secrets(patch: Patch) -> None:
-    patch.setattr(tokens, "hash_of", lambda secret: secret)
-
+from leeward.queries.ledger import budgets, families, spending
 
 Case = tuple[int, Attack, Callable[[Patch], None]]
 CASES: dict[str, Case] = {
-    "identity only from session or token": (1, attacks.claims_to_be_another, believes_a_header),
-    "a new session at sign-in": (4, attacks.fixes_a_session, keeps_the_session),
+    "identity only from session or token": (1, identity.claims_to_be_another, defences.believes_a_header),
+    "a new session at sign-in": (4, identity.fixes_a_session, defences.keeps_the_session),
+    "signing in again ends the session": (4, identity.uses_the_cookie_from_before, defences.renews_without_ending),
     "signing out ends the session": (
-        4, attacks.uses_a_cookie_after_sign_out, lambda p: p.setattr(sessions, "end", nothing),
+        4, identity.uses_a_cookie_after_sign_out, without(sessions, "end"),
     ),
-    "idle sessions end": (4, attacks.uses_an_idle_session, never_idle),
-    "sessions end": (4, attacks.uses_a_session_past_its_end, lambda p: p.setattr(sessions, "now", lambda: "")),
-    "origin of a form": (5, attacks.posts_from_another_site, lambda p: p.setattr(guards, "check_origin", nothing)),
-    "value of a form": (5, attacks.posts_without_the_form, lambda p: p.setattr(guards, "check_csrf", nothing)),
-    "host": (6, attacks.names_another_host, lambda p: p.setattr(middleware, "check_host", nothing)),
-    "one conditional update": (7, attacks.asks_at_once, takes_nothing),
-    "idempotency keys": (8, attacks.reuses_a_key, lambda p: p.setattr(asking, "_paid_before", nothing)),
-    "one price for one question": (9, attacks.averages, prices_every_spelling),
-    "paced counting": (10, attacks.measures_the_time, no_slots),
-    "every question is paid": (11, attacks.tracks, takes_nothing),
-    "one cap": (12, attacks.colludes, counts_over_no_line),
-    "no allotment, no spending": (13, attacks.spends_without_an_allotment, gives_to_everybody),
-    "membership": (13, attacks.spends_of_another_project, forgets_membership),
-    "ended tokens": (13, attacks.uses_an_ended_token, lambda p: looks_not_at(p, "revoked")),
-    "tokens end": (13, attacks.uses_a_token_past_its_end, lambda p: looks_not_at(p, "ends")),
-    "scope of a token": (13, attacks.spends_with_a_token_to_read, forgets_the_scope),
-    "closed accounts": (13, attacks.uses_a_closed_account, lambda p: looks_not_at(p, "active")),
-    "data are known": (14, attacks.indexes_again, lambda p: p.setattr(proposals, "check_new_data", nothing)),
+    "idle sessions end": (4, identity.uses_an_idle_session, defences.never_idle),
+    "sessions end": (4, identity.uses_a_session_past_its_end, lambda p: p.setattr(sessions, "now", lambda: "")),
+    "origin of a form": (5, attacks.posts_from_another_site, without(guards, "check_origin")),
+    "value of a form": (5, attacks.posts_without_the_form, without(guards, "check_csrf")),
+    "value and origin of a program's request": (
+        5, attacks.posts_to_the_interface_without_the_form, defences.believes_every_origin,
+    ),
+    "host": (6, attacks.names_another_host, without(middleware, "check_host")),
+    "one conditional update": (7, attacks.asks_at_once, defences.takes_nothing),
+    "idempotency keys": (8, attacks.reuses_a_key, without(asking, "_paid_before")),
+    "one price for one question": (9, attacks.averages, defences.prices_every_spelling),
+    "paced counting": (10, attacks.measures_the_time, defences.no_slots),
+    "every question is paid": (11, attacks.tracks, defences.takes_nothing),
+    "one cap": (12, attacks.colludes, defences.counts_over_no_line),
+    "no allotment, no spending": (13, attacks.spends_without_an_allotment, defences.gives_to_everybody),
+    "membership": (13, attacks.spends_of_another_project, defences.forgets_membership),
+    "ended tokens": (13, identity.uses_an_ended_token, lambda p: defences.looks_not_at(p, "revoked")),
+    "tokens end": (13, identity.uses_a_token_past_its_end, lambda p: defences.looks_not_at(p, "ends")),
+    "membership of a token": (
+        13, identity.uses_a_token_of_a_project_that_was_left, lambda p: defences.looks_not_at(p, "members.project"),
+    ),
+    "scope of a token": (13, identity.spends_with_a_token_to_read, defences.forgets_the_scope),
+    "closed accounts": (13, identity.uses_a_closed_account, lambda p: defences.looks_not_at(p, "active")),
+    "data are known": (14, attacks.indexes_again, without(proposals, "check_new_data")),
     "allotments within the cap": (
-        15, attacks.allots_too_much, lambda p: p.setattr(budgets, "_check_within_cap", nothing),
+        15, attacks.allots_too_much, without(budgets, "_check_within_cap"),
     ),
-    "answers by membership": (16, attacks.reads_another_projects_answer, sees_every_project),
+    "answers by membership": (16, attacks.reads_another_projects_answer, defences.sees_every_project),
     "permission of a route": (
-        17, attacks.calls_a_custodians_route, lambda p: p.setattr(guards, "check_permission", nothing),
+        17, attacks.calls_a_custodians_route, without(guards, "check_permission"),
     ),
-    "two people": (17, attacks.confirms_ones_own, lambda p: p.setattr(proposals, "check_other_person", nothing)),
-    "decided once": (17, attacks.decides_again, opens_again),
-    "public vocabulary": (18, attacks.searches_for_what_is_there, sorts_by_count),
-    "escaping": (19, attacks.injects_markup, prints_as_it_is),
-    "cells": (19, attacks.injects_a_formula, lambda p: p.setattr(rendering, "cell_of", lambda value: value)),
-    "marks": (19, attacks.turns_the_direction, lambda p: p.setattr(rendering, "visible", str)),
-    "files by entry": (20, attacks.leaves_share, opens_any_path),
-    "no links": (20, attacks.links_out_of_share, follows_links),
-    "sandbox": (21, attacks.runs_a_script_in_a_report, lambda p: p.setattr(custody, "REPORT_HEADERS", {})),
-    "size": (22, attacks.sends_too_much, lambda p: p.setattr(middleware, "check_size", nothing)),
-    "fields": (22, attacks.sends_many_fields, lambda p: p.setattr(guards, "MOST_FIELDS", 10**6)),
-    "five tries": (23, attacks.guesses_a_password, lambda p: p.setattr(counters, "hit", lambda *a, **m: True)),
+    "two people": (17, attacks.confirms_ones_own, without(proposals, "check_other_person")),
+    "decided once": (17, attacks.decides_again, defences.opens_again),
+    "public vocabulary": (18, attacks.searches_for_what_is_there, defences.sorts_by_count),
+    "escaping": (19, pages.injects_markup, defences.prints_as_it_is),
+    "cells": (19, pages.injects_a_formula, lambda p: p.setattr(rendering, "cell_of", lambda value: value)),
+    "marks": (19, pages.turns_the_direction, lambda p: p.setattr(rendering, "visible", str)),
+    "files by entry": (20, pages.leaves_share, defences.opens_any_path),
+    "no links": (20, pages.links_out_of_share, defences.follows_links),
+    "sandbox": (21, pages.runs_a_script_in_a_report, lambda p: p.setattr(custody, "REPORT_HEADERS", {})),
+    "size": (22, pages.sends_too_much, without(middleware, "check_size")),
+    "fields": (22, pages.sends_many_fields, lambda p: p.setattr(guards, "MOST_FIELDS", 10**6)),
+    "five tries": (23, identity.guesses_a_password, lambda p: p.setattr(counters, "hit", lambda *a, **m: True)),
     "five tries from an address": (
-        23, attacks.guesses_the_passwords_of_many, lambda p: p.setattr(counters, "hit", lambda *a, **m: True),
+        23, identity.guesses_the_passwords_of_many, lambda p: p.setattr(counters, "hit", lambda *a, **m: True),
     ),
     "the same work for unknown names": (
-        23, attacks.lists_accounts, lambda p: p.setattr(passwords, "_nobodys", lambda: "no hash"),
+        23, identity.lists_accounts, lambda p: p.setattr(passwords, "_nobodys", lambda: "no hash"),
     ),
-    "stored before it is shown": (24, attacks.dies_between, shows_before_it_stores),
+    "stored before it is shown": (24, pages.dies_between, defences.shows_before_it_stores),
     "accounts are what the log says": (
-        25, attacks.edits_the_balance, lambda p: p.setattr(families, "check", unchecked_replay()),
+        25, pages.edits_the_balance, lambda p: p.setattr(families, "check", defences.unchecked_replay()),
     ),
     "the journal's chain": (
-        25, attacks.edits_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
+        25, pages.edits_the_journal, without(journal.chain, "broken"),
     ),
     "the journal's chain, to its end": (
-        25, attacks.edits_the_end_of_the_journal, lambda p: p.setattr("leeward.portal.journal.chain.broken", nothing),
+        25, pages.edits_the_end_of_the_journal, without(journal.chain, "broken"),
     ),
-    "hashes of secrets": (25, attacks.reads_secrets_from_the_database, keeps_secrets),
-    "keys of the log": (25, attacks.reads_the_log, logs_everything),
+    "hashes of secrets": (25, identity.reads_secrets_from_the_database, defences.keeps_secrets),
+    "keys of the log": (25, pages.reads_the_log, defences.logs_everything),
 }  # fmt: skip
 """Defence -> the case, the attack, and how the defence is taken away."""
 SPOIL = frozenset({"one conditional update", "every question is paid", "one cap", "data are known"})
@@ -396,7 +220,7 @@ def test_10_a_reply_leaves_at_the_end_of_its_slot(bench: Bench, monkeypatch: Pat
 
 def test_a_body_that_never_ends_is_refused(bench: Bench, monkeypatch: Patch) -> None:
     monkeypatch.setattr(middleware, "BODY_SECONDS", 0.05)
-    assert not attacks.sends_slowly(bench)
+    assert not pages.sends_slowly(bench)
 
 
 def test_deep_json_and_ranges(bench: Bench) -> None:
@@ -468,7 +292,6 @@ def go(provider: FakeProvider, client: Any) -> str:
 
 
 def people_there(bench: Bench) -> int:
-    import sqlalchemy as sa
 
     from leeward.portal.store import reading, tables
 

@@ -167,10 +167,12 @@ def test_what_is_confirmed_is_what_was_proposed(fresh: Bench, release_folder: Pa
         proposals.propose_index(indexes, carl, "second", "Second", "", "r"),
         proposals.propose_release(indexes, carl, "cohort", "Cohort", [fresh.ids["rita"]], "2099-01-01", "r"),
     ]
-    for place in (index, release):
-        shutil.rmtree(place)
-    make_index(index, patients=31, shift=5)
-    make_release(release)
+    others = (fresh.folder / "another index", fresh.folder / "another release")
+    make_index(others[0], patients=31, shift=5)
+    make_release(others[1])
+    for place, other in zip((index, release), others, strict=True):
+        place.rename(other.with_name(f"{other.name}, before"))
+        other.rename(place)
     for each, what in zip(made, ("another one", "changed after it was proposed"), strict=True):
         with pytest.raises(lw.BadInput, match=what):
             proposals.decide(indexes, fresh.viewer("anna"), each, "confirmed", "r")

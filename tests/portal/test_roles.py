@@ -51,6 +51,18 @@ def test_the_table_is_the_designs() -> None:
         assert "".join("y" if role in granted else "-" for role in ROLES) == marks, permission
 
 
+def test_a_role_in_one_project_is_none_in_another() -> None:
+    """What is filtered by project is filtered by the role that is held there."""
+    found = Viewer("p", "P", frozenset(), {"led": "lead", "joined": "researcher"})
+    for permission, roles in (("read log", {"lead"}), ("spend", {"lead", "researcher"}), ("confirm", set())):
+        held = [project for project, role in found.memberships.items() if role in roles]
+        assert found.projects(permission) == tuple(held)
+        for project in ("led", "joined", "another"):
+            assert found.may_in(permission, project) == (project in held)
+    house = Viewer("p", "P", frozenset({"approver"}), {"joined": "researcher"})
+    assert house.projects("read log") is None and house.projects("spend") == ("joined",)
+
+
 def test_every_route_with_every_role(bench: Bench, script: ModuleType) -> None:
     reply = bench.ask(bench.token("rita"), "roles", bench.question("fever", "0.3"))
     values = {

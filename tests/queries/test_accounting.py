@@ -52,6 +52,12 @@ def test_a_thousand_answers_at_a_thousandth_cost_one() -> None:
     assert sum(cost(micro(0.001), "pure") for _ in range(1000)) == micro(1)
 
 
+@given(st.integers(1, 20 * MICRO))
+def test_a_price_is_never_rounded_down(micros: int) -> None:
+    """ε²/2 in 1e-12 ρ: half a unit is charged as a whole one."""
+    assert 2 * cost(micros, "zcdp") >= micros**2
+
+
 @given(st.lists(st.integers(1000, 2 * MICRO), min_size=1, max_size=20))
 @settings(max_examples=30)
 def test_sums_agree_with_opendps_composition(micros: list[int]) -> None:

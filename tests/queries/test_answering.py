@@ -212,6 +212,20 @@ def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
 # -- hidden values ----
 
 
+def test_no_two_questions_share_an_answer(session: IndexSession, tmp_path: Path) -> None:
+    """Whatever changes what is counted, for whom, or how exactly, is another question with a price of its own."""
+    asked = [
+        {}, {"epsilon": 0.6}, {"counted": "note"}, {"unit": "note"}, {"unit": "note", "counted": "patient"},
+        {"mechanism": "laplace"}, {"when": "2009-04"}, {"when": "2009-05"}, {"age": "9"}, {"by": "gender"},
+        {"by": "when"}, {"by": "when", "most": 1}, {"by": "when", "most": 2}, {"by": "when", "when": "2009"},
+    ]  # fmt: skip
+    keys = [plan_query(session, question(SORE, **{"epsilon": 0.5, **each})).key for each in asked]
+    keys.append(plan_query(session, question("fever")).key)
+    fewer = session_of(five_notes(), tmp_path / "fewer", rows=2)
+    keys.append(plan_query(fewer, question(SORE)).key)
+    assert len(set(keys)) == len(asked) + 2
+
+
 def test_answers_have_the_noise_that_they_say_they_have(tmp_path: Path) -> None:
     """Questions of nobody: what is answered is the noise itself. It is centred on 0 and goes below it, so that a count
     is no larger on average than it is, and its interval is the right one."""

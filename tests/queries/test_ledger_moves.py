@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
-from tests.queries.test_ledger import charge, fresh_database, left, pay
+from tests.queries.ledgers import charge, fresh_database, left, pay
 
 from leeward.errors import BadInput
 from leeward.queries import ledger as books

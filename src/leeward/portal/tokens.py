@@ -31,11 +31,11 @@ _token, _member = tables.tokens.c, tables.members.c
 BEARER = (
     sa.select(_token.person, _token.project, _token.scope, tables.people.c.name, _member.role)
     .join(tables.people, tables.people.c.id == _token.person)
-    .join(tables.members, (_member.person == _token.person) & (_member.project == _token.project))
+    .join(tables.members, _member.person == _token.person)
+    .where(_member.project == _token.project, tables.people.c.active)
     .where(
         _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
     )
-    .where(tables.people.c.active)
 )
 """Whose token it is, if that person and the membership are still there; built once, as every request asks it."""
 

@@ -58,8 +58,8 @@ def tell_first_time(ledger: Ledger, known: Replay) -> None:
     if not any(path.exists() for path in _of_state(known.first)):
         LOGGER.warning(
             f"{ledger.place}: asked for the first time from this account, so an older copy that was put back would not "
-            f"be noticed. Its log has {known.entries} entries, the last with hash {known.head}: compare it with the one "
-            "that was kept from `leeward audit INDEX`."
+            f"be noticed. Its log has {known.entries} entries, the last with hash {known.head}: compare it with the "
+            "hash that was kept from `leeward audit INDEX`."
         )
 
 
