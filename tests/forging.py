@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -13,7 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.verify import Verification
+from leeward.verify import Verification, contract_of
+from leeward.verify.contract import CODES
+from leeward.verify.manifest import open_share
+from leeward.verify.readme import readme_of
 
 FORM = frozenset(
     {
@@ -72,6 +76,25 @@ def restate(out: Path) -> None:
     file.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if readme.is_file():
         readme.write_text(text, encoding="utf-8")
+
+
+def claim(out: Path, k: int) -> None:
+    """State another k: parameters, guarantee, risk, words and README are those that the verifier asks for."""
+    file = out / "share" / "release.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    guarantee, contract = manifest["guarantee"], contract_of(manifest["method"])
+    assert contract is not None
+
+    def save() -> None:
+        file.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    manifest["parameters"]["k"] = guarantee["k"] = k
+    guarantee["risk"]["maximum"] = 1 / k
+    save()
+    words = dataclasses.replace(contract.words(open_share(out))[0], lists_codes=CODES in contract.tables)
+    guarantee |= {name: getattr(words, name) for name in ("name", "attacker", "not_protected", "facts")}
+    save()
+    (out / "share" / "README.md").write_text(readme_of(open_share(out), words), encoding="utf-8")
 
 
 def changed(

@@ -79,18 +79,6 @@ def test_a_release_as_it_was_made_passes(made: tuple[Path, Source], tmp_path: Pa
     assert verify(made[0], made[1])["class_source"].figures["placed"] == 260
 
 
-def test_a_class_of_k_less_one(made: tuple[Path, Source], tmp_path: Path) -> None:
-    """The last class loses records to the first until k - 1 are left."""
-
-    def shrink(table: pl.DataFrame) -> pl.DataFrame:
-        records = table["records"].to_list()
-        records[0] += records[-1] - (K - 1)
-        records[-1] = K - 1
-        return table.with_columns(records=pl.Series(records))
-
-    assert broken(made, tmp_path, "classes.parquet", shrink) == {"class_sizes", "node_classes"}
-
-
 def test_a_small_class_with_a_cluster_of_its_own(made: tuple[Path, Source], tmp_path: Path) -> None:
     out = copy_of(made[0], tmp_path / "broken")
     nodes = pl.read_parquet(out / "share/data/nodes.parquet")
@@ -158,33 +146,6 @@ def test_a_joint_cluster_that_crosses_classes(made: tuple[Path, Source], tmp_pat
 def test_a_node_of_an_unknown_class(made: tuple[Path, Source], tmp_path: Path) -> None:
     found = broken(made, tmp_path, "nodes.parquet", lambda t: t.with_columns(pl.col("class") + 100))
     assert found == {"node_classes"}
-
-
-@pytest.mark.parametrize("name", ["chunks.parquet", "payload.parquet"])
-def test_a_record_number_that_links_chunks(name: str, made: tuple[Path, Source], tmp_path: Path) -> None:
-    out = copy_of(made[0], tmp_path / "broken")
-    change(out, name, lambda t: t.with_columns(record=pl.int_range(pl.len())))
-    failures = {check.name for check in verify(out).failures}
-    assert "columns_of_contract" in failures
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        (("0-19", "0-39"), "an interval that only suppressed patients have"),
-        (("73", "60-79"), "the age of one patient"),
-        (("60-79", "80-119"), "a label outside its parent"),
-        (("everybody", ""), "a second root"),
-    ],
-)
-def test_a_label_of_a_suppressed_value_in_the_hierarchy(
-    line: tuple[str, str], why: str, made: tuple[Path, Source], tmp_path: Path
-) -> None:
-    def add(table: pl.DataFrame) -> pl.DataFrame:
-        rest = table.filter(pl.col("node") != line[0])
-        return pl.concat([rest, pl.DataFrame([line], schema=rest.schema, orient="row")])
-
-    assert "hierarchies" in broken(made, tmp_path, "hierarchies/age.csv", add), why
 
 
 def test_a_label_that_the_hierarchy_lacks(made: tuple[Path, Source], tmp_path: Path) -> None:

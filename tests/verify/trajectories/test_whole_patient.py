@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 from tests.forging import by_method
 from tests.methods.trajectories.test_whole_patient import cohort_of, rows_of
-from tests.verify.disassociation.test_whole_patient import broken as broken_release
 from tests.verify.disassociation.test_whole_patient import change, copy_of, source_of
 
 from leeward.methods.trajectories import Trajectories
@@ -30,14 +28,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Source]:
     return write(method.protect(cohort, randomness=Randomness.of(3)), out), source_of(cohort)
 
 
-@pytest.fixture
-def broken(made: tuple[Path, Source], tmp_path: Path) -> Callable[..., set[str]]:
-    def found(name: str, changed: Callable[[Frame], Frame], *, beside: bool = False) -> set[str]:
-        return broken_release(made, tmp_path / f"{name}-{beside}", name, changed, beside=beside)
-
-    return found
-
-
 def bare(made: tuple[Path, Source], target: Path) -> Path:
     """A copy without the custodian's folder."""
     out = copy_of(made[0], target)
@@ -51,28 +41,6 @@ def groups(out: Path) -> pl.DataFrame:
     keys = pairs.group_by("record").agg(key=pl.concat_str("code", "age", separator=" ").str.join("|"))
     records = pl.read_parquet(out / "share/data/records.parquet")
     return records.join(keys, on="record", how="left").group_by("sex", "key").agg("record").sort("sex", "key")
-
-
-def test_a_release_as_it_was_made_passes(made: tuple[Path, Source], tmp_path: Path) -> None:
-    assert by_method(verify(made[0])) == set() == by_method(verify(made[0], made[1]))
-    alone = bare(made, tmp_path / "bare")
-    assert by_method(verify(alone / "share")) == set() == by_method(verify(alone / "share", made[1]))
-
-
-def test_a_class_of_k_less_one(made: tuple[Path, Source], tmp_path: Path) -> None:
-    out = copy_of(made[0], tmp_path / "broken")
-    men = pl.read_parquet(out / "share/data/records.parquet").filter(sex="M")["record"].to_list()
-    moved = pl.col("record").is_in(men[K - 1 :])
-    change(
-        out,
-        "records.parquet",
-        lambda t: t.with_columns(sex=pl.when(moved).then(pl.lit("F")).otherwise("sex")),
-    )
-    assert "record_classes" in by_method(verify(out))
-    change(
-        out, "classes.parquet", lambda t: t.with_columns(records=pl.Series([48 - (K - 1), K - 1]))
-    )  # fmt: skip
-    assert "class_sizes" in by_method(verify(out))
 
 
 def test_a_group_over_two_classes(made: tuple[Path, Source], tmp_path: Path) -> None:
@@ -114,25 +82,3 @@ def test_groups_joined_to_the_wrong_class(made: tuple[Path, Source], tmp_path: P
                 break
         assert all("own_patients" in each for each in caught if folder.name == "custody")
         assert any("owners" in each for each in caught), folder.name
-
-
-def test_a_record_number_that_links(broken: Callable[..., set[str]]) -> None:
-    def link(table: Frame) -> Frame:
-        return table.with_columns(patient=pl.int_range(pl.len(), dtype=pl.Int64))
-
-    assert "layout" in broken("records.parquet", link)
-
-
-def test_a_label_of_a_suppressed_value_in_the_hierarchy(broken: Callable[..., set[str]]) -> None:
-    def add(table: Frame) -> Frame:
-        return pl.concat([table, pl.DataFrame([("X", "*")], schema=table.schema, orient="row")])
-
-    assert "hierarchies" in broken("hierarchies/sex.csv", add)
-
-
-def test_source_with_other_demographics(made: tuple[Path, Source]) -> None:
-    assert "class_source" in by_method(verify(made[0], Source(made[1].events)))
-    people = made[1].patients
-    assert people is not None
-    women = people.with_columns(sex=pl.lit("F"))
-    assert "class_source" in by_method(verify(made[0], Source(made[1].events, women)))

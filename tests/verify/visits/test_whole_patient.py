@@ -51,54 +51,6 @@ def broken(
     return by_method(verify(out, made[1]))
 
 
-def test_a_release_as_it_was_made_passes(made: tuple[Path, Source]) -> None:
-    assert by_method(verify(made[0])) == set() == by_method(verify(made[0], made[1]))
-
-
-def test_a_class_of_k_less_one(made: tuple[Path, Source], tmp_path: Path) -> None:
-    """All but k - 1 records of a class get the labels of another, and both say so."""
-    out = tmp_path / "broken"
-    shutil.copytree(made[0], out)
-    classes = pl.read_parquet(out / "share/data/classes.parquet")
-    one, other = (classes.row(i, named=True) for i in (0, 1))
-    moved = one["records"] - (K - 1)
-
-    def relabel(records: Frame) -> Frame:
-        mine = (pl.col("age") == one["age"]) & (pl.col("sex") == one["sex"])
-        goes = mine & (mine.cum_sum() <= moved)
-        return records.with_columns(
-            pl.when(goes).then(pl.lit(other[name])).otherwise(pl.col(name)).alias(name)
-            for name in ("age", "sex")
-        )
-
-    change(out, "records.parquet", relabel)
-    sizes = classes["records"].to_list()
-    sizes[0], sizes[1] = K - 1, sizes[1] + moved
-    change(out, "classes.parquet", lambda t: t.with_columns(records=pl.Series(sizes)))
-    assert by_method(verify(out)) == {"class_sizes"}
-
-
-def swapped(records: Frame) -> Frame:
-    """Two records of unlike classes exchange their labels, so that the sizes of the classes stay."""
-    rows = records.rows(named=True)
-    b = next(i for i, row in enumerate(rows) if row["sex"] != rows[0]["sex"] and row["age"] != rows[0]["age"])
-    labels = {0: rows[b], b: rows[0]}
-    return records.with_columns(
-        pl.Series(name, [labels.get(i, row)[name] for i, row in enumerate(rows)]) for name in ("age", "sex")
-    )
-
-
-def test_a_record_joined_to_the_wrong_class(made: tuple[Path, Source], tmp_path: Path) -> None:
-    assert "record_demographics" in broken(made, tmp_path, "records.parquet", swapped)
-
-
-def test_a_record_with_the_labels_of_no_class(made: tuple[Path, Source], tmp_path: Path) -> None:
-    def stranger(records: Frame) -> Frame:
-        return records.with_columns(age=pl.when(pl.col("record") == 7).then(pl.lit("*")).otherwise("age"))
-
-    assert broken(made, tmp_path, "records.parquet", stranger) == {"record_classes"}
-
-
 def test_a_set_that_k_patients_share_but_not_k_of_the_class(
     made: tuple[Path, Source], tmp_path: Path
 ) -> None:
@@ -149,22 +101,6 @@ def test_a_record_number_that_tells_the_class(made: tuple[Path, Source], tmp_pat
     assert {check.name for check in verify(out).failures} >= {"order_of_rows"}
 
 
-def test_a_number_of_records_beside_the_classes(made: tuple[Path, Source], tmp_path: Path) -> None:
-    out = tmp_path / "broken"
-    shutil.copytree(made[0], out)
-    change(out, "classes.parquet", lambda t: t.with_columns(record=pl.int_range(pl.len())))
-    assert {"columns_of_contract"} <= {check.name for check in verify(out).failures}
-
-
-def test_a_label_of_a_suppressed_value_in_the_hierarchy(made: tuple[Path, Source], tmp_path: Path) -> None:
-    out = tmp_path / "broken"
-    shutil.copytree(made[0], out)
-    file = out / "share/data/hierarchies/age.csv"
-    file.write_text(file.read_text() + '"0-19","0-39"\n')
-    restate(out)
-    assert by_method(verify(out)) == {"hierarchies", "hierarchies_in_order"}
-
-
 def test_what_became_of_a_code_in_another_class(made: tuple[Path, Source], tmp_path: Path) -> None:
     """The custodian's table of codes without its classes, and with those of two classes exchanged."""
     assert broken(made, tmp_path / "a", "codes.parquet", lambda t: t.drop("class"), "custody") == {"witness"}
@@ -185,10 +121,3 @@ def test_patients_are_named_once_each(made: tuple[Path, Source], tmp_path: Path)
         return people.with_columns(record=pl.when(pl.col("record") == 1).then(0).otherwise(pl.col("record")))
 
     assert broken(made, tmp_path, "patients.parquet", twice, "custody") >= {"witness"}
-
-
-def test_a_source_without_the_columns_or_with_other_values(made: tuple[Path, Source]) -> None:
-    assert {"class_source", "record_demographics"} <= by_method(verify(made[0], Source(made[1].events)))
-    assert made[1].patients is not None
-    others = made[1].patients.with_columns(sex=pl.lit("F"))
-    assert "class_source" in by_method(verify(made[0], Source(made[1].events, others)))
