@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.cohort.sources import kinds, whole_ages
 
@@ -33,6 +33,10 @@ def completed(birth: datetime.date, date: datetime.date) -> int:
 
 
 @given(DAYS, DAYS)
+@example(datetime.date(1960, 2, 1), datetime.date(1990, 1, 31))
+@example(datetime.date(1960, 3, 1), datetime.date(1991, 2, 28))
+@example(datetime.date(1960, 2, 29), datetime.date(1991, 2, 28))
+@example(datetime.date(1960, 1, 1), datetime.date(1990, 12, 31))
 def test_completed_years_step_on_each_birthday(one: datetime.date, other: datetime.date) -> None:
     birth, date = sorted((one, other))
     frame = pl.DataFrame({"birth": [birth], "date": [date]})

@@ -20,6 +20,7 @@ import sklearn.cluster  # noqa: F401  # importing it draws from Python's own gen
 from tests.forging import restate
 from tests.verify.made import cases
 
+from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import CHECKERS, contract_of, verify
@@ -224,13 +225,31 @@ def test_every_changed_byte_is_refuted(release: tuple[str, Path], tmp_path: Path
     assert survivors == []
 
 
+@pytest.mark.parametrize(
+    ("key", "other", "checks"),
+    [("sha256", lambda digest: digest[::-1], {"file_hashes"}), ("rows", lambda n: n + 1, {"file_rows", "words"})],
+    ids=["hash", "rows"],
+)  # fmt: skip
+def test_another_hash_or_number_of_rows_than_stated(
+    release: tuple[str, Path], key: str, other: Callable[[Any], Any], checks: set[str], tmp_path: Path
+) -> None:
+    name, out = release
+    files = json.loads((out / "share" / "release.json").read_text())["files"]
+    for place in range(len(files)):
+        copy = shutil.copytree(out, tmp_path / str(place))
+        edit(copy, lambda m, p=place: m["files"][p].update({key: other(m["files"][p][key])}))
+        assert {check.name for check in verify(copy, CASES[name].source()).failures} == checks
+
+
 def test_every_method_has_a_contract() -> None:
     assert all(contract_of(method) is not None for method in CHECKERS)
 
 
 def test_what_could_not_be_checked_is_said(release: tuple[str, Path]) -> None:
     name, out = release
-    if name == "censoring":  # refuses without its population
+    if name == "censoring":
+        with pytest.raises(BadInput, match="give the population"):
+            verify(out / "share")
         return
     alone, whole = verify(out / "share"), verify(out, CASES[name].source())
     assert any("Without the source" in sentence for sentence in alone.unchecked)

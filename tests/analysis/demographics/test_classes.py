@@ -116,3 +116,13 @@ def test_classes_without_a_draw_are_those_of_the_oracle(
     expected = oracle.merged_alike(trees, vectors, alike.tolist(), k, [1, 1], rank)
     assert [classes.labels[c] for c in classes.of_record] == expected
     assert min(classes.sizes) >= k
+
+
+def test_without_a_draw_a_class_that_would_keep_fewer_than_k_gives_all() -> None:
+    """Two and two alike, of which one is wanted: two would stay, whose nearest class is another one."""
+    people = [(70, "F")] * 4 + [(71, "other")] * 2 + [(60, "F")] * 5
+    alike = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3, 3, 3])
+    classes = classes_of(columns(people), KEEP, 3, "merge", Randomness.of(1), frozenset(), alike)
+    assert dict(zip(classes.labels, classes.sizes.tolist(), strict=True)) == {
+        ("70-79", "*"): 6, ("60-69", "F"): 5
+    }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.methods.visits.frames import EXAMPLE, cohort, expected, named, released, sets_of
 from tests.oracles import visits as oracle
@@ -9,6 +11,8 @@ from tests.oracles import visits as oracle
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.visits import Visits
 from leeward.randomness import Randomness
+from leeward.release import Release, write
+from leeward.runs.measure import measure
 
 CLAVICLE, PRESSURE = "810.00|810.01", "401.01|401.02"
 
@@ -68,6 +72,32 @@ def test_bin_merging_of_the_example(k: int) -> None:
     assert released(protect(EXAMPLE, k=k, level="code")) == AFTER_MERGING[k]
     assert (oracle.diagnosis_count(data), oracle.code_count(data)) == (11, 7)
     assert (oracle.diagnosis_count(merged), oracle.code_count(merged)) == COUNTS[k]
+
+
+FIGURES = {
+    2: {"few": 6, "few_share": 6 / 8, "alone": 6, "alone_share": 6 / 8, "people_few_share": 5 / 6},
+    3: {"few": 8, "few_share": 8 / 8, "alone": 6, "alone_share": 6 / 8, "people_few_share": 6 / 6},
+}
+"""Of eight visits: C and E share {401.02}, every other set is one patient's; C alone has no such visit."""
+KEPT = {2: {"dc": (6, 4, 7), "cc": (4, 2, 3)}, 3: {"dc": (6, 3, 3), "cc": (3, 1, 1)}}
+"""Released, ungeneralized, and of codes of k patients: 401.01 and 401.02 have two, 427.31 has three."""
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_figures_of_the_example(k: int, tmp_path: Path) -> None:
+    release = Release.open(write(protect(EXAMPLE, k=k), tmp_path / "out"))
+    found = measure(release, cohort(EXAMPLE), ["risk", "retention"])
+    before, after = found["risk"]["before"], found["risk"]["after"]
+    assert before == before | FIGURES[k] | {"visits": 8, "sets": 7, "people_alone_share": 5 / 6}
+    assert after == after | {"few": 0, "few_share": 0.0, "alone": 0, "alone_share": 0.0}
+    for name, original in (("dc", 11), ("cc", 7)):
+        kept = found["retention"][name]
+        assert kept["original"] == original
+        assert (
+            tuple(kept[each] for each in ("released", "ungeneralized", "suppression_only")) == KEPT[k][name]
+        )
+        assert kept["suppression_only_local"] == KEPT[k][name][2] / original
+    assert found["retention"]["records"] == {"released": 6, "with_codes": 5}
 
 
 @pytest.mark.parametrize("k", [2, 3])
