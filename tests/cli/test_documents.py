@@ -56,10 +56,3 @@ def test_the_page_of_the_spec_names_every_key() -> None:
     for key in {*Spec.__dataclass_fields__, *SourceSpec.__dataclass_fields__} - of_tables - {"name"}:
         assert f"| `{key}` |" in page
     assert set(COLUMNS) - {"note", "text"} <= set(re.findall(r"`(\w+)`", page))
-
-
-@pytest.mark.parametrize("document", ["README.md", "docs/spec.md"])
-def test_links_lead_somewhere(document: str) -> None:
-    path = TREE / document
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8")):
-        assert (path.parent / target).exists(), target

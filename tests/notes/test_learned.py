@@ -276,8 +276,11 @@ def test_threads_share_a_model(both: list[LinearAnnotator]) -> None:
 
 @pytest.mark.parametrize("text", ["", " \n ", "\n\n\n", "é", "…", "a" * 5000, "Dr. " * 3000])
 def test_odd_texts(both: list[LinearAnnotator], text: str) -> None:
+    whole = text + corpus(1, "held-out")[0].text
     for model in both:
-        assert all(0 <= span.start < span.end <= len(text) for span in model.annotate(text))
+        for odd, spans in ((text, model.annotate(text)), (whole, model.annotate(whole))):
+            assert all(0 <= span.start < span.end <= len(odd) for span in spans)
+        assert spans
 
 
 def test_missing_and_broken_models_are_named(tmp_path: Path) -> None:

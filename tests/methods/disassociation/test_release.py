@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.methods.disassociation.shapes import cohort_of, running_example
+from tests.mutations.definitions import disassociation_share
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.disassociation import Disassociation
@@ -56,12 +57,15 @@ def released(records: Records, method: Disassociation, folder: Path, seed: int |
 
 @given(releases())
 @settings(max_examples=50)
-def test_every_release_passes_the_verifier(drawn: tuple[Records, Disassociation]) -> None:
+def test_every_release_passes_the_verifier_and_keeps_the_plain_definitions(
+    drawn: tuple[Records, Disassociation],
+) -> None:
     records, method = drawn
     with tempfile.TemporaryDirectory() as folder:
         out = released(records, method, Path(folder))
         found = verify(out, Source(cohort_of(records).require_events()))
         assert found.passed, [c for c in found.checks if not c.passed]
+        assert disassociation_share(out) == set()
 
 
 def chunk_rows(out: Path) -> list[dict[str, Any]]:
