@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,10 @@ def texts(*places: Path) -> str:
         path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))
     ]
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
+
+
+def find_tests(*files: Path) -> list[str]:
+    return re.findall(r"^def (test_\w+)", texts(*files), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -51,17 +56,20 @@ def test_a_method_has_a_page(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_has_a_worked_example(name: str) -> None:
-    assert "_example" in texts(TREE / f"tests/methods/{folder(name)}")
+    room = TREE / f"tests/methods/{folder(name)}"
+    assert re.search(r"def test_\w*example", texts(room)) or find_tests(*room.glob("test_worked_example*.py"))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_has_an_oracle(name: str) -> None:
     assert (TREE / f"tests/oracles/{folder(name)}.py").is_file()
+    compared = texts(TREE / f"tests/methods/{folder(name)}", TREE / f"tests/verify/test_{folder(name)}.py")
+    assert re.search(rf"from tests\.oracles(\.| import .*\b){folder(name)}\b", compared)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_has_an_attack(name: str) -> None:
-    assert (TREE / f"tests/attacks/test_{folder(name)}.py").is_file()
+    assert find_tests(TREE / f"tests/attacks/test_{folder(name)}.py")
 
 
 def test_every_public_name_can_be_imported() -> None:
