@@ -9,6 +9,7 @@
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
 #   make studies     every study and benchmark, on the public data sets (STUDIES_ARGS='--data DIR'; hours)
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
+#   make mutants     small changes of src that the tests have to notice, one at a time (MUTANTS_ARGS=readers; an hour)
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
 #   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
 #   make clean       caches, builds and the demo; the environment stays
@@ -35,7 +36,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz wheel lock clean distclean
+.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz mutants wheel lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -102,6 +103,9 @@ studies: install
 
 fuzz: install
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
+
+mutants: install
+	$(PY) scripts/mutants.py $(MUTANTS_ARGS)
 
 lock:
 	@requirements/compile.sh $(LOCK_ARGS)

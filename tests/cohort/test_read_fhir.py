@@ -61,6 +61,7 @@ CONDITIONS = [
     condition("Patient/b", (ICD10, "I10"), encounter={"reference": "Encounter/e2"}),
     condition("Patient/b", (ICD10, "I10"), verificationStatus={"coding": [{"code": "refuted"}]}),
     condition("Patient/b", onsetDateTime="2011-03-01"),
+    condition("Patient/b", (ICD10, "I10"), verificationStatus={"coding": [{"code": "entered-in-error"}]}),
 ]
 ENCOUNTERS = [
     {"resourceType": "Encounter", "id": "e1", "period": {"start": "2010-06-14T10:00:00Z"}},
@@ -111,7 +112,7 @@ def test_conditions_are_events(folder: Path) -> None:
     ]
     assert whole_ages(cohort) == [49, 50, 31, 32]
     found = kinds(cohort)
-    assert found["refuted condition"] == (1, (5,))
+    assert found["refuted condition"] == (2, (5, 7))
     assert found["missing code"] == (1, (6,))
     assert found["date of the visit"] == (1, (4,))
 
@@ -173,8 +174,8 @@ def test_documents_alone_are_a_cohort_without_events(tmp_path: Path) -> None:
 def test_rows_count_on_through_files(folder: Path) -> None:
     write_ndjson(folder / "2.ndjson", [condition("Patient/a", (ICD10, "I10"), recordedDate="1950-01-01")])
     cohort = read(folder)
-    assert cohort.require_events()["row"].to_list() == [1, 2, 3, 4, 7]
-    assert kinds(cohort)["event before birth"] == (1, (7,))
+    assert cohort.require_events()["row"].to_list() == [1, 2, 3, 4, 8]
+    assert kinds(cohort)["event before birth"] == (1, (8,))
 
 
 @pytest.mark.parametrize(

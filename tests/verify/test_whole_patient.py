@@ -126,3 +126,13 @@ def test_a_source_with_other_demographics(made: Made, change: pl.Expr | None) ->
     known = getattr(source, asked)
     other = replace(source, **{asked: None if change is None else known.with_columns(sex=change)})
     assert ("class_people" if name == "censoring" else "class_source") in by_method(verify(out, other))
+
+
+@pytest.mark.parametrize("made", [name for name in RECORDS if name != "censoring"], indirect=True)
+def test_a_patient_of_the_source_whom_no_class_has(made: Made) -> None:
+    _, out, source = made
+    assert source.patients is not None
+    events = source.events.head(1).with_columns(patient=pl.lit("p99"))
+    patients = source.patients.tail(1).with_columns(patient=pl.lit("p99"))
+    more = Source(pl.concat([source.events, events]), pl.concat([source.patients, patients]))
+    assert "class_source" in by_method(verify(out, more))

@@ -18,6 +18,7 @@ from tests.oracles.published import POLICY, project, random_release, running_exa
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.estimates import (
     estimates,
+    estimates_of_numbers,
     matching,
 )
 from leeward.methods.disassociation.measures.priors import item_mean
@@ -121,9 +122,16 @@ def test_a_set_in_one_chunk_is_exact_beyond_64_subrecords(tmp_path: Path) -> Non
     assert np.all(found.low <= found.high)
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_an_item_chunk_code_has_as_many_records_of_a_cluster_as_is_said(running: Path, most: int) -> None:
+    """480.1 stands in an item chunk of one cluster, of five records."""
+    published = read(running)
+    query = [np.array([published.number["480.1"]], np.int32)]
+    assert estimates_of_numbers(published, query).high.tolist() == [5]
+    assert estimates_of_numbers(published, query, "one", item_most=most).high.tolist() == [most]
+
+
 def test_too_large_a_query_is_refused(running: Path) -> None:
     published = read(running)
     with pytest.raises(BadInput, match="up to 62"):
-        from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
-
         estimates_of_numbers(published, [np.zeros(63, np.int32)])
