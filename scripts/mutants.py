@@ -3,7 +3,7 @@
 Each file of `mutants/` is a room with one table a change: in `file` (below src/leeward) the text `old`, which stands
 there exactly once, becomes `new`, and one of `tests` must fail then. `accepted` is the reason why none can. Changes are
 made one at a time in a copy of this tree (.cache/mutants), whose kernels stay compiled from one run to the next. Exit
-status 1 if a change survives that has no reason. `make test` does not run it: it takes about an hour.
+status 1 if a change survives without a reason. `make test` does not run it: all of it takes about an hour.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WORK = ROOT / ".cache" / "mutants"
+ROOMS, WORK = ROOT / "scripts" / "mutants", ROOT / ".cache" / "mutants"
 COPY, KERNELS, TRIED = WORK / "tree", WORK / "kernels", WORK / "tried"
 SOURCE = Path("src") / "leeward"
 SECONDS = 300
@@ -42,11 +42,10 @@ class Mutant:
 
 def read_mutants() -> list[Mutant]:
     """All changes, room by room; TypeError for a table with a key too many or too few."""
-    found = []
-    for path in sorted((ROOT / "scripts" / "mutants").glob("*.toml")):
-        for name, row in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            found.append(Mutant(path.stem, name, **row))
-    return found
+    rooms = {
+        path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOMS.glob("*.toml"))
+    }
+    return [Mutant(room, name, **row) for room, rows in rooms.items() for name, row in rows.items()]
 
 
 def change_text(mutant: Mutant) -> str:
@@ -72,13 +71,9 @@ def run_tests(tests: Sequence[str], kernels: Path, seconds: float | None = None)
     """pytest's exit status in the copy; None when time runs out. With a limit nothing is shown or remembered."""
     environment = {**os.environ, "PYTHONPATH": str(COPY / "src"), "NUMBA_CACHE_DIR": str(kernels)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"} if seconds else {}
-    command, shown = (
-        [sys.executable, "-m", "pytest", "-x", "-q", *tests],
-        subprocess.DEVNULL if seconds else None,
-    )
-    with subprocess.Popen(
-        command, cwd=COPY, env=environment, stdout=shown, start_new_session=True
-    ) as process:
+    pytest = [sys.executable, "-m", "pytest", "-x", "-q", *tests]
+    shown = subprocess.DEVNULL if seconds else None
+    with subprocess.Popen(pytest, cwd=COPY, env=environment, stdout=shown, start_new_session=True) as process:
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -106,9 +101,7 @@ def main(wanted: Sequence[str]) -> int:
     copy_tree()
     KERNELS.mkdir(parents=True, exist_ok=True)
     if run_tests(sorted({test for each in mutants for test in each.tests}), KERNELS) != 0:
-        raise SystemExit(
-            "The tests fail without a change, or there are none: nothing can be learnt from them."
-        )
+        raise SystemExit("The tests fail without a change, or there are none.")
     found: list[tuple[Mutant, str]] = []
     for mutant in mutants:
         found.append((mutant, try_change(mutant)))

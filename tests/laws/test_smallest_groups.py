@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.forging import FORM, by_method, claim
-from tests.laws.cases import CLASSED, Case, cases, method_of_case, people
+from tests.laws.cases import Case, cases, method_of_case, people
 
 import leeward as lw
 from leeward.methods import METHODS
@@ -60,25 +61,27 @@ def with_k_women(case: Case) -> Case:
     return replace(case, cohort=replace(case.cohort, patients=held), population=population)
 
 
-def test_every_method_has_a_case() -> None:
-    assert {method_of_case(name) for name in COUNTING} == set(METHODS)
-    assert {name for name in COUNTING if name.endswith("sexes")} >= {f"{name} with sexes" for name in CLASSED}
+def refute_one_more(name: str, further: Mapping[str, Any], out: Path) -> set[str]:
+    """The method's own checks that fail on a sound release once it is stated as one of k + 1; its form fits."""
+    case = cases()[method_of_case(name)]
+    if "demographics" in further:
+        case = with_k_women(case)
+    method = METHODS[method_of_case(name)].parameters_class()(**{**case.parameters, **further})
+    write(method.protect(case.cohort, randomness=Randomness.of(3), population=case.population), out)
+    assert lw.verify(out, case.cohort, case.population).passed
+    claim(out, method.k + 1)
+    found = lw.verify(out, case.cohort, case.population)
+    # Only a code of exactly k patients that is shown nowhere is listed against the form.
+    assert {check.name for check in found.failures} & FORM <= {"frequent_codes"}
+    return by_method(found)
 
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_k_passes_and_one_more_fails(name: str, tmp_path: Path) -> None:
     further, checks = COUNTING[name]
-    case = cases()[method_of_case(name)]
-    if "demographics" in further:
-        case = with_k_women(case)
-    method = METHODS[method_of_case(name)].parameters_class()(**{**case.parameters, **further})
-    out = write(
-        method.protect(case.cohort, randomness=Randomness.of(3), population=case.population),
-        tmp_path / "out",
-    )
-    assert lw.verify(out, case.cohort, case.population).passed
-    claim(out, method.k + 1)
-    found = lw.verify(out, case.cohort, case.population)
-    assert by_method(found) == checks
-    # The form fits, but that a code of exactly k patients which is shown nowhere would not be listed.
-    assert {check.name for check in found.failures} & FORM <= {"frequent_codes"}
+    assert refute_one_more(name, further, tmp_path / "out") == checks
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_of_every_method_some_release_has_exactly_k(name: str, tmp_path: Path) -> None:
+    assert any(refute_one_more(name, {"k": k}, tmp_path / str(k)) for k in range(5, 12))
