@@ -142,15 +142,16 @@ def impossible(place: Newcomer) -> str:
     refused = said(place.run("condense", *flags, "-o", "OUT"))
     flags = (*flags, "--time", "dtime,rtime")
     broken = []
-    for number, further in enumerate(((), ("--relations", "rtime <= dtime"))):
+    for number, further in enumerate(((), ("--coarsen-time", "--relations", "rtime <= dtime"))):
         found = place.released("condense", *flags, *further)
         frame = pl.read_parquet(Path(found["share"]) / "data" / "*.parquet")
         broken.append(f"{frame.filter(pl.col('rtime') > pl.col('dtime')).height:,} of {frame.height:,}")
         (place.folder / "OUT").rename(place.folder / f"OUT{number}")
     named = "rtime" in (place.folder / "OUT0/share/README.md").read_text(encoding="utf-8")
+    related = said(place.run("condense", *flags, "--relations", "rtime <= dtime", "-o", "OUT"))
     return (
         f"by default {refused}; with --time dtime,rtime rows with rtime > dtime {broken[0]}, with --relations "
-        f"{broken[1]}; README of the first names rtime: {named}"
+        f"{related}, with --coarsen-time and --relations {broken[1]}; README of the first names rtime: {named}"
     )
 
 

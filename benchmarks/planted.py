@@ -88,7 +88,7 @@ def impossible_rows(data: Path, place: Path) -> list[Row]:
     for name, frame, strata, times, relations, broken in (
         ("rotterdam", registry.frame, "death", ("dtime", "rtime"), RELATIONS["rotterdam"],
          lambda table: table.select(BROKEN["rotterdam"]).to_series()),
-        ("planted", planted(), "event", ("death", "recurrence"), PLANTED, impossible),
+        ("planted", planted(), "event", (), PLANTED, impossible),
     ):  # fmt: skip
         for k in (5, 10, 50):
             counts = []

@@ -1,10 +1,12 @@
 """The attacker of a condensed table: knows everything about a patient but the outcome times, and the algorithm.
 
-    python tests/attacks/condensation.py share/ known.csv
+    python tests/attacks/condensation.py share/ known.csv [further number known, …]
 
 Reads `share/` and the background knowledge (`known`: the source's rows; the times are only used to count successes).
 The attacker guesses that the time of the released row that is nearest in ranks, in the patient's stratum, is the
-patient's; or matches all rows of a stratum one to one. A stated k allows one guess in k to be right.
+patient's; or matches all rows of a stratum one to one. Where several times are exact, another attacker knows all but
+one of them, finds the rows that show a known one, and reads the other time there. A stated k allows one guess in k to
+be right.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +102,40 @@ def exact_time(
     return Attack(asked, near / asked, linked / asked if matching else None, chance / asked)
 
 
+def time_beside(
+    released: pl.DataFrame,
+    known: pl.DataFrame,
+    told: str,
+    asked: str,
+    strata: list[str],
+    further: tuple[str, ...] = (),
+    possible: pl.Expr | None = None,
+) -> Attack:
+    """Read the time `asked` beside the time `told`, which the attacker knows.
+
+    The attacker looks at the rows of the patient's stratum that show the time `told` (and are `possible`), and among
+    them at those that are nearest in the `further` numbers known. Several rows count by their share. Patients whose
+    two times are equal are left out: the one tells the other without any release. Patients without such a row are not
+    asked.
+    """
+    patients = known.filter(pl.col(told) != pl.col(asked)).with_row_index("patient")
+    rows = released if possible is None else released.filter(possible)
+    seen = rows.select(*strata, told, *(pl.col(name).alias(f"made {name}") for name in (asked, *further)))
+    beside = patients.join(seen, on=[*strata, told])
+    gap = pl.sum_horizontal(pl.lit(0.0), *((pl.col(name) - pl.col(f"made {name}")).abs() for name in further))
+    nearest = beside.with_columns(gap=gap).filter(pl.col("gap") == pl.col("gap").min().over("patient"))
+    right = nearest.group_by("patient").agg((pl.col(asked) == pl.col(f"made {asked}")).mean().alias("right"))
+    counts = rows.group_by(*strata, asked).len("same")
+    counts = counts.with_columns(all=pl.col("same").sum().over(strata) if strata else pl.col("same").sum())
+    chance = patients.join(counts, on=[*strata, asked], how="left")
+    return Attack(
+        right.height,
+        float(right["right"].sum()) / max(1, right.height),
+        None,
+        float((chance["same"] / chance["all"]).fill_null(0.0).sum()) / max(1, patients.height),
+    )
+
+
 def roles(manifest: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Times and strata that the manifest names."""
     parameters = manifest["parameters"]
@@ -116,5 +153,20 @@ def attack(share: Path, known: pl.DataFrame) -> Attack:
     return exact_time(released, known.select(released.columns), times, strata)
 
 
+def attack_beside(share: Path, known: pl.DataFrame, further: tuple[str, ...] = ()) -> dict[str, Attack]:
+    """The attack on each exact time of a release by who knows another one, as `known > asked`."""
+    manifest = json.loads((share / "release.json").read_text(encoding="utf-8"))
+    times, strata = roles(manifest)
+    released = pl.read_parquet(share / "data" / "table.parquet")
+    known = known.select(released.columns)
+    return {
+        f"{told} > {asked}": time_beside(released, known, told, asked, strata, further)
+        for told, asked in permutations(times, 2)
+    }
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{attack(Path(sys.argv[1]), pl.read_csv(sys.argv[2], null_values=['NA', '']))}\n")
+    patients = pl.read_csv(sys.argv[2], null_values=["NA", ""])
+    sys.stdout.write(f"{attack(Path(sys.argv[1]), patients)}\n")
+    for pair, found in attack_beside(Path(sys.argv[1]), patients, tuple(sys.argv[3:])).items():
+        sys.stdout.write(f"{pair}: {found}\n")

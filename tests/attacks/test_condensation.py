@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.neighbors  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
-from tests.attacks.condensation import attack, exact_time
+from tests.attacks.condensation import attack, attack_beside, exact_time, time_beside
 
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import cell as cells
-from leeward.methods.condensation.measures.attacks import coarse_times, exact_times
+from leeward.methods.condensation.measures.attacks import coarse_times, exact_times, other_times
 from leeward.methods.condensation.measures.both import both_of
 from leeward.methods.condensation.measures.membership import membership
 from leeward.randomness import Randomness
@@ -75,6 +75,57 @@ def test_a_table_of_jittered_rows_gives_the_times_away() -> None:
     assert found.exceeds(10)
     assert found.matching is not None
     assert found.matching > 0.9
+
+
+def two_times(rows: int, seed: int = 1) -> pl.DataFrame:
+    """A registry with a time to recurrence: a good part of the time to death, and equal to it where none came."""
+    random = np.random.default_rng(seed)
+    recurred = random.random(rows) < 0.6
+    part = np.where(recurred, random.uniform(0.5, 0.9, rows), 1.0)
+    return registry(rows, seed).with_columns(
+        recurrence=(pl.col("time") * pl.Series(part)).ceil(), recurred=pl.Series(recurred)
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["balanced", "improved"])
+@pytest.mark.parametrize("k", [10, 20])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_one_exact_time_leads_to_another_at_most_once_in_k(
+    algorithm: str, k: int, seed: int, tmp_path: Path
+) -> None:
+    """Both times were put back by the order of the same synthetic rows, so that the true pair came back too often."""
+    k = k // 2 if algorithm == "balanced" else k
+    source = two_times(900, seed)
+    method = Condensation(
+        k=k,
+        algorithm=algorithm,
+        strata=("event", "recurred"),
+        time=("time", "recurrence"),  # type: ignore[arg-type]  # a text from a list
+    )
+    made = method.protect(read_table(source), randomness=Randomness.of(seed))
+    share = write(made, tmp_path / "out") / "share"
+    for further in ((), ("x0",), tuple(f"x{place}" for place in range(12))):
+        for pair, found in attack_beside(share, source, further).items():
+            assert found.asked > 300
+            assert found.nearest <= 1 / k, (pair, further, found)
+    released = pl.read_parquet(share / "data" / "table.parquet")
+    possible = time_beside(
+        released,
+        source,
+        "recurrence",
+        "time",
+        ["event", "recurred"],
+        (),
+        pl.col("recurrence") <= pl.col("time"),
+    )
+    assert possible.nearest <= 1 / k, possible
+    assert not attack(share, source).exceeds(k)
+    measured = other_times(both_of(Release.open(tmp_path / "out"), read_table(source)))
+    assert measured is not None
+    found = attack_beside(share, source)[f"{measured.told} > {measured.read}"]
+    assert measured.right == pytest.approx(found.nearest)
+    assert measured.right >= max(each.nearest for each in attack_beside(share, source).values()) - 1e-9
+    assert measured.asked == found.asked
 
 
 @pytest.mark.parametrize(

@@ -276,3 +276,57 @@ def test_fewer_than_k_missing_values_are_imputed_and_all_others_checked(tmp_path
         shutil.copytree(good, out)
         rewrite(out, lambda frame, change=change: frame.with_columns(change))  # type: ignore[misc]
         assert "values_of_groups" in failures(checked(out, source)), name
+
+
+TWO_TIMES = ("time", "recurrence")
+
+
+def with_two_times(rows: int = 600) -> Cohort:
+    """Patients with two exact times, of which one is a good part of the other."""
+    random = np.random.default_rng(4)
+    values = np.round(random.normal(size=(rows, 4)), 2)
+    time = np.ceil(1000 * random.exponential(size=rows))
+    frame = pl.DataFrame({f"x{place}": values[:, place] for place in range(4)}).with_columns(
+        time=pl.Series(time),
+        recurrence=pl.Series(np.ceil(time * random.uniform(0.5, 0.9, rows))),
+        event=pl.Series(random.random(rows) < 0.6),
+    )
+    return Cohort(patients=frame, name="made up")
+
+
+@pytest.mark.parametrize("strata", [("event",), ()])
+def test_times_that_come_back_together_are_refuted(strata: tuple[str, ...], tmp_path: Path) -> None:
+    """Each time stays in its pool, so that only the pairs tell."""
+    source = with_two_times()
+    out = released(source, tmp_path, Condensation(k=5, strata=strata, time=TWO_TIMES))
+    assert failures(checked(out, source)) == []
+    assert checked(out, source)["times_apart"].figures["share"] < 0.15
+    pairs = source.patients.select("event", "time", "recurrence").unique(["event", "time"])  # type: ignore[union-attr]  # it has patients
+    rewrite(
+        out,
+        lambda frame: (
+            frame.drop("recurrence")
+            .join(pairs, on=["event", "time"], how="left", maintain_order="left")
+            .with_columns(pl.col("recurrence").fill_null(frame["recurrence"]))
+            .select(frame.columns)
+        ),
+    )
+    assert "times_apart" in failures(checked(out, source))
+
+
+def test_further_times_of_other_groups_are_refuted(tmp_path: Path) -> None:
+    source = with_two_times()
+    out = released(source, tmp_path, Condensation(k=5, strata=("event",), time=TWO_TIMES))
+    rewrite(out, lambda frame: frame.with_columns(pl.col("recurrence").shuffle(seed=1).over("event")))
+    assert failures(checked(out, source)) == ["values_of_groups"]
+
+
+def test_a_relation_that_names_one_of_several_exact_times_is_refuted(tmp_path: Path) -> None:
+    out = released(with_two_times(), tmp_path, Condensation(k=5, strata=("event",), time=TWO_TIMES))
+    manifest = out / "share" / "release.json"
+    content = json.loads(manifest.read_text())
+    for relation, refuted in (("x0 <= x1", False), ("x0 <= 'time'", True)):
+        content["parameters"]["relations"] = [relation]
+        manifest.write_text(json.dumps(content))
+        restate(out)
+        assert ("parameters" in failures(checked(out, with_two_times()))) == refuted

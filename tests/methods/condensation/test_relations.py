@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.oracles import proposed_relations
 
 from leeward.cohort.readers.table import read_table
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation import Condensation, proposals
 from leeward.methods.condensation.kernels import relations as kernels
 from leeward.methods.condensation.proposals import propose
@@ -83,7 +83,7 @@ def impossible(frame: pl.DataFrame) -> pl.Series:
 
 
 def run(frame: pl.DataFrame, seed: int = 1, **parameters: Any) -> Anonymized:
-    method = Condensation(strata=("event",), time=("death", "recurrence"), **parameters)
+    method = Condensation(**{"strata": ("event",), **parameters})
     return method.protect(read_table(frame), randomness=Randomness.of(seed))
 
 
@@ -103,8 +103,8 @@ def test_confirmed_relations_hold_in_every_row(k: int, tmp_path: Path) -> None:
     before = impossible(table_of(run(source, k=k))).mean()
     assert before is not None
     assert before > 0.3  # what it is without
-    for name in source.columns:  # no value was thrown away: groups keep their levels and times
-        if name in ("death", "recurrence", "status", "group", "event"):
+    for name in source.columns:  # no value was thrown away: groups keep their levels
+        if name in ("status", "group", "event"):
             assert sorted(released[name]) == sorted(source[name]), name
     assert "recurrence <= death" in made.readme
     assert verify(write(made, tmp_path / "out")).passed
@@ -182,6 +182,40 @@ def test_a_relation_that_does_not_hold_is_refused_with_its_rows() -> None:
     wrong = source.with_columns(recurrence=pl.when(pl.arange(0, 300) == 6).then(9e9).otherwise("recurrence"))
     with pytest.raises(BadInput, match=r"'recurrence <= death' does not hold in 1 rows \(rows 7\)"):
         run(wrong, k=20, relations="recurrence <= death")
+
+
+TWO_TIMES = ("death", "recurrence")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["recurrence <= death", "status = none => recurrence = death", "age <= death", "death = recurrence"],
+)
+def test_a_relation_that_names_one_of_several_exact_times_is_refused(text: str) -> None:
+    """A relation moved exact times towards the true pair."""
+    source = planted(300).with_columns(pl.col("recurrence").clip(86), pl.col("death").clip(86))
+    if text == "death = recurrence":
+        source = source.with_columns(recurrence="death")
+    with pytest.raises(
+        GuaranteeUnreachable, match=r"one of 2 times that are released as they are \(death, rec"
+    ):
+        run(source, k=20, time=TWO_TIMES, relations=text)
+
+
+def test_coarse_times_keep_a_relation_between_them() -> None:
+    released = table_of(
+        run(planted(), k=10, time=TWO_TIMES, coarsen_time=True, relations="recurrence <= death")
+    )
+    assert (released["recurrence"] <= released["death"]).all()
+
+
+def test_relations_of_several_exact_times_are_not_proposed_for_confirmation() -> None:
+    """The recipient reads that the release breaks them; the custodian is not asked for what would be refused."""
+    made = run(planted(), k=20, time=TWO_TIMES)
+    assert "`recurrence <= death`: broken in" in made.readme
+    (notice,) = [each for each in made.notices if "Confirm" in each]
+    assert "`code = copy`" in notice
+    assert "death" not in notice
 
 
 @pytest.mark.parametrize(
@@ -295,8 +329,7 @@ def breaks(text: str, frame: pl.DataFrame) -> bool:
 
 
 def kept(source: pl.DataFrame, texts: tuple[str, ...], seed: int) -> Anonymized:
-    times = ("first", "relapse", "death", "seen")
-    method = Condensation(k=5, strata=("event",), time=times, relations=texts)
+    method = Condensation(k=5, strata=("event",), time=("seen",), relations=texts)
     return method.protect(read_table(source), randomness=Randomness.of(seed))
 
 
@@ -321,6 +354,7 @@ def test_relations_that_hold_together_are_kept_together(seed: int, tmp_path: Pat
     texts = tuple(random.choice(WOVEN, 7, replace=False).tolist())
     made = kept(source, texts, seed)
     assert not [text for text in texts if breaks(text, table_of(made))]
+    assert sorted(table_of(made)["seen"]) == sorted(source["seen"])
     rows = read_table(source).patients
     assert rows is not None
     outcome = verify(write(made, tmp_path / "out"), Source(pl.DataFrame(), rows))

@@ -20,6 +20,7 @@ from leeward.methods.condensation.kernels import baseline as baselines
 from leeward.methods.condensation.kernels import grouping as kernels
 from leeward.methods.condensation.measures.models import compare, mean_metrics
 from leeward.methods.condensation.measures.privacy import _entropy, conditional_privacy
+from leeward.methods.condensation.run import exchange
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
 
@@ -244,3 +245,24 @@ def test_the_moving_step_is_what_damages_the_models() -> None:
     assert outside["balanced"].outside <= 0.01
     assert outside["balanced"].direction == 0
     assert outside["improved"].outside > 0.1
+
+
+def test_further_times_are_given_at_random_among_two_groups_of_about_the_same_median() -> None:
+    """Two strata: groups 0, 1, 2 (medians 5, 1, 4; three are taken together) and 3 … 6 (8, 20, 9, 20: two and two)."""
+    times = [[4, 5, 6], [0, 1, 2], [3, 4, 5], [7, 8, 9], [19, 20, 21], [8, 9, 10], [18, 20, 22]]
+    own, group = np.array(times, float).ravel(), np.repeat(np.arange(7), 3)
+    stratum, pools = np.array([0, 0, 0, 1, 1, 1, 1]), np.array([0, 0, 0, 1, 2, 1, 2])[group]
+    counts = np.zeros((len(own), len(own)))
+    for seed in range(3000):
+        # Numbers of rows ride along as a trace of a value: far below the gaps between values.
+        made = exchange(own + np.arange(len(own)) * 1e-3, group, stratum, np.random.default_rng(seed))
+        came_from = np.round((made - np.floor(made)) * 1e3).astype(int)
+        counts[np.arange(len(own)), came_from] += 1
+    expected = 3000 * (pools[:, None] == pools) / np.bincount(pools)[pools][:, None]
+    assert (counts[expected == 0] == 0).all()
+    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()
+
+
+def test_a_stratum_of_one_group_exchanges_its_times_inside_it() -> None:
+    made = exchange(np.arange(5.0), np.zeros(5, np.int64), np.zeros(1, np.int64), np.random.default_rng(1))
+    assert sorted(made) == [0, 1, 2, 3, 4]

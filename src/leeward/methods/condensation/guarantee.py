@@ -13,6 +13,7 @@ from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.proposals import Proposal
+from leeward.methods.condensation.relations import of_several_times
 from leeward.methods.condensation.run import Condensed
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
@@ -48,6 +49,13 @@ EXACT_TIMES = (
     "Somebody who knows a patient's exact time finds it in the release, which medians of groups in the place "
     "of times would not let them."
 )
+SEVERAL_TIMES = (
+    "Several exact times: somebody who knows one of a patient's times finds it in the release and reads the others "
+    "beside it. Only {first} is matched to the other columns; {further} {are} given at random among at least k "
+    "patients of a stratum, so that a time read in this way is the patient's in at most one of k cases, or more often "
+    "where times tie. Somebody who also knows which times cannot go together (a recurrence after death) can rule rows "
+    "out."
+)
 OWN_VALUES = (
     "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "
     "gap to a neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's "
@@ -58,6 +66,14 @@ OBSERVED = (
     "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
     "them."
 )
+
+
+NOT_TOGETHER = (
+    " Only {first} is given in that order; {further} {are} given at random among at least k patients of a stratum. "
+    "Analyse each time by itself: which time of a row comes first, and how long it is from one to the other, says "
+    "nothing about patients."
+)
+"""For the recipient."""
 
 
 def release_of(
@@ -91,7 +107,7 @@ def release_of(
         notices=(
             *notices_of(prepared, condensed, kernel),
             *lost_coefficients(chosen, prepared),
-            *proposed(proposals),
+            *proposed([each for each in proposals if not of_several_times(each.relation, prepared.exact)]),
         ),
         seeded=seeded,
     )
@@ -101,10 +117,12 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
     """The guarantee, exactly, and what it leaves open."""
     roles = prepared.roles
     open_ends = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP]
-    exact = roles.times if kernel.match_times and not method.coarsen_time else ()
+    exact = prepared.exact
     if exact:
         strata = ", ".join(roles.strata) or "none"
         open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(exact)))
+        if len(exact) > 1:
+            open_ends.insert(1, SEVERAL_TIMES.format(**_several(exact)))
     elif kernel.match_times and roles.times:
         shared = f" ({method.coarsen_groups} neighbouring ones)" if method.coarsen_groups else ""
         open_ends.insert(0, COARSE_TIMES.format(groups=shared))
@@ -125,6 +143,11 @@ def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -
     )
 
 
+def _several(exact: Sequence[str]) -> dict[str, str]:
+    """The names of several exact times, for sentences."""
+    return {"first": exact[0], "further": ", ".join(exact[1:]), "are": "are" if exact[2:] else "is"}
+
+
 def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> str:
     """How a recipient analyses the table."""
     times = ""
@@ -135,6 +158,8 @@ def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> s
             else "the original times, given to synthetic patients of the same stratum in the order of their "
             "synthetic times."
         )
+    if len(prepared.exact) > 1:
+        times += NOT_TOGETHER.format(**_several(prepared.exact))
     plan = ""
     if method.plan:
         plan = "\n\nIt was shaped to keep these models:\n" + "\n".join(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Floats
-from leeward.methods.condensation.relations import Relation
 from leeward.methods.condensation.rules import Rules
 from leeward.methods.condensation.synthesis import Longs
 
@@ -41,9 +40,8 @@ def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
     """Mend the rows of `made` that break a relation, where that is possible; changes `made`.
 
     A row exchanges the values of one column, or of columns tied to it, with a row of its group, as long as that lowers
-    the number of broken relations in the two. If times still exceed their bounds, the group's times are put in one
-    order: what holds in every source row holds of their ranks. A row that is left takes values, but no times, from a
-    row of its group, else of the cell, with which it breaks nothing.
+    the number of broken relations in the two. A row that is left takes values, but no times, from a row of its group,
+    else of the cell, with which it breaks nothing.
     """
     bundles = bundles_of(rules)
     values = {name: made[name] for each in bundles for name in each}
@@ -51,8 +49,6 @@ def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
         inside = _group(row, offsets)
         while _exchange(rules, values, bundles, row, inside):
             pass
-    for start in dict.fromkeys(int(_group(row, offsets)[0]) for row in _wrong(rules, values)):
-        _in_one_order(rules, values, _group(start, offsets))
     taken = [tuple(name for name in each if name not in rules.times) for each in (*bundles, tuple(values))]
     for row in _wrong(rules, values):
         _take_somewhere(rules, values, taken, row, offsets)
@@ -120,32 +116,6 @@ def _exchange(
     for name in bundle:
         values[name][[row, other]] = values[name][[other, row]]
     return True
-
-
-def _in_one_order(rules: Rules, values: dict[str, Floats], inside: Longs) -> None:
-    """Put times that bound each other in the order of one of them, if fewer rows break a relation then."""
-
-    def movable(each: Relation) -> bool:
-        return {each.a, each.b} <= rules.times - rules.held
-
-    bounded = {
-        name: None
-        for each in rules.relations
-        if each.kind == "at-most" and movable(each)
-        for name in (each.a, each.b)
-    }
-    tied = {name for each in rules.relations if each.kind == "equal-in-level" for name in (each.a, each.b)}
-    here = {name: each[inside] for name, each in values.items()}
-    least, best = int(rules.counted(here).sum()), here
-    for first in bounded:
-        rank = np.argsort(np.argsort(here[first], kind="stable"), kind="stable")
-        for moved in (bounded, [name for name in bounded if name not in tied]):
-            trial = {**here, **{name: np.sort(here[name])[rank] for name in moved if name != first}}
-            total = int(rules.counted(trial).sum())
-            if total < least:
-                least, best = total, trial
-    for name in bounded:
-        values[name][inside] = best[name]
 
 
 def _take_somewhere(

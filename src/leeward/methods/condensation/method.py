@@ -60,7 +60,7 @@ def protect(
     if condensed.facts["broken"]:
         raise GuaranteeUnreachable(
             f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: no exchange "
-            "of values inside their groups keeps them all. Leave one of them out, or release exact times."
+            "of values inside their groups keeps them all. Leave one of them out."
         )
     proposals = unconfirmed(table, condensed.frame, kernel.relations)
     return wording.release_of(

@@ -59,7 +59,11 @@ class Condensation(Parameters):
     ] = ()
     time: Annotated[
         tuple[str, ...],
-        Parameter("Survival times, matched by rank.", default="the plan's times", metavar="COL[,COL…]"),
+        Parameter(
+            "Survival times, matched by rank; of several exact ones the first, the others at random among two groups.",
+            default="the plan's times",
+            metavar="COL[,COL…]",
+        ),
     ] = ()
     response: Annotated[
         tuple[str, ...],

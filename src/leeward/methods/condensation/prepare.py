@@ -72,6 +72,9 @@ class Prepared:
         The value (level number) of each stratum column in each stratum.
     side : int64[rows]
         Rows of a stratum with different sides are never grouped together (`sides_of`); all 0 where that is not asked.
+    exact : tuple of str
+        The times that are published as they are. The first follows the other columns, further ones do not
+        (`run.exchange`).
     empty : tuple of str
         Columns without any value.
     notices : tuple of str
@@ -86,6 +89,7 @@ class Prepared:
     stratum: Longs
     strata: tuple[tuple[float, ...], ...]
     side: Longs
+    exact: tuple[str, ...]
     empty: tuple[str, ...]
     notices: tuple[str, ...]
     withheld_rows: int
@@ -178,6 +182,7 @@ def prepare(
         stratum=stratum,
         strata=strata,
         side=sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
+        exact=roles.times if exact_times else (),
         empty=tuple(each.name for each in found if each.feature is None),
         notices=_notices(withheld_rows, withheld_levels, imputed, k),
         withheld_rows=withheld_rows,

@@ -162,6 +162,11 @@ def require(relations: Sequence[Relation], table: Table) -> None:
             )
 
 
+def of_several_times(relation: Relation, exact: Sequence[str]) -> bool:
+    """Whether a relation names one of several exact times: keeping it would lead from one of them to another."""
+    return len(exact) > 1 and not set(exact).isdisjoint(relation.columns())
+
+
 def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str) -> None:
     numbers = {
         "at-most": (relation.a, relation.b),

@@ -13,6 +13,7 @@ import pyarrow as pa
 from leeward.cohort.lenses.table import Floats
 from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKernel
 from leeward.methods.condensation.cells import cells_of
+from leeward.methods.condensation.kernels.values import group_medians
 from leeward.methods.condensation.layout import Layout
 from leeward.methods.condensation.prepare import Prepared, released_columns
 from leeward.methods.condensation.synthesis import Longs
@@ -58,6 +59,28 @@ def condense(
     made = engine.map_groups(rows, CELL, kernel, kernel.schema(), order=[ROW])
     del rows, columns
     return _shuffled(prepared, made, names, stratum_of, randomness)
+
+
+def exchange(own: Floats, group: Longs, stratum: Longs, generator: np.random.Generator) -> Floats:
+    """The times `own` given at random to the rows of two groups with about the same median, whatever else a row holds.
+
+    Whichever row somebody takes for a patient's, by all else that is known of the patient, it shows the patient's time
+    in at most one of 2k cases, and in one of k where a stratum has one group only; more often where times tie.
+
+    own : float64[rows], the source's times, group by group. group : int64[rows], ascending without a gap. stratum :
+    int64[groups]. Groups of a stratum are taken two and two in the order of their lower medians (equal medians: of
+    their numbers); of an odd number the last three are taken together.
+    """
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(group))))
+    medians = group_medians(own, offsets)[offsets[:-1]]
+    order = np.lexsort((medians, stratum))
+    first = np.searchsorted(stratum[order], stratum[order])
+    groups = np.bincount(stratum)[stratum[order]]
+    pool = np.empty(len(order), np.int64)
+    pool[order] = first + np.minimum((np.arange(len(order)) - first) // 2, np.maximum(groups // 2 - 1, 0))
+    made = np.empty_like(own)
+    made[np.lexsort((generator.random(len(own)), pool[group]))] = own[np.argsort(pool[group], kind="stable")]
+    return made
 
 
 def again(
@@ -121,12 +144,17 @@ def _shuffled(
     values: dict[str, Floats] = {
         name: made.column(f"v{place}").to_numpy()[order] for place, name in enumerate(names)
     }
+    source_row = made.column(ROW).to_numpy()
+    for name in prepared.exact[1:]:
+        own = prepared.values[name][source_row]
+        generator = randomness.stream("condensation", "times", name)
+        values[name] = exchange(own, group, group_stratum, generator)[order]
     frame = released_columns(prepared, values, stratum_of[cell][order])
     facts: dict[str, Any] = {fact: float(np.nansum(made.column(f"__{fact}__").to_numpy())) for fact in FACTS}
     return Condensed(
         frame,
         group[order],
-        made.column(ROW).to_numpy(),
+        source_row,
         group,
         group_stratum,
         facts,

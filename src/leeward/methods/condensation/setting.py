@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leeward.cohort.lenses.table import Table
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.grouping import How
 from leeward.methods.condensation.layout import layout_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
 from leeward.methods.condensation.prepare import Prepared, prepare, roles_of
-from leeward.methods.condensation.relations import Relation, in_table, relation_of, require
+from leeward.methods.condensation.relations import Relation, in_table, of_several_times, relation_of, require
 from leeward.randomness import Randomness
 
 GROUPINGS: dict[str, How] = {
@@ -74,7 +74,8 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
 
 
 def _require_relations(relations: Sequence[Relation], prepared: Prepared) -> None:
-    """BadInput where a relation does not hold in the source, or names a column that is not condensed."""
+    """BadInput where a relation does not hold in the source, or names a column that is not condensed;
+    GuaranteeUnreachable where it names one of several exact times."""
     require(relations, prepared.table)
     condensed = {feature.column.name for feature in prepared.features}
     for relation in relations:
@@ -84,6 +85,13 @@ def _require_relations(relations: Sequence[Relation], prepared: Prepared) -> Non
                     f"{prepared.table.name}: the relation '{relation.text}' names '{name}', which is a stratum or has "
                     "no values."
                 )
+        if of_several_times(relation, prepared.exact):
+            raise GuaranteeUnreachable(
+                f"{prepared.table.name}: the relation '{relation.text}' names one of {len(prepared.exact):,} times "
+                f"that are released as they are ({', '.join(prepared.exact)}): keeping it would lead somebody who "
+                "knows one of a patient's times to another one more often than once in k. Leave the relation out, "
+                "publish medians of groups (`coarsen_time`), or drop all times but one."
+            )
 
 
 def rows_at_once(parameters: Condensation, rows: int) -> int:

@@ -16,6 +16,7 @@ import polars as pl
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation import relations
 from leeward.verify.condensation.own_values import nearer_than_chance, order_inside, values_of_groups
+from leeward.verify.condensation.times import times_apart
 from leeward.verify.manifest import Share
 
 TABLE = "table.parquet"
@@ -247,6 +248,10 @@ def against_source(
         if groups is not None and highest(groups[0]["row"]) <= original.height:
             leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffled(original, groups[0], 0)
             checks += nearer_than_chance(table, original, chance, leave, share.guarantee("k"))
+            times = [name for name in times_of(parameters) if name in table.columns]
+            if len(times) > 1 and not parameters.get("coarsen_time"):
+                strata = [name for name in strata_of(parameters) if name in table.columns]
+                checks += times_apart(table, original, chance, times, strata, share.guarantee("k"))
     return checks
 
 

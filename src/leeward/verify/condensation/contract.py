@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.verify.condensation.relations import columns_of
 from leeward.verify.contract import Contract, Table, Words, flag, one_of, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
@@ -37,6 +38,13 @@ EXACT_TIMES = (
     "Somebody who knows a patient's exact time finds it in the release, which medians of groups in the place "
     "of times would not let them."
 )
+SEVERAL_TIMES = (
+    "Several exact times: somebody who knows one of a patient's times finds it in the release and reads the others "
+    "beside it. Only {first} is matched to the other columns; {further} {are} given at random among at least k "
+    "patients of a stratum, so that a time read in this way is the patient's in at most one of k cases, or more often "
+    "where times tie. Somebody who also knows which times cannot go together (a recurrence after death) can rule rows "
+    "out."
+)
 OWN_VALUES = (
     "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "
     "gap to a neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's "
@@ -58,6 +66,11 @@ COARSE = "medians of groups of patients: survival curves have steps."
 AS_THEY_WERE = (  # fmt: skip
     "the original times, given to synthetic patients of the same stratum in the order of their synthetic "
     "times."
+)
+NOT_TOGETHER = (
+    " Only {first} is given in that order; {further} {are} given at random among at least k patients of a stratum. "
+    "Analyse each time by itself: which time of a row comes first, and how long it is from one to the other, says "
+    "nothing about patients."
 )
 
 KEEPS = "\n\nEvery row keeps:\n"
@@ -100,6 +113,8 @@ def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
     if exact:
         stated = EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))
         open_doors.insert(0, stated)
+        if len(exact) > 1:
+            open_doors.insert(1, SEVERAL_TIMES.format(**_several(exact)))
     elif matched:
         several = parameters.get("coarsen_groups")
         open_doors.insert(0, COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
@@ -108,9 +123,9 @@ def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
     if parameters.get("rare") == "keep":
         open_doors.append(RARE_KEPT)
     kept = "\n".join(f"- `{each}`" for each in parameters.get("relations") or ())
-    readme = README.format(
-        times=_times(matched, bool(parameters.get("coarsen_time"))), plan=_plan(models)
-    ) + (f"{KEEPS}{kept}" if kept else "")
+    readme = README.format(times=_times(matched, exact), plan=_plan(models)) + (
+        f"{KEEPS}{kept}" if kept else ""
+    )
     endings = [()] if own else [(OBSERVED,), ()]
     known = stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {}))
     return [
@@ -121,12 +136,27 @@ def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
     ]
 
 
+def _of_several_times(parameters: Mapping[str, Any]) -> bool:
+    """Whether a relation names one of several exact times, which must not depend on each other."""
+    given = [model.get("time") for _, model in models_of(parameters)]
+    times = [] if parameters.get("coarsen_time") else distinct(parameters.get("time"), given)
+    return len(times) > 1 and not columns_of(parameters["relations"]).isdisjoint(times)
+
+
 def _usual(algorithm: str) -> str:
     return "group" if algorithm == "balanced" else "nearest"
 
 
-def _times(matched: list[str], coarse: bool) -> str:
-    return f"\nTimes ({', '.join(matched)}) are {COARSE if coarse else AS_THEY_WERE}" if matched else ""
+def _times(matched: list[str], exact: list[str]) -> str:
+    if not matched:
+        return ""
+    several = NOT_TOGETHER.format(**_several(exact)) if len(exact) > 1 else ""
+    return f"\nTimes ({', '.join(matched)}) are {AS_THEY_WERE if exact else COARSE}{several}"
+
+
+def _several(exact: list[str]) -> dict[str, str]:
+    """The words for times of which the first alone follows the other columns."""
+    return {"first": exact[0], "further": ", ".join(exact[1:]), "are": "are" if exact[2:] else "is"}
 
 
 def _plan(models: list[tuple[str, Mapping[str, Any]]]) -> str:
@@ -205,6 +235,8 @@ CONTRACT = Contract(
     owners={"released_rows.parquet": "group"},
     only={
         "coarsen_groups": lambda p: p.get("coarsen_time") is True,
-        "relations": lambda p: p.get("algorithm") == "balanced" and p.get("marginals") != "nearest",
+        "relations": lambda p: (
+            p.get("algorithm") == "balanced" and p.get("marginals") != "nearest" and not _of_several_times(p)
+        ),
     },
 )

@@ -2,8 +2,8 @@
 
 Measures: `models` (coefficients before and after, the paper's three metrics, over the repetitions in custody, beside
 bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `privacy` (conditional privacy), and
-attacks: `exact_times`, `coarse_times`, `membership`, `linkage` (nearest released row from one's own group) and
-`closest` (distance to the closest record).
+attacks: `exact_times`, `other_times`, `coarse_times`, `membership`, `linkage` (nearest released row from one's own
+group) and `closest` (distance to the closest record).
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from leeward.analysis.figures import Figures, check_options
 from leeward.cohort.cohort import Cohort
 from leeward.engine import beside
 from leeward.errors import BadInput
-from leeward.methods.condensation.measures.attacks import closest, coarse_times, exact_times, linkage
+from leeward.methods.condensation.measures.attacks import (
+    closest,
+    coarse_times,
+    exact_times,
+    linkage,
+    other_times,
+)
 from leeward.methods.condensation.measures.both import both_of
 from leeward.methods.condensation.measures.columns import correlations, marginals
 from leeward.methods.condensation.measures.membership import membership
@@ -30,6 +36,7 @@ DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
     {"correlations": {}},
     {"privacy": {}},
     {"exact_times": {}},
+    {"other_times": {}},
     {"coarse_times": {}},
     {"membership": {}},
     {"linkage": {}},
@@ -42,6 +49,7 @@ MEASURES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "correlations": (correlations, ()),
     "privacy": (privacy, ("bins", "permutations")),
     "exact_times": (exact_times, ("sample",)),
+    "other_times": (other_times, ()),
     "coarse_times": (coarse_times, ()),
     "membership": (membership, ("most_rows", "sample")),
     "linkage": (linkage, ("sample",)),

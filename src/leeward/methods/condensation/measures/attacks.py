@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,14 @@ from leeward.cohort.lenses.table import Floats
 from leeward.engine import available_threads
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import Closest, CoarseTimes, Distances, ExactTimes, Linkage
+from leeward.methods.condensation.measures.figures import (
+    Closest,
+    CoarseTimes,
+    Distances,
+    ExactTimes,
+    Linkage,
+    OtherTimes,
+)
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
@@ -75,6 +83,26 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
         return None
     k = int(both.release.guarantee["k"])
     return ExactTimes(times[0], asked, right / asked, chance / asked, k, _in_group(both, own))
+
+
+def other_times(both: Both) -> OtherTimes | None:
+    """Somebody who knows one exact time of a patient reads another one in the rows of the stratum that show it.
+
+    All patients whose two times differ are asked; several rows count by their share. None where fewer than two times
+    are exact, or where no patient's two differ.
+    """
+    times = both.release.guarantee.get("facts", {}).get("exact", ())
+    strata, k = _strata(both), int(both.release.guarantee["k"])
+    found = []
+    for told, read in permutations(times, 2):
+        patients = both.table.frame.filter(pl.col(told) != pl.col(read)).select(*strata, told, read)
+        shown = both.made.group_by(*strata, told).len("rows")
+        right = both.made.group_by(*strata, told, read).len("right")
+        asked = patients.join(shown, on=[*strata, told]).join(right, on=[*strata, told, read], how="left")
+        if asked.height:
+            share = (asked["right"].fill_null(0) / asked["rows"]).mean()
+            found.append(OtherTimes(told, read, asked.height, float(share), k))  # type: ignore[arg-type]  # a number
+    return max(found, key=lambda each: each.right, default=None)
 
 
 def coarse_times(both: Both) -> CoarseTimes | None:

@@ -191,6 +191,18 @@ class ExactTimes(Figures):
 
 
 @dataclass(frozen=True)
+class OtherTimes(Figures):
+    """Of two exact times that a patient has: the share of the `asked` patients for whom the time `read` beside the time
+    `told`, which is known, is their own. Of several pairs of times the one that is right most often."""
+
+    told: str
+    read: str
+    asked: int
+    right: float
+    k: int
+
+
+@dataclass(frozen=True)
 class CoarseTimes(Figures):
     """How many released rows have a pair of stratum and time that names one group only."""
 

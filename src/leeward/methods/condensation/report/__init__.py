@@ -36,6 +36,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         correlations(figures.Correlations.of(measures, "correlations")),
         attacks(
             figures.ExactTimes.of(measures, "exact_times"),
+            figures.OtherTimes.of(measures, "other_times"),
             figures.CoarseTimes.of(measures, "coarse_times"),
             figures.Membership.of(measures, "membership"),
             figures.Linkage.of(measures, "linkage"),
@@ -230,6 +231,7 @@ def correlations(found: figures.Correlations | None) -> Section | None:
 
 def attacks(
     times: figures.ExactTimes | None,
+    others: figures.OtherTimes | None,
     coarse: figures.CoarseTimes | None,
     membership: figures.Membership | None,
     linkage: figures.Linkage | None,
@@ -256,6 +258,11 @@ def attacks(
                 else ""
             )
             + (" **This is above: choose a larger k or `coarsen_time`.**" if times.above else "")
+        )
+    if others:
+        tried.append(
+            f"Tried: somebody who knows a patient's exact '{others.told}' reads the exact '{others.read}' beside it: "
+            f"right for {percent(others.right)} of {others.asked:,} patients; 1/k is {percent(1 / others.k)}."
         )
     if coarse:
         tried.append(
