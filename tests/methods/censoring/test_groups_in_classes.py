@@ -134,3 +134,30 @@ def test_the_report_and_the_attack_of_whoever_knows_the_rule(tmp_path: Path) -> 
     assert result.measures["risk"]["after"]["below_k"] == 0
     attack = result.measures["attack"]
     assert attack["records"] == 50 and attack["smallest"] >= 3
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        (
+            52,
+            r"1 record of the sample has the codes of somebody of the population.* \(beginning in rows 1\)",
+        ),
+        (62, "1 patients have demographics that nobody in the population has"),
+    ],
+)
+def test_demographics_that_change_from_row_to_row_say_that_the_order_of_rows_counts(
+    later: int, said: str, tmp_path: Path
+) -> None:
+    """A patient's demographics are those of the first row: with rows in another order they are others."""
+    head, visits = "patient,code,age\n", ["p0,401.9,50\n", f"p0,250.00,{later}\n"]
+    others = "".join(f"p{i},{code},{50 + i}\n" for i in range(1, 6) for code in ("401.9", f"41{i}.0"))
+    everyone, other = tmp_path / "everyone.csv", tmp_path / "sample.csv"
+    everyone.write_text(head + "".join(visits) + others)
+    other.write_text(head + "".join(visits[::-1]))
+    sample, population = (
+        lw.read(each, vocabulary="icd9", columns={"patients": ["age"]}) for each in (other, everyone)
+    )
+    with pytest.raises(BadInput, match=said) as error:
+        protect(sample, population, k=2, demographics=("age",), keep={"age": 10})
+    assert "those of the patient's first row" in str(error.value)

@@ -15,6 +15,11 @@ from leeward.arrays import Bools, Float64s, Int32s, Int64s
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.vocabulary import Hierarchy
 
+FIRST_ROW = (
+    "A patient's demographics are those of the patient's first row: give sample and population in the same order of "
+    "rows, or columns that do not change from row to row."
+)
+
 
 @dataclass(frozen=True)
 class SampleClasses(Classes):
@@ -62,7 +67,7 @@ def columns_of_both(
     if strangers:
         raise BadInput(
             f"{sample[2]}: {strangers:,} patients have demographics that nobody in the population has. The sample must "
-            "come from the population: check that both have the same columns, spelled alike."
+            f"come from the population: check that both have the same columns, spelled alike. {FIRST_ROW}"
         )
     places = np.arange(len(rows))
     return Both(columns.take(places[n:]), columns.take(places[:n]))

@@ -14,7 +14,7 @@ from leeward.analysis.containment import Multisets
 from leeward.analysis.containment.index import numbered
 from leeward.analysis.demographics.classes import Classes, classes_of, grouped, in_order
 from leeward.analysis.demographics.columns import Level
-from leeward.analysis.demographics.k_map import Both, columns_of_both
+from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
@@ -189,6 +189,7 @@ def _persons(
     """
     n = len(people)
     together, number = Multisets.together([people, own]).distinct()
+    records = number
     if both is not None:
         # numbered in the order of the records, so that nothing depends on the identifiers
         rank = np.empty(len(together), np.int64)
@@ -203,8 +204,15 @@ def _persons(
     owners = np.repeat(np.arange(len(sample)), np.diff(sample.offsets))
     strange = np.bincount(owners[outside[sample.values]], minlength=len(sample)) > 0
     lost = np.flatnonzero((person < 0) | strange)
+    turned = lost[np.isin(records[n:][lost], records[:n]) & ~strange[lost]]
+    rows = ", ".join(map(str, np.sort(sample.rows[turned if len(turned) else lost])[:ROWS_SHOWN].tolist()))
+    if len(turned):
+        raise BadInput(
+            f"{name}: {len(turned):,} record{'s' if len(turned) > 1 else ''} of the sample "
+            f"{'have' if len(turned) > 1 else 'has'} the codes of somebody of the population, but not the demographics "
+            f"of anybody with these codes (beginning in rows {rows}). {FIRST_ROW}"
+        )
     if len(lost):
-        rows = ", ".join(map(str, np.sort(sample.rows[lost])[:ROWS_SHOWN].tolist()))
         raise BadInput(
             f"{name}: {len(lost):,} records of the sample are nobody's record in the population (beginning in "
             f"rows {rows}). `scope: groups` publishes what a person's group shares, so the sample must hold whole "

@@ -46,7 +46,8 @@ class Censoring(Parameters):
             "Largest number of mentions of a code in a record, for codes without a cap of their own.",
             ge=1,
             le=MOST_MENTIONS,
-            default="the highest count in the sample; 0 where `caps` is given",
+            default="the highest count in the population (other scopes than groups: in the sample); 0 where `caps` is "
+            "given",
             metavar="N",
         ),
     ] = None
