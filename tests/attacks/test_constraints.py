@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from tests.laws.cases import cohort_of_events, events
 
 import leeward as lw
+from leeward.randomness import Randomness
 
 Share = tuple[dict[str, str | None], list[set[str]]]
 
@@ -55,6 +57,40 @@ def test_up_to_m_codes_leave_k_candidates(parameters: dict[str, str], tmp_path: 
     )
     assert least >= 4
     assert any(share[1])  # something is released at all
+
+
+def test_somebody_who_knows_the_algorithm_rules_out_records_that_fit() -> None:
+    """Why the limits name this attacker: all data of four patients that give one release are counted.
+
+    Three records have the label of `b`. Somebody who knows `b` and `c` (suppressed) of a patient finds one of them
+    left: had a patient with `a` and `b` had `c` too, the algorithm would have suppressed another code.
+    """
+    every = [set(s) for size in (1, 2, 3) for s in combinations("abc", size)]
+    share: Share = ({"a": "a", "b": "b", "c": None}, [set(), {"b"}, {"a", "b"}, {"a", "b"}])
+    known = {"b", "c"}
+    assert candidates(known, share) == 3
+    may_be, sources = set(), 0
+    for source in combinations_with_replacement(every, 4):
+        if released(source) == share:
+            sources += 1
+            may_be |= {frozenset(patient - {"c"}) for patient in source if known <= patient}
+    assert sources > 0
+    assert may_be == {frozenset({"b"})}  # not one of the two records with `a`
+
+
+def released(source: Iterable[set[str]]) -> Share:
+    """What all sets of two codes at k = 2 turn patients with these codes into, records in order of their codes."""
+    rows = [(number, code) for number, codes in enumerate(source) for code in sorted(codes)]
+    cohort = lw.read(pl.DataFrame(rows, schema=["patient", "code"], orient="row"))
+    made = lw.Constraints(k=2, m=2, algorithm="ugaclip").protect(cohort, randomness=Randomness.of(1))
+    tables = {each.path: pa.Table.from_batches(each.batches()).to_pylist() for each in made.tables}
+    label_of = {
+        code: None if row["suppressed"] else row["code"]
+        for row in tables["codes.parquet"]
+        for code in row["members"] or [row["code"]]
+    }
+    records = [set(row["codes"]) for row in tables["records.parquet"]]
+    return label_of, sorted(records, key=lambda codes: (len(codes), sorted(codes)))
 
 
 def test_the_same_attack_singles_out_patients_of_the_unprotected_data() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -42,3 +43,19 @@ def test_rows_as_they_are_name_their_patients() -> None:
     found = candidates(source, source, ["age", "dose", "sex"], 3)
     assert found.below_k > 0.9 * 300
     assert found.fewest == 1
+
+
+def test_somebody_who_knows_all_of_a_group_but_one_subtracts_them_from_its_mean(tmp_path: Path) -> None:
+    """Why the limits name people who pool what they know; groups are told by a column that is published as it is."""
+    source = registry().with_columns(visit=pl.arange(0, 300) / 7)
+    method = KAnonymity(k=5, quasi_identifiers=("age", "dose", "sex"))
+    share = write(method.protect(read_table(source), randomness=Randomness.of(1)), tmp_path / "out") / "share"
+    released = pl.read_parquet(share / "data" / "table.parquet")
+    members = released.join(source.select("visit", own="dose"), on="visit")
+    for mean, doses in members.group_by("age", "dose", "sex").agg("own").select("dose", "own").iter_rows():
+        victim, *others = doses
+        found = mean * len(doses) - sum(others)
+        assert found == pytest.approx(victim, abs=0.05 * len(doses) + 1e-9)  # the mean may be rounded
+    manifest = json.loads((share / "release.json").read_text())
+    limits = manifest["guarantee"]["not_protected"]
+    assert any(each.startswith("People who pool what they know") for each in limits)

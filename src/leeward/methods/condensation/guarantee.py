@@ -40,6 +40,11 @@ MEMBERSHIP = (
     "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
     "larger k is the remedy."
 )
+POOLED = (
+    "People who pool what they know: somebody who knows the values of all patients of a group but one can take them "
+    "away from what the group's rows show, and is left with about the last patient's (with the very time, where times "
+    "are exact)."
+)
 COARSE_TIMES = (
     "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
     "read column by column, the less so the more groups share a time."
@@ -116,7 +121,7 @@ def release_of(
 def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> Guarantee:
     """The guarantee, exactly, and what it leaves open."""
     roles = prepared.roles
-    open_ends = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP]
+    open_ends = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
     exact = prepared.exact
     if exact:
         strata = ", ".join(roles.strata) or "none"

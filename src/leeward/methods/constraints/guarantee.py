@@ -32,10 +32,17 @@ ATTACKER_OF_LISTED = (
 
 SUPPRESSED_OCCUR = "That a suppressed code occurs in the data at all: codes.parquet names it."
 
+KNOWS_THE_ALGORITHM = (
+    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the records "
+    "that fit, and of the codes that a label stands for, some may then be more likely than others, and at times one "
+    "alone is left."
+)
+
 NOT_PROTECTED = (
     "What the fitting records have in common: if all of them hold a label, it is learnt.",
     "Somebody who knows which codes a patient does not have.",
     SUPPRESSED_OCCUR,
+    KNOWS_THE_ALGORITHM,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 

@@ -29,6 +29,12 @@ ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
 )
 
+POOLED = (
+    "People who pool what they know: somebody who knows a value of all patients of a group but one can subtract these "
+    "from the group's mean, and has the last patient's value. Who is in a group follows from everybody's "
+    "quasi-identifiers, and often from columns that are published as they are."
+)
+
 
 def protect(
     parameters: KAnonymity,
@@ -124,7 +130,7 @@ def _others(table: Table, names: tuple[str, ...]) -> list[str]:
 
 def _not_protected(parameters: KAnonymity, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
     rest = _others(table, names)
-    found = ["What a whole group shares can be read from the release (no l-diversity)."]
+    found = ["What a whole group shares can be read from the release (no l-diversity).", POOLED]
     if rest:
         found.insert(
             0, f"Columns that are no quasi-identifiers are published as they are: {', '.join(rest)}."

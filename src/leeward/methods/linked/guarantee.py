@@ -18,6 +18,11 @@ ROWS = {
 }
 """What an attacker knows who can do a join, beside demographics."""
 
+KNOWS_THE_ALGORITHM = (
+    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
+    "that fit, some may then be more likely than others, and at times one alone is left."
+)
+
 README = """\
 `patients.parquet` has one row a patient, with a number (`record`) that is new in this release and the same in all its
 tables. `visits.parquet` has the patients' visits (`record`, `visit`), `events.parquet` the codes of each (`record`,
@@ -42,6 +47,7 @@ def guarantee_of(parameters: Linked) -> Guarantee:
     open_ends = [
         "Knowledge of more rows than a view has, of how many a patient has, or of what a patient does not have.",
         "One number joins a patient's rows: an attacker who finds one of them in another way reads them all.",
+        KNOWS_THE_ALGORITHM,
         "Attackers who pool what they know, or who hold an earlier release of the same patients.",
         "What a patient suffers from, when all candidates share it.",
     ]

@@ -49,9 +49,16 @@ ATTACKER_OF_CODES = (
 EXACT, SAME = ", the exact {names} of that person,", " with the same released demographics"
 """What an attacker of demographics knows beside, and among whom candidates are counted then."""
 
+KNOWS_THE_ALGORITHM = (
+    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
+    "that fit, and of the codes that a label stands for, some may then be more likely than others, and at times one "
+    "alone is left."
+)
+
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
+    KNOWS_THE_ALGORITHM,
     "Several releases compared: cohorts drawn from one master can be joined by visits, and so can their payloads.",
 )
 OPEN_PAYLOAD = "The payload columns: they are released as they are."

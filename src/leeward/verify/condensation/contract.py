@@ -29,6 +29,11 @@ MEMBERSHIP = (
     "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
     "larger k is the remedy."
 )
+POOLED = (
+    "People who pool what they know: somebody who knows the values of all patients of a group but one can take them "
+    "away from what the group's rows show, and is left with about the last patient's (with the very time, where times "
+    "are exact)."
+)
 COARSE_TIMES = (
     "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
     "read column by column, the less so the more groups share a time."
@@ -109,7 +114,7 @@ def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
     matched = times if algorithm in MATCHING_TIMES else []
     exact = [] if parameters.get("coarsen_time") else matched
     own = algorithm != "tfrp" and (parameters.get("marginals") or _usual(algorithm)) == "group"
-    open_doors = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP]
+    open_doors = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
     if exact:
         stated = EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))
         open_doors.insert(0, stated)

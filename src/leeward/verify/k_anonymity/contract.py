@@ -18,6 +18,12 @@ OTHERS = "Columns that are no quasi-identifiers are published as they are: {colu
 
 SHARED = "What a whole group shares can be read from the release (no l-diversity)."
 
+POOLED = (
+    "People who pool what they know: somebody who knows a value of all patients of a group but one can subtract these "
+    "from the group's mean, and has the last patient's value. Who is in a group follows from everybody's "
+    "quasi-identifiers, and often from columns that are published as they are."
+)
+
 README = (
     "`table.parquet` has the columns and types of the original table. In quasi-identifiers ({columns}) each row has "
     "the typical value of its group: the mean, or the most frequent level."
@@ -34,7 +40,7 @@ def words(share: Share) -> list[Words]:
     except (OSError, pa.ArrowInvalid):
         return []
     rest = [name for name in columns if name not in names]
-    open_doors = (OTHERS.format(columns=", ".join(rest)), SHARED) if rest else (SHARED,)
+    open_doors = (*([OTHERS.format(columns=", ".join(rest))] if rest else []), SHARED, POOLED)
     readme = README.format(columns=", ".join(names))
     return [
         Words("k-anonymity", ATTACKER, open_doors, readme, stated_facts("quasi-identifiers", "release", rest))

@@ -19,9 +19,15 @@ ROWS = {
     "patients+events+events": "two codes",
 }
 
+KNOWS_THE_ALGORITHM = (
+    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
+    "that fit, some may then be more likely than others, and at times one alone is left."
+)
+
 OPEN = (
     "Knowledge of more rows than a view has, of how many a patient has, or of what a patient does not have.",
     "One number joins a patient's rows: an attacker who finds one of them in another way reads them all.",
+    KNOWS_THE_ALGORITHM,
     "Attackers who pool what they know, or who hold an earlier release of the same patients.",
     "What a patient suffers from, when all candidates share it.",
 )

@@ -22,8 +22,15 @@ CLASSED_ATTACKER = (
     "demographic, so a guess at which of them is the patient's is right at most once in {k}."
 )
 
+KNOWS_THE_ALGORITHM = (
+    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the codes "
+    "and ages that a generalized value stands for, some may then be more likely than others, and at times one alone is "
+    "left."
+)
+
 NOT_PROTECTED = (
     "What those published alike have in common: their (generalized) codes and ages are learnt of each of them.",
+    KNOWS_THE_ALGORITHM,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
