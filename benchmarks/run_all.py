@@ -72,6 +72,7 @@ python benchmarks/notes_read.py --data DIR
 python benchmarks/notes_read.py --data DIR --doubt
 python benchmarks/sources.py --data DIR
 python benchmarks/attacks.py --data DIR
+python benchmarks/surrogates.py
 python benchmarks/planted.py --data DIR
 python benchmarks/verifying.py --data DIR --people 1000000 --repeat 1
 python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 4

@@ -7,40 +7,17 @@ kept and every engine gives the same text. Dates of a patient all move by the sa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
-from leeward.errors import BadInput
 from leeward.notes.annotators.rules import dates
 from leeward.notes.annotators.rules.demographics import OLDEST
 from leeward.notes.annotators.rules.places import TAILS
-from leeward.notes.annotators.rules.words import (
-    CREDENTIALS,
-    FEMALE,
-    MALE,
-    NAME_TAILS,
-    PARTICLES,
-    STATES,
-    TITLES,
-)
+from leeward.notes.annotators.rules.words import STATES
 from leeward.notes.identities.keys import Keys
+from leeward.notes.identities.names import pool, rename
 
 FARTHEST = 365
 """Days by which a patient's dates move at most; never by none."""
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_KEPT = TITLES | CREDENTIALS | NAME_TAILS | PARTICLES
-
-
-@dataclass(frozen=True)
-class Lists:
-    """Names and words to choose from."""
-
-    female: tuple[str, ...]
-    male: tuple[str, ...]
-    last: tuple[str, ...]
-    towns: tuple[str, ...]
-    streets: tuple[str, ...]
 
 
 def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 2001) -> str:
@@ -53,12 +30,12 @@ def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 20
     if category == "age":
         return f"over {OLDEST}"
     if category == "name":
-        return _WORD.sub(lambda m: _name(keys, patient, m.group()), text)
+        return rename(keys, patient, text)
     if category in ("place", "facility"):
         return _place(keys, patient, category, text)
     if category == "address" and re.search(r"[^\W\d_]{3}", text):
         house = 1 + keys.number(patient, "house", text) % 998
-        return f"{house} {_pick(keys, lists().streets, patient, category, text)}"
+        return f"{house} {_pick(keys, streets(), patient, category, text)}"
     if category == "email":
         return f"person{keys.number(patient, category, text.lower()) % 10**8}@example.org"
     if category == "url":
@@ -77,44 +54,27 @@ def days(keys: Keys, patient: str) -> int:
 
 
 @cache
-def lists() -> Lists:
-    """Faker's American names, towns and streets; only its lists are used, its generator not.
+def towns() -> tuple[str, ...]:
+    """Last names of the United States with the endings of its towns."""
+    from faker.providers.address.en_US import Provider as Addresses
 
-    Raises
-    ------
-    BadInput
-        Faker is not installed.
-    """
-    try:
-        from faker.providers.address.en_US import Provider as Addresses
-        from faker.providers.person.en_US import Provider as People
-    except ModuleNotFoundError:
-        raise BadInput("Surrogates need Faker; install it with: pip install 'leeward[notes]'.") from None
-    last = tuple(sorted(People.last_names))
-    return Lists(
-        tuple(sorted(People.first_names_female)),
-        tuple(sorted(People.first_names_male)),
-        last,
-        tuple(sorted({f"{name}{end}" for name in last[::3] for end in Addresses.city_suffixes[:6]})),
-        tuple(f"{name} {kind}" for name in last[::5] for kind in ("Street", "Avenue", "Road", "Lane")),
+    return tuple(
+        sorted({f"{name}{end}" for name in pool("last").american[::3] for end in Addresses.city_suffixes[:6]})
+    )
+
+
+@cache
+def streets() -> tuple[str, ...]:
+    """Last names of the United States with the words of its streets."""
+    return tuple(
+        f"{name} {kind}"
+        for name in pool("last").american[::5]
+        for kind in ("Street", "Avenue", "Road", "Lane")
     )
 
 
 def _pick(keys: Keys, choices: tuple[str, ...], *parts: str) -> str:
     return choices[keys.number(*parts) % len(choices)]
-
-
-def _name(keys: Keys, patient: str, word: str) -> str:
-    low = word.lower()
-    if low in _KEPT:
-        return word
-    if len(word) == 1:
-        letter = "ABCDEFGHJKLMNOPRSTVW"[keys.number(patient, "initial", low) % 20]
-        return letter if word.isupper() else letter.lower()
-    people = lists()
-    choices = people.female if low in FEMALE else people.male if low in MALE else people.last
-    new = _other(keys, choices, word, patient, "name", low)
-    return new.upper() if word.isupper() else new.lower() if word.islower() else new
 
 
 def _other(keys: Keys, choices: tuple[str, ...], word: str, *parts: str) -> str:
@@ -128,7 +88,7 @@ def _place(keys: Keys, patient: str, category: str, text: str) -> str:
         return _other(keys, tuple(s.title() for s in STATES), text, patient, category, text.lower())
     if len(text) == 2 and text.isupper():
         return _other(keys, tuple(STATES.values()), text, patient, category, text)
-    town = _other(keys, lists().towns, text, patient, category, text.lower())
+    town = _other(keys, towns(), text, patient, category, text.lower())
     tail = text.split()[-1]
     return f"{town} {tail}" if category == "facility" and tail.lower() in TAILS else town
 
