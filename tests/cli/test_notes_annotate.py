@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import re
 from pathlib import Path
 
 import polars as pl
@@ -122,9 +124,84 @@ def test_one_key_gives_one_hash_a_patient_whatever_the_run(leeward: Run, notes: 
     assert not any("canary" in patient for patient in first)
 
 
-def test_a_seed_gives_the_same_files(leeward: Run, notes: Path, tmp_path: Path) -> None:
+def test_a_recipient_has_one_key_that_is_kept_and_others_have_theirs(
+    leeward: Run, notes: Path, tmp_path: Path
+) -> None:
+    kept = Path(os.environ["LEEWARD_STATE"]) / "keys"
+    texts = {}
+    for name, who in (("A", ()), ("B", ()), ("C", ("--recipient", "ann")), ("D", ("--recipient", "ann"))):
+        done = leeward("notes", "annotate", notes, "-o", tmp_path / name, "--text", "surrogates", *who, *FAST)
+        assert done.status == 0 and str(kept / f"{who[-1] if who else 'everybody'}.key") in done.out
+        texts[name] = sorted(pl.read_parquet(tmp_path / name / "share" / "text.parquet")["text"])
+    assert texts["A"] == texts["B"] != texts["C"] == texts["D"]
+    assert {path.name: path.stat().st_mode & 0o777 for path in kept.iterdir()} == {
+        "everybody.key": 0o600,
+        "ann.key": 0o600,
+    }
+    assert not [path for path in tmp_path.rglob("*.key") if "share" in path.parts or "custody" in path.parts]
+
+
+@pytest.mark.parametrize("who", [(), ("--recipient", "ann")])
+def test_texts_encrypted_for_a_recipient_are_read_with_the_key_that_was_kept(
+    leeward: Run, notes: Path, tmp_path: Path, who: tuple[str, ...]
+) -> None:
+    leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--text", "encrypted", *who, *FAST)
+    back = leeward("notes", "decrypt", tmp_path / "OUT", "-o", tmp_path / "back.parquet", *who)
+    assert back.status == 0, back.err
+    assert set(pl.read_parquet(tmp_path / "back.parquet")["text"]) == set(pl.read_csv(notes)["text"])
+    none = leeward("notes", "decrypt", tmp_path / "OUT", "-o", tmp_path / "x.parquet", "--recipient", "bob")
+    assert none.status == 2 and "bob.key: no such file" in none.err
+
+
+def test_without_a_place_for_the_key_nothing_is_written(
+    leeward: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LEEWARD_STATE", str(tmp_path / "file" / "state"))
+    done = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *FAST)
+    assert done.status == 2 and "no folder to keep the key in" in done.err and "--key" in done.err
+    assert not (tmp_path / "OUT").exists()
+
+
+def test_two_runs_under_one_key_have_no_token_in_common(leeward: Run, notes: Path, tmp_path: Path) -> None:
+    found = []
     for name in ("A", "B"):
-        leeward("notes", "annotate", notes, "-o", tmp_path / name, "--text", "surrogates", "--seed", 1, *FAST)
+        leeward("notes", "annotate", notes, "-o", tmp_path / name, "--text", "encrypted", *FAST)
+        texts = pl.read_parquet(tmp_path / name / "share" / "text.parquet")["text"]
+        found.append([token for text in texts for token in re.findall(r"\[[A-Z_]+:[^\]]+\]", text)])
+    assert len({*found[0], *found[1]}) == len(found[0]) + len(found[1]) > 20
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (
+            "surrogates",
+            (
+                "One date that somebody knows",
+                "the days between two dates are as they were",
+                "other\nsurrogates",
+            ),
+        ),
+        ("encrypted", ("how many identities a note has", "steps of 32\nbytes")),
+        ("removed", ()),
+    ],
+)
+def test_the_readme_says_what_stands_in_the_identities_place_tells(
+    leeward: Run, notes: Path, tmp_path: Path, mode: str, words: tuple[str, ...]
+) -> None:
+    leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--text", mode, *FAST)
+    readme = (tmp_path / "OUT" / "share" / "README.md").read_text()
+    assert all(each.lower() in readme.lower() for each in words)
+    assert ("dates moved" in readme) == (mode == "surrogates") and ("token" in readme) == (
+        mode == "encrypted"
+    )
+
+
+@pytest.mark.parametrize("mode", ["surrogates", "encrypted"])
+def test_a_seed_gives_the_same_files(leeward: Run, notes: Path, tmp_path: Path, mode: str) -> None:
+    for name in ("A", "B"):
+        leeward("notes", "annotate", notes, "-o", tmp_path / name, "--text", mode, "--seed", 1, *FAST)
     for file in ("custody/table.parquet", "share/text.parquet", "custody/review.html"):
         assert (tmp_path / "A" / file).read_bytes() == (tmp_path / "B" / file).read_bytes()
 
@@ -170,7 +247,8 @@ def test_bad_notes_leave_nothing_and_say_nothing_of_the_text(leeward: Run, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--text", "encrypted"), "needs --key"),
+        (("--key", "k", "--recipient", "ann"), "--key and --recipient both say which key"),
+        (("--recipient", "../ann"), "--recipient: a name of letters"),
         (("--members", "rules,oracle"), "there is no annotator `oracle`"),
         (("--text-column", "words"), "no column 'words' among"),
         (("--birth", "born"), "no column 'born' among"),

@@ -13,7 +13,7 @@ from leeward.errors import BadInput
 from leeward.notes.annotators.rules import Rules
 from leeward.notes.annotators.rules.dates import read as read_date
 from leeward.notes.categories import EID
-from leeward.notes.identities import keys
+from leeward.notes.identities import keys, names
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.surrogates import FARTHEST, days, surrogate
@@ -25,10 +25,12 @@ TEXT = (
     "in Boulder, CO 80301. Call (555) 123-4567 or james.brown@mail.example.com. Has sore throat."
 )
 SPANS = Rules().annotate(TEXT)
+NO_NUL = st.characters(codec="utf-8", exclude_characters="\0")  # reading refuses it
+PATIENTS = [f"p{i}" for i in range(300)]
 
 
 def out(mode: identities.Mode, patient: str = "p1", with_keys: Keys = KEYS) -> str:
-    return identities.replaced(TEXT, SPANS, mode, with_keys, patient)[0]
+    return identities.replaced(TEXT, SPANS, mode, with_keys, patient, "1")[0]
 
 
 def test_removed_leaves_categories_and_what_may_stay() -> None:
@@ -48,7 +50,7 @@ def test_no_identity_is_left(mode: identities.Mode) -> None:
 
 @pytest.mark.parametrize("mode", identities.MODES)
 def test_every_replacement_is_told_with_its_place_and_category(mode: identities.Mode) -> None:
-    new, done = identities.replaced(TEXT, SPANS, mode, KEYS, "p1")
+    new, done = identities.replaced(TEXT, SPANS, mode, KEYS, "p1", "1")
     goes = [s for s in SPANS if identities.goes(s)]
     assert [(d.kind, d.category) for d in done] == [(s.kind, s.category) for s in goes]
     kept_before = re.sub(r"\W+", " ", TEXT[: goes[0].start])
@@ -64,6 +66,49 @@ def test_the_same_name_has_the_same_surrogate_in_all_notes_of_a_patient() -> Non
     assert surrogate(KEYS, "p1", "name", "James") == given_name
     others = {surrogate(KEYS, f"p{i}", "name", "Brown") for i in range(20)}
     assert len(others) > 10  # nobody recognises a name from patient to patient
+
+
+def test_a_third_of_the_names_are_american_a_third_of_other_countries_and_a_third_in_no_list() -> None:
+    last = names.pool("last")
+    new = [surrogate(KEYS, patient, "name", "Brown") for patient in PATIENTS]
+    american, abroad = (sum(name in listed for name in new) for listed in (last.american, last.abroad))
+    assert all(70 < count < 130 for count in (american, abroad, len(new) - american - abroad))
+    other = [surrogate(OTHER, patient, "name", "Brown") for patient in PATIENTS]
+    assert sum(map(str.__eq__, new, other)) < 3 and len(set(new) & set(other)) < 60
+
+
+@pytest.mark.parametrize(
+    "text", ["Gonzalez R. Foley", "Foley, Gonzalez R.", "FOLEY, GONZALEZ", "Zqvirrow Foley"]
+)
+def test_the_first_word_of_a_name_gets_a_first_name(text: str) -> None:
+    first_names = {*names.pool("female").all, *names.pool("male").all}
+    at = 1 if "," in text else 0
+    new = [surrogate(KEYS, p, "name", text).replace(",", "").lower().split() for p in PATIENTS]
+    firsts = [words[at] for words in new]
+    listed = [word for word in firsts if word in first_names or word in names.pool("last").all]
+    assert len(listed) > 170 and sum(word in first_names for word in listed) > 0.95 * len(listed)
+    lasts = [words[0 if at else -1] for words in new]
+    assert sum(word in first_names for word in lasts) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("Mary Foley", "female"), ("James Foley", "male"), ("José Foley", "male")]
+)
+def test_a_first_name_of_a_known_sex_gets_one_of_that_sex(text: str, kind: names.Kind) -> None:
+    firsts = [surrogate(KEYS, patient, "name", text).split()[0].lower() for patient in PATIENTS]
+    listed = [word for word in firsts if word in {*names.pool("female").all, *names.pool("male").all}]
+    assert len(listed) > 170 and sum(word in names.pool(kind).all for word in listed) > 0.95 * len(listed)
+
+
+def test_titles_particles_and_initials_keep_their_form() -> None:
+    new = surrogate(KEYS, "p1", "name", "Ludwig van der Berg Jr")
+    assert re.fullmatch(r"[A-Z]\S+ van der [A-Z]\S+ Jr", new)
+    assert re.fullmatch(r"[A-Z]\. [A-Z]\S+", surrogate(KEYS, "p1", "name", "R. Foley"))
+
+
+@given(st.sampled_from(["Brown", "Maria", "Li", "Okafor-Jones"]), st.text(max_size=3))
+def test_no_name_stands_for_itself(name: str, patient: str) -> None:
+    assert surrogate(KEYS, patient, "name", name).lower() != name.lower()
 
 
 def test_dates_of_a_patient_keep_their_distance() -> None:
@@ -119,10 +164,32 @@ def test_a_changed_token_is_noticed() -> None:
 
 def test_equal_texts_at_two_places_have_two_tokens() -> None:
     spans = [Span(0, 3, "EID", "name"), Span(4, 7, "EID", "name")]
-    sealed, _ = identities.replaced("Amy Amy", spans, "encrypted", KEYS, "p")
+    sealed, _ = identities.replaced("Amy Amy", spans, "encrypted", KEYS, "p", "1")
     first, second = sealed.split()
     assert first != second
     assert identities.decrypted(sealed, KEYS) == "Amy Amy"
+
+
+def token(text: str, note: str = "1") -> str:
+    return identities.replaced(text, [Span(0, len(text), "EID", "name")], "encrypted", KEYS, "p", note)[0]
+
+
+def test_a_token_tells_the_length_of_a_word_by_steps_of_32_bytes() -> None:
+    lengths = [len(token("n" * letters)) for letters in range(1, 97)]
+    assert [lengths.count(each) for each in sorted(set(lengths))] == [32, 32, 32]
+    assert lengths == sorted(lengths)
+
+
+def test_equal_words_at_one_place_of_two_notes_have_two_tokens() -> None:
+    assert token("Amy", "1") != token("Amy", "2") and token("Amy", "1") == token("Amy", "1")
+
+
+def test_tokens_of_the_version_before_which_did_not_pad_are_read() -> None:
+    old = (
+        "Dr. [NAME:YrdcxRvmBzgrghFv975e9C5JTDsYnKpibplqX7Oy7OTA8QH6MAQh] of "
+        "[FACILITY:afIE003ikwB1baksG-Oa48gBasYavkzM-vDeGPXtqQFm8mcz574lvPRj2F_FQWT5xoXL4Ibwoh3BVNF9]"
+    )
+    assert identities.decrypted(old, KEYS) == "Dr. James Brown of " + "À" * 16
 
 
 def test_patients_are_keyed() -> None:
@@ -142,7 +209,7 @@ def test_a_key_file_is_made_for_its_owner_alone_and_read_again(tmp_path: Path) -
 def test_a_file_that_is_no_key_is_refused(tmp_path: Path, content: str) -> None:
     file = tmp_path / "notes.key"
     file.write_text(content)
-    with pytest.raises(BadInput, match=r"--key notes\.key: holds no key"):
+    with pytest.raises(BadInput, match=r"key file notes\.key: holds no key"):
         keys.read_or_make(file)
 
 
@@ -153,13 +220,18 @@ def test_the_key_may_not_lie_in_what_it_protects(tmp_path: Path) -> None:
         keys.read(tmp_path / "missing.key")
 
 
-@given(st.text(min_size=1, max_size=40), st.sampled_from(identities.MODES), st.sampled_from(EID), st.data())
+@given(
+    st.text(NO_NUL, min_size=1, max_size=40),
+    st.sampled_from(identities.MODES),
+    st.sampled_from(EID),
+    st.data(),
+)
 def test_whatever_is_called_an_identity_can_be_replaced(
     text: str, mode: identities.Mode, category: str, data: st.DataObject
 ) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     span = Span(start, data.draw(st.integers(start + 1, len(text))), "EID", category)
-    new, done = identities.replaced(text, [span], mode, KEYS, "p")
+    new, done = identities.replaced(text, [span], mode, KEYS, "p", "1")
     words = text[span.start : span.end]
     assert len(done) == any(map(str.isalnum, words))
     assert new.startswith(text[:start]) and new.endswith(text[span.end :])

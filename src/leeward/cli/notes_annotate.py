@@ -25,6 +25,16 @@ def column_options(function: Any) -> Any:
     return function
 
 
+def key_options(function: Any) -> Any:
+    """Which key: a recipient's, which is kept, or the one in a file."""
+    for flag, metavar, what in (
+        ("--key", "FILE", "The key in a file instead."),
+        ("--recipient", "NAME", "The key that is kept for a recipient [default: the one for everybody]."),
+    ):
+        function = click.option(flag, metavar=metavar, help=what)(function)
+    return function
+
+
 @click.command()
 @click.argument("notes", metavar="NOTES")
 @out_option
@@ -38,11 +48,7 @@ def column_options(function: Any) -> Any:
     type=click.Choice(["removed", "surrogates", "encrypted"]),
     help="Write the texts too, with identities removed, replaced or encrypted.",
 )
-@click.option(
-    "--key",
-    metavar="FILE",
-    help="The key for patients, surrogates and encryption; made where it is not there. Keep it away from OUT.",
-)
+@key_options
 @click.option(
     "--lexicon",
     default="leeward",
@@ -69,7 +75,7 @@ def column_options(function: Any) -> Any:
     "--seed",
     type=int,
     metavar="N",
-    help="For tests and studies only: order of rows and sample follow from it.",
+    help="For tests and studies only: order of rows, sample and, unless one is named, the key follow from it.",
 )
 @click.option(
     "--any-language",
@@ -83,6 +89,7 @@ def annotate(
     metadata: str | None,
     mode: str | None,
     key: str | None,
+    recipient: str | None,
     lexicon: str,
     members: tuple[str, ...],
     review: int,
@@ -104,9 +111,15 @@ def annotate(
     Examples:
       leeward notes annotate notes.csv -o OUT
       leeward notes annotate folder --metadata registration.csv -o OUT
-      leeward notes annotate notes.parquet --text surrogates --key ~/notes.key -o OUT
+      leeward notes annotate notes.parquet --text removed -o OUT
+      leeward notes annotate notes.parquet --text surrogates --recipient city-university -o OUT
       leeward notes annotate DocumentReference.ndjson --text encrypted --key ~/notes.key -o OUT
       leeward notes decrypt OUT --key ~/notes.key -o texts.parquet
+
+    Pseudonyms, surrogates, shifts of dates and tokens follow from a key, made where it is not there. A recipient's is
+    kept, so that later releases have the same surrogates: with others, whoever compares two releases of the same notes
+    sees what is made up. Surrogates keep the days between dates; take --text removed where a date of many patients is
+    known.
 
     \b
     OUT/custody/table.parquet  one row a note: for `leeward index`, not for recipients
@@ -126,6 +139,7 @@ def annotate(
         metadata=metadata,
         mode=mode,
         key=key,
+        recipient=recipient,
         lexicon=lexicon,
         members=members,
         review=review,
@@ -155,6 +169,10 @@ def annotate(
     if result["disagreeing"]:
         lines.append(f"Note: the patient data of {result['disagreeing']:,} notes disagree; see `disagrees`.")
     lines += [f"Table:  {shown / 'custody/table.parquet'}", f"Review: {shown / 'custody/review.html'}"]
+    if result["key"]:
+        lost = "without it nobody reads the identities again: keep a copy"
+        why = lost if mode == "encrypted" else "kept for the next release to the same recipient"
+        lines.append(f"Key:    {result['key']} ({why})")
     if mode:
         lines.append(
             f"Texts:  {shown / 'share/text.parquet'} (look at the review page before you pass them on)"
@@ -164,20 +182,21 @@ def annotate(
 
 @click.command()
 @click.argument("path", metavar="OUT")
-@click.option("--key", required=True, metavar="FILE", help="The key file used for encryption.")
+@key_options
 @click.option(
     "-o", "--out", required=True, metavar="FILE", help="A .parquet or .csv file; must not exist yet."
 )
-def decrypt(path: str, key: str, out: str) -> None:
+def decrypt(path: str, key: str | None, recipient: str | None, out: str) -> None:
     """Put the identities back into the texts of OUT, which `leeward notes annotate --text encrypted` wrote.
 
     \b
-    Example:
+    Examples:
+      leeward notes decrypt OUT --recipient city-university -o texts.parquet
       leeward notes decrypt OUT --key ~/notes.key -o texts.parquet
 
     Exit status: 0 done; 2 bad input, such as another key (nothing is written).
     """
     from leeward.runs.annotate import decrypt as run
 
-    count = run(path, key, out)
+    count = run(path, key, out, recipient)
     print_lines(f"{out}: {count:,} texts with their identities. Keep it as you keep the notes.")

@@ -71,6 +71,8 @@ class Work:
     secret: bytes = field(default=b"", repr=False)
     keeps_spans: bool = False
     """Whether rows have the spans (JSON, see `spans_of`), for a page of some of the notes."""
+    run: str = ""
+    """What tells this run from every other: tokens of encrypted words follow from it."""
 
     def __call__(self, group: pa.Table) -> pa.Table:
         """The kernel: a block of notes (`INPUT`, other columns do not matter) to rows (`OUTPUT`)."""
@@ -88,7 +90,9 @@ class Work:
         row["spans"] = json.dumps(spans) if self.keeps_spans else None
         if self.text is None:
             return {**row, "text": None, "starts": [], "ends": [], "kinds": [], "categories": []}
-        new, done = identities.replaced(text, spans, self.text, keys, patient, row["visit_year"] or 2001)
+        of_run = f"{self.run}\x1f{note['row']}"
+        year = row["visit_year"] or 2001
+        new, done = identities.replaced(text, spans, self.text, keys, patient, of_run, year)
         return {
             **row,
             "text": new,

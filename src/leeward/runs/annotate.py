@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,19 @@ SAID = {
     "encrypted": "a token stands in its place that only the custodian's key opens",
 }
 
+TOLD = {
+    "surrogates": """
+What moved together can be joined: one date that somebody knows tells by how many days a patient's dates moved, and so
+all of them; the days between two dates are as they were, and few patients have the same. Who has these notes with other
+surrogates too can tell what is made up: it is not in both.
+""",
+    "encrypted": """
+The tokens tell how many identities a note has, where and of which category, and how long each is, by steps of 32
+bytes. No two notes have a token in common.
+""",
+}
+"""What somebody may learn from what stands in the identities' places."""
+
 SHARED = """# Clinical notes without the identities that were found in them
 
 `text.parquet` has a note a row (`note`, `patient`, `text`).{listed}
@@ -46,7 +60,7 @@ Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 8
 
 Nothing is guaranteed: programs found the identities, and programs miss some. Whoever gets these texts must not try to
 find out who the patients are.
-"""
+{told}"""
 
 LISTED = """ `replacements.parquet` has what was replaced where: characters
 `start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`."""
@@ -58,6 +72,9 @@ missed more often.
 
 FOREIGN_SHARE = 0.1
 """Above this share of notes in other languages nothing is annotated unless it is asked for."""
+
+RECIPIENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Names of recipients, of which each is a file's."""
 
 REVIEWED = 100
 """Notes on the review page, unless asked otherwise."""
@@ -71,6 +88,7 @@ def annotate(
     metadata: str | Path | None = None,
     mode: str | None = None,
     key: str | Path | None = None,
+    recipient: str | None = None,
     lexicon: str = "leeward",
     members: tuple[str, ...] = (),
     review: int = REVIEWED,
@@ -95,8 +113,9 @@ def annotate(
     mode : str, optional
         `removed`, `surrogates` or `encrypted`: write `share/text.parquet` too.
     key : path, optional
-        The key file for patients, surrogates and encryption, made where it is not there; without it a key is
-        drawn that nobody keeps.
+        The key file for patients, surrogates and encryption, made where it is not there.
+    recipient : str, optional
+        Without `key`: whose key is taken (`kept_key`), so that all releases for a recipient have the same surrogates.
     lexicon, members : which health terms, and which annotators (all that are there).
     review : notes on the review page.
     engine, threads, seed : as in `protect`.
@@ -109,7 +128,7 @@ def annotate(
     Returns
     -------
     dict
-        The figures of the run, as in `custody/summary.json`.
+        The figures of the run, as in `custody/summary.json`, `out` and `key`, the file of the key.
 
     Raises
     ------
@@ -117,16 +136,11 @@ def annotate(
         Nothing is left at `out`.
     """
     from leeward.engine import LocalEngine, at_most, make
-    from leeward.notes.identities.keys import fresh, read_or_make
     from leeward.notes.lexicon.loaders import load as load_lexicon
     from leeward.notes.pipeline import Work, reader_of, shipped_members
     from leeward.notes.reading import read
     from leeward.release import draft
 
-    if mode == "encrypted" and key is None:
-        raise BadInput(
-            "--text encrypted needs --key FILE: without the key nobody could read the identities again."
-        )
     with at_most(threads), watched(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
@@ -134,17 +148,19 @@ def annotate(
         chosen = members or shipped_members()
         words = load_lexicon(lexicon)
         reader_of(chosen, lexicon)  # a wrong member or model is said before work begins
-        secret = read_or_make(key, pending.out) if key is not None else _secret(seed, fresh)
-        work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT)  # type: ignore[arg-type]  # click or the caller gave one of the modes
+        secret, file = _secret(key, recipient, seed, pending.out)
+        randomness = Randomness.of(seed)
+        run = randomness.stream("notes", "tokens").bytes(16).hex()
+        work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT, run)  # type: ignore[arg-type]  # click or the caller gave one of the modes
         runner = make(engine, threads=threads)
         if isinstance(runner, LocalEngine):
             many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
             runner = replace(runner, processes=many, told=_told(frame.height, say))
         rows = _rows(frame, work, runner)
         say("Writing")
-        figures = _write(pending, frame, rows, work, Randomness.of(seed), review, words, mode, foreign)
+        figures = _write(pending, frame, rows, work, randomness, review, words, mode, foreign)
         pending.put_json("custody/summary.json", figures)
-    return {"out": str(out), **figures}
+    return {"out": str(out), "key": None if file is None else str(file), **figures}
 
 
 def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) -> dict[str, int]:
@@ -164,8 +180,8 @@ def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) 
     )
 
 
-def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
-    """Write the texts of `path` with their identities to `out`; returns how many.
+def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient: str | None = None) -> int:
+    """Write the texts of `path` with their identities to `out`; returns how many. The key is that of `annotate`.
 
     Raises
     ------
@@ -181,7 +197,7 @@ def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
     if not source.is_file():
         raise BadInput(f"{Path(path).name}: no share/text.parquet; was it written with --text encrypted?")
     require_new(target)
-    keys = Keys.of(read(key))
+    keys = Keys.of(read(_key_file(key, recipient)))
     table = pl.read_parquet(source)
     table = table.with_columns(pl.Series("text", [opened(text, keys) for text in table["text"]], pl.String))
     aside = target.with_name(target.name + ".partial")
@@ -197,10 +213,45 @@ def decrypt(path: str | Path, key: str | Path, out: str | Path) -> int:
     return table.height
 
 
-def _secret(seed: int | None, fresh: Callable[[], bytes]) -> bytes:
-    """Without a key file a secret that is used once; with a seed, for tests, one that follows from it."""
+def kept_key(recipient: str | None = None) -> Path:
+    """The key file of a recipient, in the folder `keys` of this user's state (`leeward.queries.state`).
 
-    return fresh() if seed is None else Randomness.of(seed).stream("notes", "key").bytes(32)
+    Recipients that are not named have one key together: their releases have the same surrogates, and can be joined.
+
+    Raises
+    ------
+    BadInput
+        The name is none for a file, or there can be no such folder.
+    """
+    from leeward.queries.state import VARIABLE, state_folder
+
+    name = recipient or "everybody"
+    if not RECIPIENT.fullmatch(name):
+        raise BadInput("--recipient: a name of letters, digits, `.`, `_` and `-`, 64 at most, is needed.")
+    folder = state_folder("keys")
+    if folder is None:
+        raise BadInput(
+            f"there is no folder to keep the key in; name a file with --key, or a folder with {VARIABLE}."
+        )
+    return folder / f"{name}.key"
+
+
+def _key_file(key: str | Path | None, recipient: str | None) -> Path:
+    if key is not None and recipient is not None:
+        raise BadInput("--key and --recipient both say which key; give one of them.")
+    return Path(key) if key is not None else kept_key(recipient)
+
+
+def _secret(
+    key: str | Path | None, recipient: str | None, seed: int | None, out: Path
+) -> tuple[bytes, Path | None]:
+    """The secret and its file. A seed alone, for tests and studies, gives one that follows from it and is not kept."""
+    from leeward.notes.identities.keys import read_or_make
+
+    if seed is not None and key is None and recipient is None:
+        return Randomness.of(seed).stream("notes", "key").bytes(32), None
+    file = _key_file(key, recipient)
+    return read_or_make(file, out), file
 
 
 def _rows(frame: pl.DataFrame, work: Work, runner: Engine) -> pl.DataFrame:
@@ -301,7 +352,7 @@ def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None, foreign: in
         return
     pending.share.mkdir()
     hidden = mode == "surrogates"
-    readme = SHARED.format(mode=SAID[mode], listed="" if hidden else LISTED)
+    readme = SHARED.format(mode=SAID[mode], listed="" if hidden else LISTED, told=TOLD.get(mode, ""))
     if foreign:
         readme += FOREIGN.format(count=foreign, total=rows.height)
     pending.put("share/README.md", readme)

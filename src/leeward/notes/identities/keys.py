@@ -59,19 +59,23 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
     file = Path(path)
     if release is not None and Path(release).resolve() in file.resolve().parents:
         raise BadInput(
-            f"--key {file.name}: the key may not lie in the folder that it protects; name a file elsewhere."
+            f"key file {file.name}: the key may not lie in the folder that it protects; name a file elsewhere."
         )
     if file.exists():
         return read(file)
-    secret = fresh()
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            secret = fresh()
+            stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())  # texts that a lost key has encrypted are lost
+    except FileExistsError:  # another process made it in the meantime
+        return read(file)
     except OSError:
         raise BadInput(
-            f"--key {file.name}: the file cannot be made; name one in a folder that exists."
+            f"key file {file.name}: cannot be made; name one with --key in a folder that exists."
         ) from None
-    with os.fdopen(handle, "w", encoding="ascii") as stream:
-        stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
     return secret
 
 
@@ -88,11 +92,11 @@ def read(path: str | Path) -> bytes:
         text = file.read_text(encoding="ascii").strip()
         secret = base64.b64decode(text.removeprefix(HEAD.strip()).strip(), validate=True)
     except OSError:
-        raise BadInput(f"--key {file.name}: no such file.") from None
+        raise BadInput(f"key file {file.name}: no such file; name another with --key.") from None
     except (UnicodeDecodeError, binascii.Error, ValueError):
         text, secret = "", b""
     if not text.startswith(HEAD.strip()) or len(secret) != BYTES:
-        raise BadInput(f"--key {file.name}: holds no key of `leeward notes annotate`.")
+        raise BadInput(f"key file {file.name}: holds no key of `leeward notes annotate`.")
     return secret
 
 

@@ -25,6 +25,8 @@ Mode = Literal["removed", "surrogates", "encrypted"]
 MODES: tuple[str, ...] = get_args(Mode)
 
 NONCE = 12
+PADDED = 32
+"""Texts are encrypted with NULs behind them, which no note holds, up to a multiple of so many bytes."""
 _TOKEN = re.compile(r"\[([A-Z_]+):([A-Za-z0-9_-]{38,}={0,2})\]")
 
 
@@ -44,7 +46,7 @@ def goes(span: Span) -> bool:
 
 
 def replaced(
-    text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, year: int = 2001
+    text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
     """The text without its identities, and what is where.
 
@@ -52,6 +54,7 @@ def replaced(
     ----------
     spans : ascending, without overlaps.
     patient : the patient's identifier; surrogates and shifts are the patient's own.
+    note : the run and the note, in one text: no two notes, nor two runs, have a token in common.
     year : the year of the visit, for dates without one.
     """
     pieces: list[str] = []
@@ -61,7 +64,7 @@ def replaced(
         if not goes(span) or not any(map(str.isalnum, text[span.start : span.end])):
             continue  # what another span left of this one may be nothing but a blank
         kept = text[past : span.start]
-        new = _replacement(text[span.start : span.end], span, mode, keys, patient, year)
+        new = _replacement(text[span.start : span.end], span, mode, keys, patient, note, year)
         start = length + len(kept)
         if done and not kept.strip() and new == pieces[-1] and mode == "removed":
             past = span.end  # "[NAME] [NAME]" would tell how many words a name has
@@ -74,11 +77,11 @@ def replaced(
     return "".join(pieces), done
 
 
-def _replacement(text: str, span: Span, mode: Mode, keys: Keys, patient: str, year: int) -> str:
+def _replacement(text: str, span: Span, mode: Mode, keys: Keys, patient: str, note: str, year: int) -> str:
     if mode == "surrogates":
         return surrogate(keys, patient, span.category, text, year)
     if mode == "encrypted":
-        return encrypted(keys, span.category, text, f"{patient}\x1f{span.start}")
+        return encrypted(keys, span.category, text, f"{note}\x1f{span.start}")
     return f"[{span.category.upper()}]"
 
 
@@ -86,17 +89,19 @@ def encrypted(keys: Keys, category: str, text: str, place: str) -> str:
     """`[CATEGORY:token]`, AES-256-GCM with the category as associated data.
 
     The nonce is a keyed hash of category, place and text, so that every engine writes the same token: two different
-    texts never share a nonce but by chance (96 bits), and equal texts at different places have different tokens.
+    texts never share a nonce but by chance (96 bits), and equal texts at different places have different tokens. Of
+    the text's length a token tells the multiple of `PADDED` bytes above it.
     """
-    name = category.upper()
+    name, plain = category.upper(), text.encode()
     message = "\x1f".join((name, place, text)).encode()
     nonce = hmac.digest(keys.nonces, message, "sha256")[:NONCE]
-    sealed = _cipher(keys).encrypt(nonce, text.encode(), name.encode())
+    padded = plain + bytes(-len(plain) % PADDED)
+    sealed = _cipher(keys).encrypt(nonce, padded, name.encode())
     return f"[{name}:{base64.urlsafe_b64encode(nonce + sealed).decode()}]"
 
 
 def decrypted(text: str, keys: Keys) -> str:
-    """A text with its encrypted identities in place again.
+    """A text with its encrypted identities in place again, those of earlier versions, which did not pad, as well.
 
     Raises
     ------
@@ -114,7 +119,7 @@ def decrypted(text: str, keys: Keys) -> str:
             raise BadInput(
                 "the key does not open these identities: it is another key's text, or the text was changed."
             ) from None
-        return plain.decode()
+        return plain.rstrip(b"\0").decode()
 
     return _TOKEN.sub(opened, text)
 
