@@ -159,7 +159,7 @@ def test_without_a_place_for_the_key_nothing_is_written(
     (tmp_path / "file").touch()
     monkeypatch.setenv("LEEWARD_STATE", str(tmp_path / "file" / "state"))
     done = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *FAST)
-    assert done.status == 2 and "no folder to keep the key in" in done.err and "--key" in done.err
+    assert done.status == 2 and "keys of recipients) is kept here, and it cannot be written" in done.err
     assert not (tmp_path / "OUT").exists()
 
 

@@ -25,17 +25,26 @@ def state_folders(name: str) -> list[Path]:
 
     BadInput where the machine's, or the one that `LEEWARD_STATE` names, cannot be written.
     """
+    own = account_folder(name)
+    shared = MACHINE.is_dir() and not os.environ.get(VARIABLE)
+    return [each for each in (own, _shared_folder(MACHINE, name) if shared else None) if each is not None]
+
+
+def account_folder(name: str) -> Path | None:
+    """The folder `name` of the account's state; None where none can be made.
+
+    BadInput where the one that `LEEWARD_STATE` names cannot be written.
+    """
     given = os.environ.get(VARIABLE)
     if given:
-        return [_shared_folder(Path(given), name)]
-    machine = [_shared_folder(MACHINE, name)] if MACHINE.is_dir() else []
+        return _shared_folder(Path(given), name)
     try:
         base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         own = base / "leeward" / name
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # read-only, or no home
-        return machine
-    return [own, *machine] if os.access(own, os.W_OK) else machine
+        return None
+    return own if os.access(own, os.W_OK) else None
 
 
 def _shared_folder(base: Path, name: str) -> Path:
@@ -53,8 +62,9 @@ def _shared_folder(base: Path, name: str) -> Path:
         writable = os.access(folder, os.W_OK)
     if not writable:
         raise BadInput(
-            f"{folder}: what is known of ledgers and data sets is kept here, and it cannot be written, so an older "
-            f"copy of a ledger would not be noticed. No answer was given. Let this account write to {base}."
+            f"{folder}: what Leeward must remember (last entries of ledgers, data sets that were indexed, keys of "
+            "recipients) is kept here, and it cannot be written, so an older copy of a ledger would not be noticed. "
+            f"Nothing was answered or written. Let this account write to {base}."
         )
     return folder
 

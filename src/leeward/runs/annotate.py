@@ -223,12 +223,12 @@ def kept_key(recipient: str | None = None) -> Path:
     BadInput
         The name is none for a file, or there can be no such folder.
     """
-    from leeward.queries.state import VARIABLE, state_folder
+    from leeward.queries.state import VARIABLE, account_folder
 
     name = recipient or "everybody"
     if not RECIPIENT.fullmatch(name):
         raise BadInput("--recipient: a name of letters, digits, `.`, `_` and `-`, 64 at most, is needed.")
-    folder = state_folder("keys")
+    folder = account_folder("keys")
     if folder is None:
         raise BadInput(
             f"there is no folder to keep the key in; name a file with --key, or a folder with {VARIABLE}."
