@@ -8,6 +8,8 @@ tests/attacks/notes.py. Prints.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import sys
 import tempfile
 from collections import defaultdict
@@ -25,7 +27,7 @@ import leeward as lw
 from common import commit, machine, table
 from leeward.notes.annotators.rules.words import REPORT_WORDS
 from leeward.notes.identities import names
-from leeward.notes.identities.keys import Keys, read
+from leeward.notes.identities.keys import HEAD, Keys, read
 from leeward.notes.identities.surrogates import FARTHEST, days
 from leeward.notes.lexicon.names import Names
 from leeward.notes.lexicon.own import own_lexicon
@@ -41,7 +43,10 @@ KINDS: tuple[names.Kind, ...] = ("female", "male", "last")
 
 
 def released(notes: list[SyntheticNote], place: Path, name: str) -> Path:
-    """The notes with surrogates, under a key of its own."""
+    """The notes with surrogates, under a key of its own that is the same in every run of this program."""
+    secret = hashlib.sha256(name.encode()).digest()
+    key = place / f"{name}.key"
+    key.write_text(HEAD + base64.b64encode(secret).decode(), encoding="ascii")
     file = place / "notes.parquet"
     columns = {
         "patient": [note.patient for note in notes],
@@ -49,7 +54,7 @@ def released(notes: list[SyntheticNote], place: Path, name: str) -> Path:
         "text": [note.annotated.text for note in notes],
     }
     pl.DataFrame(columns).write_parquet(file)
-    lw.annotate(file, place / name, mode="surrogates", key=place / f"{name}.key")
+    lw.annotate(file, place / name, mode="surrogates", key=key, seed=1)
     return place / name
 
 
