@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -203,6 +204,24 @@ def test_a_key_file_is_made_for_its_owner_alone_and_read_again(tmp_path: Path) -
     secret = keys.read_or_make(file)
     assert file.stat().st_mode & 0o777 == 0o600
     assert keys.read_or_make(file) == secret == keys.read(file)
+
+
+def test_a_key_file_and_its_name_are_on_the_disk_before_the_key_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, flushed = tmp_path / "notes.key", []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_ino))
+    keys.read_or_make(file)
+    assert flushed == [file.stat().st_ino, tmp_path.stat().st_ino]
+
+
+def test_a_key_that_another_process_makes_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "notes.key"
+    secret = keys.read_or_make(file)
+    monkeypatch.setattr(Path, "exists", lambda self: False)
+    assert keys.read_or_make(file) == secret
 
 
 @pytest.mark.parametrize("content", ["", "hello", keys.HEAD + "AAAA", "x" * 80])

@@ -70,6 +70,11 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
             stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
             stream.flush()
             os.fsync(stream.fileno())  # texts that a lost key has encrypted are lost
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except FileExistsError:  # another process made it in the meantime
         return read(file)
     except OSError:

@@ -1,7 +1,7 @@
 """Surrogates: made-up identities of the same form, the same for the same words of the same patient.
 
-What replaces what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing has to be
-kept and every engine gives the same text. Dates of a patient all move by the same number of days.
+What replaces what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing but the key
+has to be kept and every engine gives the same text. Dates of a patient all move by the same number of days.
 """
 
 from __future__ import annotations
