@@ -16,7 +16,7 @@ from tests.oracles.published import running_example, running_records, write
 from leeward.analysis import risk, risk_kernels
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.published import read
-from leeward.methods.disassociation.measures.risk import risk_after
+from leeward.methods.disassociation.measures.risk import knowledge_of_codes, risk_after
 
 RECORDS = st.lists(st.frozensets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=40)
 
@@ -106,7 +106,7 @@ def test_hashed_keys_count_like_exact_ones(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_after_release_the_running_example_leaves_three_candidates(tmp_path: Path) -> None:
     published = read(write(tmp_path / "out", running_example(), 3, 2))
-    found = risk_after(published, code_sets(running_records()), seed=1)
+    found = risk_after(knowledge_of_codes(published, code_sets(running_records())), seed=1)
     assert found.smallest_candidates == 3
     assert found.below_k == 0
 

@@ -13,6 +13,7 @@ from tests.methods.disassociation.shapes import cohort_of
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures import risk
 from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.measures.risk import knowledge_of_codes
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 
@@ -49,7 +50,7 @@ def test_an_attacker_who_knows_the_algorithm_has_fewer_for_rare_codes_as_the_rep
     found = attack(share, map(frozenset, records))
     assert found.below_k_algorithm_known > 0
     release = Release.open(share)
-    after = risk(read(release), cohort_of(records).code_sets()).after
+    after = risk(knowledge_of_codes(read(release), cohort_of(records).code_sets())).after
     assert after is not None
     assert (after.below_k, after.smallest_candidates) == (0, found.smallest)
     assert after.below_k_algorithm_known is not None

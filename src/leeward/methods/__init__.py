@@ -100,6 +100,11 @@ class Method:
         attack: Callable[..., Any] | None = getattr(_module(f"{self.folder}.attack"), "attack", None)
         return attack
 
+    def reidentification(self) -> ModuleType | None:
+        """The module that counts candidates after release (`reidentification` beside the parameters): `known(release,
+        cohort, population)`, and `scope(release)` where the guarantee's risk is not the whole; None without one."""
+        return _module(f"{self.folder}.reidentification")
+
     def report_sections(self) -> Callable[..., Any] | None:
         """The function that makes the report's own sections; None for a method that has none."""
         module = _module(self.sections or f"{self.folder}.report")

@@ -41,6 +41,11 @@ def listed(names: tuple[str, ...] | list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def exact(names: tuple[str, ...] | list[str]) -> str:
+    """What attackers know of demographics, before what they know beside; nothing without demographics."""
+    return f"the exact {listed(names)} and " if names else ""
+
+
 def limits(payload: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> list[str]:
     """What a guarantee with demographics does not protect, beside the limits of the method."""
     found = [SMALL_CLASSES, *([PAYLOAD.format(names=listed(payload))] if payload else [])]

@@ -14,7 +14,7 @@ from leeward.analysis.demographics.columns import Columns, columns_of
 from leeward.analysis.demographics.figures import ColumnLoss, JointCandidates, WholePatient
 from leeward.analysis.demographics.questions import draw, errors, independence, joint_risk, levels_asked
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import AnyArray, Bools
+from leeward.arrays import AnyArray, Bools, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
@@ -51,6 +51,16 @@ def exact_columns(release: Release, cohort: Cohort, patients: pl.Series) -> Colu
     )
 
 
+def fitting_classes(release: Release, cohort: Cohort, patients: pl.Series) -> tuple[Int64s, Bools]:
+    """int64[patients]: a number for each patient's exact demographics; bool[numbers, classes]: which of the release's
+    classes a patient with them may be in. Without demographics everybody fits one class."""
+    if not release.parameters.get("demographics"):
+        return np.zeros(len(patients), np.int64), np.ones((1, 1), np.bool_)
+    columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
+    distinct, number = grouped(columns.vectors({}))
+    return number, np.stack([classes.fitting(columns.labels(vector)) for vector in distinct])
+
+
 def released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
     """The code sets of the patients who are released: with `small: drop`, those whose values fit a class."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
@@ -69,10 +79,8 @@ def released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Co
 
 def _fitting_any(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
     """bool[patients]: whether the exact values fit a class."""
-    columns = exact_columns(release, cohort, patients)
-    classes = ReleasedClasses.read(release)
-    distinct, number = grouped(columns.vectors({}))
-    return np.array([bool(classes.fitting(columns.labels(vector)).any()) for vector in distinct])[number]
+    number, fitting = fitting_classes(release, cohort, patients)
+    return np.asarray(fitting[number].any(axis=1))
 
 
 def column_losses(classes: ReleasedClasses, columns: Columns) -> dict[str, float]:

@@ -6,9 +6,7 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 
-from leeward.analysis.demographics.classes import grouped
-from leeward.analysis.demographics.joint import exact_columns, released_records
-from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.analysis.demographics.joint import fitting_classes, released_records
 from leeward.analysis.generalized import candidates_in, read_parts
 from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
@@ -27,12 +25,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         return []
     parts = read_parts(release)
     sets = released_records(release, cohort, cohort.code_sets())
-    fits, number = np.ones((1, len(parts)), np.bool_), np.zeros(len(sets), np.int64)
-    classed = bool(release.parameters.get("demographics"))
-    if classed:
-        columns, classes = exact_columns(release, cohort, sets.patients), ReleasedClasses.read(release)
-        vectors, number = grouped(columns.vectors({}))
-        fits = np.stack([classes.fitting(columns.labels(vector)) for vector in vectors])
+    number, fits = fitting_classes(release, cohort, sets.patients)
     drawn = Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS]
     counts: list[int] = []
     for vector in np.unique(number[drawn]):
@@ -43,7 +36,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             known += islice(chain.from_iterable(combinations(own, size) for size in sizes), SETS)
         counts += candidates_in(parts, fits[vector], known).tolist()
     words = "one code" if m == 1 else f"up to {m} codes"
-    demographics = " and the exact demographics" if classed else ""
+    demographics = " and the exact demographics" if release.parameters.get("demographics") else ""
     return [
         Tried(
             f"knows {words}{demographics} of a patient, and reads which labels stand for them",

@@ -40,7 +40,7 @@ from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, P
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
 from leeward.methods.disassociation.measures.published import Published
-from leeward.methods.disassociation.measures.risk import risk_after
+from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after
 from leeward.methods.disassociation.repeats import renamed_code_sets
 from leeward.release import Release
 
@@ -90,7 +90,11 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     answers: Answers = {}
     found: dict[str, Figures] = {}
     with beside() as thread:  # the kernels release the interpreter lock
-        risks = [thread.submit(risk, published, sets, **options) for name, options in asked if name == "risk"]
+        risks = [
+            thread.submit(risk, knowledge_of(release, published, cohort, sets), **options)
+            for name, options in asked
+            if name == "risk"
+        ]
         for name, options in asked:
             if name == "are":
                 one = are(published, sets, **options, answers=answers)
@@ -109,10 +113,10 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     return {name: figures.to_json() for name, figures in found.items()}
 
 
-def risk(published: Published, sets: CodeSets, **options: Any) -> Risk:
+def risk(attacker: Knowledge, **options: Any) -> Risk:
     """How many patients some of their codes single out in the source, and candidates in the release."""
-    before = risk_before(sets, published.k, seed=SEED, **options)
-    after = risk_after(published, sets, seed=WORKLOAD_SEED)
+    before = risk_before(attacker.sets, attacker.published.k, seed=SEED, **options)
+    after = risk_after(attacker, seed=WORKLOAD_SEED)
     return Risk.from_json({**before, "after": after.to_json()})
 
 

@@ -1,44 +1,171 @@
-"""Risk after release: candidates of code sets, counted from the files (Loukides et al. 2014, Fig. 12)."""
+"""Risk after release: candidates of what an attacker may know, counted from the files (Loukides et al. 2014, Fig. 12).
+
+Candidates are upper bounds of estimates (docs/methods/disassociation.md#estimating-counts) in the classes of
+demographics that a patient's exact values fit. For an attacker who knows the algorithm a code of an item chunk has at
+most k - 1 records of its cluster.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from leeward.analysis.demographics.joint import fitting_classes
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s
+from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.draw_kernels import draw_sets
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
 from leeward.methods.disassociation.measures.figures import Candidates
-from leeward.methods.disassociation.measures.published import Array, Published
+from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part
+from leeward.methods.disassociation.repeats import MARK
 from leeward.randomness import Randomness
+from leeward.release import Release
 
 SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
 """Code sets drawn from records, and those with the rarest codes, whose candidates are counted."""
 
 
-def risk_after(published: Published, sets: CodeSets, *, seed: int) -> Candidates:
+@dataclass(frozen=True)
+class Knowledge:
+    """What attackers may know of the patients of the source, in terms of a release.
+
+    sets : their codes. translate : the release's number of each of the source's codes; -1 for one that it does not
+    show, or that attackers are assumed not to know. number : int64[patients], of each one's exact demographics.
+    fitting : bool[numbers, classes], the classes with these. classes : their numbers in the release; None without
+    demographics.
+    """
+
+    published: Published
+    sets: CodeSets
+    translate: Int32s
+    number: Int64s
+    fitting: Bools
+    classes: Int64s | None
+
+    @property
+    def codes(self) -> Int32s:
+        """The numbers of all patients' codes in the release, one patient after the other."""
+        return self.translate[self.sets.values]
+
+    def by_classes(self, numbers: AnyArray) -> Iterator[tuple[Int64s, Bools]]:
+        """Places in `numbers` of exact demographics that fit the same classes, and these classes."""
+        fitting, alike = np.unique(self.fitting[numbers], axis=0, return_inverse=True)
+        for place, fits in enumerate(fitting):
+            yield np.flatnonzero(alike.reshape(-1) == place), fits
+
+    def candidates(self, numbers: AnyArray, queries: list[Array]) -> tuple[Int64s, Int64s]:
+        """The candidates of patients with these exact demographics and codes: int64[queries], for the attacker of the
+        guarantee and for one who knows the algorithm too."""
+        plain, capped = np.zeros((2, len(queries)), np.int64)
+        for places, fits in self.by_classes(numbers):
+            here = self.published if self.classes is None else part(self.published, self.classes[fits])
+            mine = [queries[i] for i in places]
+            plain[places] = estimates_of_numbers(here, mine, "one").high
+            capped[places] = estimates_of_numbers(here, mine, "one", item_most=here.k - 1).high
+        return plain, capped
+
+    def sums(self, numbers: AnyArray, codes: AnyArray, weights: AnyArray) -> Int64s:
+        """The sum of the weights of each code's entries in the classes that exact demographics fit: int64[codes]."""
+        p, width = self.published, max(1, len(self.published.codes))
+        key = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+        if self.classes is not None and p.of_class is not None:
+            order = np.argsort(self.classes)
+            key += width * order[np.searchsorted(self.classes, p.of_class[p.entry_node], sorter=order)]
+        keys, entry = np.unique(key, return_inverse=True)
+        total = np.bincount(entry.reshape(-1), weights).astype(np.int64)
+        found = np.zeros(len(codes), np.int64)
+        for places, fits in self.by_classes(numbers):
+            wanted = np.add.outer(width * np.flatnonzero(fits), codes[places])
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            found[places] = (total[at] * (keys[at] == wanted)).sum(axis=0)
+        return found
+
+
+def knowledge_of(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> Knowledge:
+    """What attackers may know of the patients of `sets`: all codes but the sensitive ones, and, where the release has
+    demographics, their exact values."""
+    sensitive = set(release.parameters.get("sensitive") or ())
+    base = (code.rsplit(MARK, 1)[0] if release.parameters["repeats"] else code for code in sets.codes)
+    of_codes = knowledge_of_codes(published, sets, [code not in sensitive for code in base])
+    if not release.parameters.get("demographics"):
+        return of_codes
+    number, fitting = fitting_classes(release, cohort, sets.patients)
+    return replace(of_codes, number=number, fitting=fitting, classes=ReleasedClasses.read(release).number)
+
+
+def knowledge_of_codes(
+    published: Published, sets: CodeSets, known: Sequence[bool] | None = None
+) -> Knowledge:
+    """The same of codes alone; `known`: whether attackers may know each code."""
+    translate = np.array([published.number.get(code, -1) for code in sets.codes], np.int32)
+    if known is not None:
+        translate[~np.array(known, np.bool_)] = -1
+    nobody = np.zeros(len(sets), np.int64)
+    return Knowledge(published, sets, translate, nobody, np.ones((1, 1), np.bool_), None)
+
+
+@dataclass(frozen=True)
+class SingleCodes:
+    """What is known where one code is known, beside exact demographics.
+
+    candidates : of each such piece, for an attacker who knows the algorithm. patient, piece : who has which.
+    """
+
+    candidates: Int64s
+    patient: Int64s
+    piece: Int64s
+
+    def patients_below(self, k: int) -> int:
+        """The patients of whom a piece with fewer than k candidates is true."""
+        return len(np.unique(self.patient[self.candidates[self.piece] < k]))
+
+
+def single_codes(attacker: Knowledge) -> SingleCodes:
+    """All pieces: a code has its counts, and up to k - 1 records of a cluster whose item chunk lists it."""
+    published, codes = attacker.published, attacker.codes
+    most = published.entry_counts()
+    items = np.flatnonzero(published.kind[published.entry_chunk] == ITEM)
+    most[items] = np.minimum(published.records[published.entry_node[items]], published.k - 1)
+    patient = np.repeat(np.arange(len(attacker.sets)), attacker.sets.lengths())[codes >= 0]
+    width = max(1, len(published.codes))
+    keys, piece = np.unique(attacker.number[patient] * width + codes[codes >= 0], return_inverse=True)
+    return SingleCodes(attacker.sums(keys // width, keys % width, most), patient, piece.reshape(-1))
+
+
+def risk_after(attacker: Knowledge, *, seed: int) -> Candidates:
     """The smallest number of candidate records over sets of up to m codes that occur in the source.
 
-    Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked
-    at; a set's candidates are the upper bound of its estimate (docs/methods/disassociation.md#estimating-counts). For
-    an attacker who knows the algorithm an item-chunk code has at most k - 1 records in its cluster. Sets that the
-    release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
+    Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked at. Sets that
+    the release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
     """
+    published = attacker.published
     stream = Randomness.of(seed).stream("risk after")
-    number = published.number
-    translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
-    holders = np.diff(published.at).tolist()
-    records = stream.integers(0, len(sets), SETS_DRAWN)
-    ends, drawn = draw_sets(stream, records, sets.offsets, translate[sets.values], published.m)
+    records = stream.integers(0, len(attacker.sets), SETS_DRAWN)
+    ends, drawn = draw_sets(stream, records, attacker.sets.offsets, attacker.codes, published.m)
     codes, bounds = drawn.tolist(), [0, *ends.tolist()]
-    distinct = dict.fromkeys(tuple(codes[low:high]) for low, high in itertools.pairwise(bounds) if low < high)
-    rarest = sorted(distinct, key=lambda query: min(holders[code] for code in query))[:SETS_COUNTED]
-    queries: list[Array] = [np.array(query, np.int32) for query in rarest]
-    high = estimates_of_numbers(published, queries, "one").high
-    known = estimates_of_numbers(published, queries, "one", item_most=published.k - 1).high
-    there = high > 0
-    high, known = high[there], known[there]
+    numbers = attacker.number[records].tolist()
+    distinct = list(
+        dict.fromkeys(
+            (number, *codes[low:high])
+            for number, (low, high) in zip(numbers, itertools.pairwise(bounds), strict=True)
+            if low < high
+        )
+    )
+    number = np.array([each[0] for each in distinct], np.int64)
+    sizes = np.array([len(each) - 1 for each in distinct], np.int64)
+    known_codes = np.array([code for each in distinct for code in each[1:]], np.int64)
+    chunks = attacker.sums(np.repeat(number, sizes), known_codes, np.ones(len(published.entry_chunk)))
+    rarity = np.minimum.reduceat(chunks, np.cumsum(sizes) - sizes) if len(sizes) else chunks
+    rarest = np.argsort(rarity, kind="stable")[:SETS_COUNTED]
+    queries: list[Array] = [np.array(distinct[i][1:], np.int32) for i in rarest]
+    high, known = attacker.candidates(number[rarest], queries)
+    shown = high > 0
+    high, known = high[shown], known[shown]
     return Candidates(
         sets=len(queries),
         largest_set=published.m,

@@ -1,0 +1,76 @@
+"""Risk after release: what a method counts for the attacker of its guarantee, and for one who goes further."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from leeward.analysis.figures import Figures
+from leeward.arrays import Float64s, Int32s, Int64s
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.randomness import Randomness
+
+SEED = 20261122
+PATIENTS = 1_000
+"""Patients drawn, each with some codes."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where the maximum risk of a guarantee holds and where it does not, in words that need no figure.
+
+    within, beyond : "if they do not use the algorithm", "if they do". found : what is so beyond, where it was not
+    counted; empty where nothing is said of it. remedy : a sentence on what covers this attacker too.
+    """
+
+    within: str
+    beyond: str = ""
+    found: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Further(Figures):
+    """What an attacker who goes further than the guarantee's finds in the release.
+
+    knows : what the attacker knows. known : the name of the pieces of knowledge that were counted. sets : how many of
+    them the release shows; below_k : those with fewer than k candidates. patients : those of whom one of these is true,
+    `among` so many; alone : of them those with a single candidate. exact : False where patients are estimated from a
+    sample. smallest : the fewest candidates, or less. tried, tried_below_k : sets and below_k of larger pieces, the
+    rarest of those that were drawn; largest : their most codes.
+    """
+
+    knows: str
+    known: str
+    sets: int
+    below_k: int
+    patients: int
+    among: int
+    smallest: int
+    alone: int = 0
+    exact: bool = True
+    tried: int = 0
+    tried_below_k: int = 0
+    largest: int = 0
+
+
+class Known(NamedTuple):
+    """What a guarantee's attacker knows of patients, in words, and the candidates of each: float64[patients].
+
+    whole : whether these are all patients, or a sample. further : what another attacker finds.
+    """
+
+    knows: str
+    candidates: Float64s
+    whole: bool = True
+    further: Further | None = None
+
+
+def drawn_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list[Int32s]]:
+    """Records drawn evenly and always the same (all, where there are few), and up to m codes of each."""
+    stream = Randomness.of(SEED).stream(purpose, m)
+    chosen = stream.integers(0, len(sets), PATIENTS) if len(sets) > PATIENTS else np.arange(len(sets))
+    bounds = zip(sets.offsets[chosen], sets.offsets[chosen + 1], strict=True)
+    return chosen, [stream.permutation(sets.values[low:high])[:m] for low, high in bounds]

@@ -1,0 +1,36 @@
+"""Candidates of patients in a condensed table: those of their group; its outcome times are another matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.reidentification import Known, Scope
+from leeward.cohort.cohort import Cohort
+from leeward.methods.demographics_words import listed
+from leeward.release import Release
+
+WITHIN = "everything about a patient but the outcome times"
+
+
+def scope(release: Release) -> Scope:
+    """The guarantee is about all columns but outcome times, which the release may show as they are."""
+    exact = [str(name) for name in release.guarantee.get("facts", {}).get("exact", ())]
+    if exact:
+        return Scope(
+            f"if they know {WITHIN} ({listed(exact)})",
+            "if they know one",
+            "a patient's exact time is in the release",
+        )
+    if release.parameters.get("coarsen_time"):
+        return Scope(f"if they know {WITHIN}", "if they know one", "a time mostly names the patient's group")
+    return Scope(f"if they know {WITHIN}")
+
+
+def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
+    """The patients of each one's group; None without the custodian's file of groups."""
+    file = None if release.custody is None else release.custody / "data" / "released_rows.parquet"
+    if file is None or not file.is_file():
+        return None
+    sizes = pl.read_parquet(file)["group"].value_counts()["count"].to_numpy()
+    return Known(WITHIN, np.repeat(sizes, sizes).astype(np.float64))

@@ -1,0 +1,73 @@
+"""Candidates of patients in a disassociated release, for its attacker, and for one who knows the algorithm too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leeward.analysis.demographics.joint import released_records
+from leeward.analysis.reidentification import Further, Known, Scope, drawn_codes
+from leeward.analysis.workloads import WORKLOAD_SEED
+from leeward.arrays import counted
+from leeward.cohort.cohort import Cohort
+from leeward.methods.demographics_words import exact, listed
+from leeward.methods.disassociation.measures import released_sets
+from leeward.methods.disassociation.measures.estimates import read_once
+from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
+from leeward.release import Release
+
+WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorithm"
+
+
+def scope(release: Release) -> Scope | None:
+    """The guarantee covers attackers who do not use the algorithm, unless it was made for one who does."""
+    if _covers_algorithm(release):
+        return None
+    without = ", without demographics," if release.parameters.get("demographics") else ""
+    return Scope(
+        "if they do not use the algorithm",
+        "if they do",
+        f"sets with a rare code fall below {release.guarantee['k']} candidates",
+        f"`attacker: algorithm`{without} also covers attackers who do.",
+    )
+
+
+def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+    """The records that may be each drawn patient's, of whom up to m codes are known (sets that the release shows
+    nowhere say nothing); and what the algorithm tells besides."""
+    sets = released_records(release, cohort, released_sets(release, cohort))
+    attacker = knowledge_of(release, read_once(release), cohort, sets)
+    chosen, drawn = drawn_codes(sets, attacker.published.m, "known codes")
+    queries = [np.sort(numbers[numbers >= 0]) for numbers in (attacker.translate[codes] for codes in drawn)]
+    asked = np.array([len(query) > 0 for query in queries], np.bool_)
+    found, _ = attacker.candidates(attacker.number[chosen[asked]], [query for query in queries if len(query)])
+    candidates = np.where(found > 0, found, release.records).astype(np.float64)
+    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    words = f"{exact(names)}{counted('code', int(release.guarantee['m']))} of a patient"
+    if _covers_algorithm(release):
+        return Known(words + WITH_ALGORITHM, candidates, whole=False)
+    return Known(
+        words + WITHOUT_ALGORITHM, candidates, False, further_of(attacker, words + WITH_ALGORITHM, names)
+    )
+
+
+def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
+    """What the algorithm tells: of all that one code may be known of, and of rare sets of up to m codes."""
+    k, m = attacker.published.k, attacker.published.m
+    singles = single_codes(attacker)
+    tried = risk_after(attacker, seed=WORKLOAD_SEED)
+    return Further(
+        knows=words,
+        known=f"sets of {listed(names)} and one code" if names else "codes",
+        sets=len(singles.candidates),
+        below_k=int((singles.candidates < k).sum()),
+        patients=singles.patients_below(k),
+        among=len(attacker.sets),
+        smallest=min(int(singles.candidates.min(initial=k)), tried.smallest_candidates_algorithm_known or k),
+        tried=tried.sets if m > 1 else 0,
+        tried_below_k=tried.below_k_algorithm_known or 0,
+        largest=m,
+    )
+
+
+def _covers_algorithm(release: Release) -> bool:
+    return release.parameters.get("attacker") == "algorithm"

@@ -1,0 +1,97 @@
+"""Candidates of patients in linked tables: those of their class who show a row of a view; and a code more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.reidentification import Further, Known, Scope
+from leeward.analysis.risk import SEED, risk_before
+from leeward.arrays import counted, offsets_of
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.methods.demographics_words import exact
+from leeward.methods.linked.attack import class_of_record, classes_shown
+from leeward.methods.linked.guarantee import ROWS
+from leeward.methods.linked.measures import rows_of
+from leeward.methods.linked.parameters import Linked
+from leeward.release import Release
+
+PAIRS = "patients+events+events"
+PIECES = {1: "codes", 2: "pairs of codes", 3: "triples of codes"}
+NOBODY: dict[str, Any] = {
+    "sets": 0, "sets_below_k_share": 0.0, "sets_by_support": [], "below_k": 0, "unique": 0, "patients_exact": True,
+}  # fmt: skip
+"""Where no patient shows so many codes."""
+
+
+def scope(release: Release) -> Scope:
+    """The guarantee is about one row of a view; who knows more codes reads all rows of a patient by one number."""
+    more = codes_beyond(release)
+    views = [str(view) for view in release.parameters["views"]]
+    remedy = "" if PAIRS in views else f"The view `{PAIRS}` also covers attackers who know two codes."
+    return Scope(
+        f"if they know {' or '.join(ROWS[view] for view in views)} of a patient",
+        f"if they know {counted('code', more)}",
+        f"many patients fall below {release.guarantee['k']} candidates",
+        remedy,
+    )
+
+
+def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+    """The patients of the class who show each row of each patient; of one who shows none, all of the class."""
+    of_record = class_of_record(release)
+    visits = release.table("visits.parquet").collect().join(of_record, on="record")
+    events = release.table("events.parquet").collect().join(of_record, on="record")
+    if release.parameters.get("days") is not None:
+        events = events.join(visits.select("record", "visit", "day"), on=["record", "visit"])
+    rows = pl.concat([rows_of(view, visits, events) for view in views_of(release) if view != PAIRS])
+    silent = of_record.with_columns(holders=pl.len().over("class")).join(rows, on="record", how="anti")
+    candidates = np.concatenate([rows["holders"].to_numpy(), silent["holders"].to_numpy()]).astype(np.float64)
+    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    ways = " or ".join(ROWS[view] for view in release.parameters["views"])
+    return Known(f"{exact(names)}{ways} of a patient", candidates, further=further_of(release, names))
+
+
+def further_of(release: Release, names: list[str]) -> Further:
+    """What so many codes of a patient tell that no view has them."""
+    more, k = codes_beyond(release), int(release.guarantee["k"])
+    rows = risk_before(shown_sets(release), k, seed=SEED, largest_m=more)["by_m"]
+    row = rows[-1] if len(rows) == more else NOBODY
+    supports = row["sets_by_support"]
+    return Further(
+        knows=f"{exact(names)}{counted('code', more)} of a patient",
+        known=PIECES[more] + (" in a class" if names else ""),
+        sets=row["sets"],
+        below_k=round(row["sets_below_k_share"] * row["sets"]),
+        patients=row["below_k"],
+        among=release.records,
+        smallest=min(supports[0]["from"], k) if supports else k,
+        alone=row["unique"],
+        exact=row["patients_exact"],
+    )
+
+
+def shown_sets(release: Release) -> CodeSets:
+    """The codes that each patient shows; those of different classes are different codes."""
+    shown = classes_shown(release)
+    tokens = shown.select("class", "code").unique().sort("class", "code").with_row_index("token")
+    held = shown.join(tokens, on=["class", "code"]).sort("record", "token")
+    lengths = np.bincount(held["record"].to_numpy(), minlength=release.records)
+    names = tuple(str(token) for token in range(tokens.height))
+    values = held["token"].to_numpy().astype(np.int32)
+    return CodeSets(offsets_of(lengths), values, names, pl.Series(np.arange(release.records)))
+
+
+def codes_beyond(release: Release) -> int:
+    """The fewest codes of which the views say nothing: one more than those of a row."""
+    views = views_of(release)
+    return 3 if PAIRS in views else 2 if "patients+events" in views else 1
+
+
+def views_of(release: Release) -> tuple[str, ...]:
+    """The views with their parts."""
+    k, days = int(release.guarantee["k"]), release.parameters.get("days")
+    return Linked(k=k, views=tuple(release.parameters["views"]), days=days).joins
