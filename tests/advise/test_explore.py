@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.cases import cohort_of_events, cohort_of_table, events
 
 import leeward as lw
-from leeward.advise.frontier import Spot, frontier
+from leeward.advise.frontier import Spot, by_attacker, frontier, spots_of
 from leeward.advise.grid import points_of, varied
 from leeward.advise.utility.measure import prepare, utility_of
 from leeward.cli.main import status_of
@@ -158,8 +159,6 @@ def test_the_page_is_offline_and_has_no_script(tmp_path: Path) -> None:
 
 def test_no_canary_is_in_an_exploration(tmp_path: Path) -> None:
     """Identifiers and rare codes of the source are in no file of it."""
-    import polars as pl
-
     rare = events().head(1).with_columns(patient=pl.lit("canary-7"), code=pl.lit("E970.1"))
     data = pl.concat([events(), rare])
     cohort = lw.read(data, columns={"patient": "patient", "code": "code"}, vocabulary="icd9")
@@ -248,3 +247,45 @@ def test_the_frontier_is_what_no_other_beats(points: list[tuple[int, int]]) -> N
         if any(r <= risk and v >= value and (r, v) != (risk, value) for r, v in points)
     }  # fmt: skip
     assert {int(spot.spec) for spot in frontier(spots)} == set(range(len(points))) - beaten
+
+
+def test_each_attacker_has_a_frontier(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Releases for unlike attackers do not beat one another; who uses the algorithm finds more than 1/k says."""
+    events().write_csv(tmp_path / "events.csv")
+    specs = {
+        "usual": "disassociation, k: 3, m: 2",
+        "strict": "disassociation, k: 3, m: 2, attacker: algorithm",
+        "generalized": "constraints, k: 3, m: 2, policy: 'hierarchy:1'",
+    }
+    for name, method in specs.items():
+        (tmp_path / f"{name}.yaml").write_text(
+            "source: {path: events.csv, columns: {patient: patient, code: code}}\n"
+            f"method: {{name: {method}}}\n"
+        )
+        assert status_of(["protect", str(tmp_path / f"{name}.yaml"), "-o", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    (tmp_path / "plan.yaml").write_text("plan: [{counts: {from: 5}}]\n")
+    outs = [str(tmp_path / name) for name in specs]
+    asked = ["--plan", str(tmp_path / "plan.yaml"), "-o", str(tmp_path / "c")]
+    assert status_of(["compare", *outs, *asked]) == 0
+    found = pl.read_parquet(tmp_path / "c" / "explore.parquet").to_dicts()
+    spots = by_attacker(spots_of(found, 1))
+    knows = [
+        "2 codes of a patient, but not the algorithm",
+        "2 codes of a patient and the algorithm",
+        "2 codes of a patient",
+    ]
+    assert list(spots) == knows
+    assert [[(json.loads(s.spec)["folder"], s.at_least) for s in spots[each]] for each in knows] == [
+        [("usual", False)], [("usual", True), ("strict", False)], [("generalized", False)],
+    ]  # fmt: skip
+    usual, strict = spots[knows[1]]
+    assert usual.risk == 0.5 > strict.risk == 1 / 3
+    printed = capsys.readouterr().out
+    lines = [line for line in printed.splitlines() if "for attackers who know" in line]
+    assert lines == [f"  the frontier for attackers who know {each}" for each in knows]
+    assert "    risk at least 0.5  kept" in printed
+    page = (tmp_path / "c" / "explore.html").read_text()
+    assert [page.count(f"<h3>Attackers who know {each}</h3>") for each in knows] == [1, 1, 1]
+    within = page[page.index(f"<h3>Attackers who know {knows[1]}</h3>") :].partition("<div")[0]
+    assert "strict: " in within and "usual: " not in within

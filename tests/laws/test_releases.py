@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,19 @@ def test_what_people_read_shows_no_abbreviation_without_its_words(name: str, fre
     assert [each for page in pages for each in unexplained(page)] == []
     assert 'fill="white"' not in pages[0], (
         "a chart has no paper of its own: in dark mode its words would be on white"
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_first_screen_has_the_risk_and_nothing_is_said_twice(name: str, fresh: Fresh) -> None:
+    """The maximum risk is on the first screen alone; below it every limit is said once."""
+    page, summary = fresh[name].report.read_text(), fresh[name].summary
+    first, _, rest = page[page.index("<main") :].partition("</section>")
+    first, rest = (html.unescape(re.sub("<[^>]+>", "", each)) for each in (first, rest))
+    assert summary.risk and all(re.sub("[*`]", "", line) in first for line in summary.risk)
+    assert "Maximum risk for an attacker" not in rest
+    assert [rest.count(re.sub("[*`]", "", each)) for each in summary.not_against] == [1] * len(
+        summary.not_against
     )
 
 

@@ -72,6 +72,7 @@ MEASURES: dict[str, Any] = {
         "codes_never_counted": 1,
         "item_only_records_at_least": 2,
         "item_only_records": 3,
+        "covers": {"pairs": 7, "chunks": 1, "of_chunks": 3},
     },
     "are": {
         "prior": "cubic",
@@ -195,7 +196,7 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "Collusion",
         "Verified: all 2 checks",
         "No code was taken out or made coarser",
-        "cover problem",
+        "(the cover problem). 1 of 3 chunks with several codes hold such a pair, 7 pairs in all",
     ],
 )
 def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:

@@ -11,10 +11,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Spot:
-    """The repeats of one spec for one line of the plan.
+    """The repeats of one spec for one line of the plan and one attacker.
 
-    risk : the guarantee's maximum, or the mean that was measured. value, low, high : mean, least and greatest of the
-    repeats. floor : of the line. verdict : of the worst repeat. runs : how many.
+    risk : the maximum for this attacker, or the mean that was measured. value, low, high : mean, least and greatest of
+    the repeats. floor : of the line. verdict : of the worst repeat. runs : how many. knows : what the attacker knows.
+    at_least : whether the maximum is at least the risk, as the guarantee is not about this attacker.
     """
 
     method: str
@@ -26,31 +27,55 @@ class Spot:
     floor: float | None
     verdict: str
     runs: int
+    knows: str = ""
+    at_least: bool = False
 
 
 def spots_of(rows: Sequence[Row], line: int, risk: str = "risk_maximum") -> list[Spot]:
-    """The verified points of a line (from 1) that have a value and a risk (`risk_maximum` or `measured_mean`)."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    """The verified points of a line (from 1) that have a value and a risk (`risk_maximum`, for each attacker that was
+    looked at, or `measured_mean`)."""
+    groups: dict[tuple[str, str, str, bool], list[tuple[Row, float]]] = {}
     for row in rows:
-        if row["status"] == "verified" and row[f"line_{line}"] is not None and row[risk] is not None:
-            groups.setdefault((row["method"], row["spec"]), []).append(row)
+        if row["status"] != "verified" or row[f"line_{line}"] is None:
+            continue
+        attackers = [(row["knows"], row[risk], False)]
+        if risk == "risk_maximum":
+            attackers.append((row["further_knows"], row["further_maximum"], True))
+        for knows, chance, at_least in attackers:
+            if chance is not None:
+                groups.setdefault((row["method"], row["spec"], knows, at_least), []).append((row, chance))
     order = ("does not", "with care", "serves")
     found = []
-    for (method, spec), runs in groups.items():
-        values = [float(row[f"line_{line}"]) for row in runs]
+    for (method, spec, knows, at_least), runs in groups.items():
+        values = [float(row[f"line_{line}"]) for row, _ in runs]
         found.append(
             Spot(
                 method,
                 spec,
-                sum(float(row[risk]) for row in runs) / len(runs),
+                sum(chance for _, chance in runs) / len(runs),
                 sum(values) / len(values),
                 min(values),
                 max(values),
-                runs[0][f"floor_{line}"],
-                min((str(row[f"verdict_{line}"]) for row in runs), key=order.index),
+                runs[0][0][f"floor_{line}"],
+                min((str(row[f"verdict_{line}"]) for row, _ in runs), key=order.index),
                 len(runs),
+                knows,
+                at_least,
             )
         )
+    return found
+
+
+def chance_of(spot: Spot) -> str:
+    """A spot's risk in words."""
+    return f"{'at least ' if spot.at_least else ''}{spot.risk:.3g}"
+
+
+def by_attacker(spots: Sequence[Spot]) -> dict[str, list[Spot]]:
+    """The spots of each attacker, by what the attacker knows: risks for different ones cannot be compared."""
+    found: dict[str, list[Spot]] = {}
+    for spot in spots:
+        found.setdefault(spot.knows, []).append(spot)
     return found
 
 

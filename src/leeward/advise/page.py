@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.advise.frontier import Row, Spot, frontier, spots_of
+from leeward.advise.frontier import Row, Spot, by_attacker, chance_of, frontier, spots_of
 from leeward.advise.utility.verdicts import RULE
 from leeward.fields import declarations
 from leeward.methods import METHODS
@@ -23,6 +23,9 @@ from leeward.report.writing import marked
 from leeward.texts import for_xml
 
 WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 74, 16
+LOW = 250
+"""Height of a chart where a line has several, one an attacker."""
+
 COLORS = {
     "disassociation": "#0072B2",
     "constraints": "#D55E00",
@@ -39,8 +42,8 @@ ATTACKERS_SHOWN = 3
 GREY = "var(--soft, #566273)"
 
 RISKS = {
-    "risk_maximum": "maximum risk of the guarantee, 1/k",
-    "measured_mean": "mean risk, measured",
+    "risk_maximum": "maximum risk for this attacker",
+    "measured_mean": "mean risk for this attacker, measured",
 }
 
 
@@ -60,43 +63,53 @@ def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any
         failed=[row for row in rows if row["status"] != "verified"],
         verified=sum(row["status"] == "verified" for row in rows),
         repeats=max((row["seed"] or 0 for row in rows), default=0),
-        risks=list(RISKS.items()),
     )
 
 
 def _panel(
     rows: Sequence[Row], line: int, title: str, methods: Sequence[str], threshold: float | None
 ) -> dict[str, Any]:
-    charts = {}
-    for risk in RISKS:
-        spots = spots_of(rows, line, risk)
-        charts[risk] = chart(
-            spots, methods, threshold if risk == "risk_maximum" else None, RISKS[risk], title
+    frontiers = []
+    means = by_attacker(spots_of(rows, line, "measured_mean"))
+    attackers = by_attacker(spots_of(rows, line))
+    height = HEIGHT if len(attackers) == 1 else LOW
+    for knows, spots in attackers.items():
+        within = [
+            spot
+            for spot in spots
+            if not spot.at_least and (threshold is None or spot.risk <= threshold + 1e-12)
+        ]
+        top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
+        frontiers.append(
+            {
+                "knows": knows,
+                "maximum": chart(spots, methods, threshold, RISKS["risk_maximum"], height),
+                "mean": chart(means.get(knows, ()), methods, None, RISKS["measured_mean"], height),
+                "alt": _in_words(spots, frontier(spots)),
+                "best": None if top is None else f"{described(top.spec)}: {kept_of(top)}",
+            }
         )
-    spots = spots_of(rows, line)
-    best = frontier(spots)
     absent = sorted({(row["method"], _reason(row, line)) for row in rows
                      if row["status"] == "verified" and row[f"line_{line}"] is None})  # fmt: skip
-    within = [spot for spot in spots if threshold is None or spot.risk <= threshold + 1e-12]
-    top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
-    return {"title": title[:1].upper() + title[1:], "charts": charts, "alt": _in_words(spots, best), "absent": absent,
-            "best": None if top is None else f"{described(top.spec)}: {kept_of(top)}",
-            "floor": next((spot.floor for spot in spots if spot.floor is not None), None)}  # fmt: skip
+    floors = (row[f"floor_{line}"] for row in rows if row[f"floor_{line}"] is not None)
+    return {"title": title[:1].upper() + title[1:], "frontiers": frontiers, "absent": absent,
+            "floor": next(floors, None)}  # fmt: skip
 
 
 def chart(
-    spots: Sequence[Spot], methods: Sequence[str], threshold: float | None, x_title: str, title: str
+    spots: Sequence[Spot], methods: Sequence[str], threshold: float | None, x_title: str, height: int
 ) -> str:
-    """Risk (logarithmic) against a line's figure: points with their spread, the frontier, the threshold."""
+    """Risk for one attacker (logarithmic) against a line's figure: points with their spread, the frontier, the
+    threshold."""
     made = Drawing()
     risks = [spot.risk for spot in spots] + ([] if threshold is None else [threshold])
     low, high = (min(risks), max(risks)) if risks else (0.05, 0.5)
     x = Scale(low / 1.25, min(high * 1.25, 1.0) if high < 1 else 1.0, LEFT, WIDTH - 20, logarithmic=True)
-    y = Scale(0.0, 1.0, HEIGHT - BELOW, TOP)
+    y = Scale(0.0, 1.0, height - BELOW, TOP)
     at = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     drawing.axis_left(made, y, LEFT, WIDTH - 20, at, drawing.percentages(at), "kept")
     marks = sorted({round(spot.risk, 4) for spot in spots}) or [low]
-    drawing.axis_below(made, x, HEIGHT - BELOW, _apart(marks, x), lambda value: f"{value:.3g}", x_title)
+    drawing.axis_below(made, x, height - BELOW, _apart(marks, x), lambda value: f"{value:.3g}", x_title)
     floor = next((spot.floor for spot in spots if spot.floor is not None), None)
     if floor is not None:
         made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
@@ -105,10 +118,10 @@ def chart(
             LEFT + 6, y(floor) + (14 if crossed else -5), "floor: a resample of the original", color=GREY
         )
     if threshold is not None:
-        made.line([(x(threshold), TOP), (x(threshold), HEIGHT - BELOW)], "#D55E00", 1.5, "6 4")
+        made.line([(x(threshold), TOP), (x(threshold), height - BELOW)], "#D55E00", 1.5, "6 4")
         made.text(
             x(threshold) - 5,
-            HEIGHT - BELOW - 8,
+            height - BELOW - 8,
             f"threshold {threshold:g}",
             anchor="end",
             color="var(--warn, #9a4a00)",
@@ -124,8 +137,8 @@ def chart(
     for spot in sorted(spots, key=lambda each: each in best):
         _mark(made, x(spot.risk), y, spot, methods, spot in best)
     if not spots:
-        made.text(WIDTH / 2, HEIGHT / 2, "no release serves this line", anchor="middle", color=GREY)
-    return made.svg(WIDTH, HEIGHT)
+        made.text(WIDTH / 2, height / 2, "not measured for this attacker", anchor="middle", color=GREY)
+    return made.svg(WIDTH, height)
 
 
 def _mark(made: Drawing, x: float, y: Scale, spot: Spot, methods: Sequence[str], on_frontier: bool) -> None:
@@ -134,10 +147,12 @@ def _mark(made: Drawing, x: float, y: Scale, spot: Spot, methods: Sequence[str],
         made.line([(x, y(spot.low)), (x, y(spot.high))], color, 2)
     shape = SHAPES[list(methods).index(spot.method) % len(SHAPES)]
     hover = for_xml(
-        f"{described(spot.spec)}: risk {spot.risk:.3g}, {percent(spot.value)} kept, {spot.verdict}"
+        f"{described(spot.spec)}: risk {chance_of(spot)}, {percent(spot.value)} kept, {spot.verdict}"
     )
     from markupsafe import escape
 
+    if spot.at_least:
+        made.text(x + 12, y(spot.value) + 4, "at least →", color=GREY)
     made.marks.append(f"<g>{_shape(shape, x, y(spot.value), color)}<title>{escape(hover)}</title></g>")
 
 
@@ -219,8 +234,6 @@ def _attackers(rows: Sequence[Row], method: str) -> str:
 
 
 def _in_words(spots: Sequence[Spot], best: Sequence[Spot]) -> str:
-    if not spots:
-        return "No release serves this line."
     ends = (best[0], best[-1])
     return (
         f"{len(spots)} points; the frontier goes from {percent(ends[0].value)} kept at a risk of {ends[0].risk:.3g} to "
@@ -233,7 +246,7 @@ def _table_row(row: Row, lines: int) -> dict[str, Any]:
         "spec": described(row["spec"]),
         "seed": row["seed"],
         "status": row["status"],
-        "risk": number(row["risk_maximum"]),
+        "risk": row["risk_in_words"] or number(row["risk_maximum"]),
         "mean": number(row["measured_mean"]),
         "lines": [
             (percent(row[f"line_{place}"]), row[f"verdict_{place}"] or "") for place in range(1, lines + 1)

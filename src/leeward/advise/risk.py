@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.advise.thresholds import met, odds
+from leeward.analysis.reidentification import Further, Scope
+from leeward.methods import METHODS
+
+if TYPE_CHECKING:
+    from leeward.release import Release
+
+Figures = Mapping[str, Any]
 
 MODELS = {
     "prosecutor": "who knows that the patient is in the data",
@@ -15,9 +22,52 @@ MODELS = {
 """Whom the attacker looks for, in words (El Emam's prosecutor and journalist)."""
 
 
-def risk_lines(guarantee: Mapping[str, Any]) -> list[str]:
-    """The maximum of a guarantee and the reported thresholds that it is above; empty where it bounds none."""
-    risk = guarantee.get("risk")
+MUCH = 0.05
+"""Share of the pieces of knowledge below k candidates from which a remedy is named."""
+
+
+def scope_of(release: Release) -> Scope | None:
+    """Where the maximum of a release's guarantee holds and where not; None where it holds as it stands."""
+    row = METHODS.get(release.method)
+    module = None if row is None else row.reidentification()
+    stated = getattr(module, "scope", None)
+    return None if stated is None else stated(release)
+
+
+def maximum_in_words(release: Release, found: Figures | None = None) -> str:
+    """The guarantee's maximum risk for its attacker, and what is beyond: `0.2 (1 in 5) if they …; 92 of 915 codes …`.
+
+    found : the risk that was measured (`measured_risk`), as JSON has it. Empty where the guarantee bounds none.
+    """
+    risk = release.guarantee.get("risk")
+    if not risk or "prior" in risk:
+        return ""
+    scope = scope_of(release)
+    if scope is None:
+        return odds(risk["maximum"])
+    beyond = beyond_in_words(release, scope, found)
+    return f"{odds(risk['maximum'])} {scope.within}" + (f"; {beyond}" if beyond else "")
+
+
+def beyond_in_words(release: Release, scope: Scope, found: Figures | None = None) -> str:
+    """What an attacker finds who goes further than the guarantee's: counted, where it was."""
+    content = (found or {}).get("further")
+    if not content:
+        return f"{scope.found} {scope.beyond}".strip()
+    further = Further.from_json(content)
+    whose = f"{'' if further.exact else 'about '}{further.patients:,} of {further.among:,} patients have"
+    alone = f" ({further.alone:,} are alone with theirs)" if further.alone else ""
+    counted = f"{further.below_k:,} of {further.sets:,} {further.known}, which {whose}{alone},"
+    if further.tried:
+        counted += f" and {further.tried_below_k:,} of the {further.tried:,} rarest sets tried of up to "
+        counted += f"{further.largest} codes"
+    return f"{counted} fall below {release.guarantee['k']} candidates {scope.beyond}"
+
+
+def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
+    """The maximum of a guarantee, for whom it holds and for whom not, and the reported thresholds that it is above;
+    empty where it bounds none. found : as in `maximum_in_words`."""
+    risk = release.guarantee.get("risk")
     if not risk:
         return []
     if "prior" in risk:
@@ -25,11 +75,14 @@ def risk_lines(guarantee: Mapping[str, Any]) -> list[str]:
         return [
             f"Maximum risk: a belief of {100 * risk['prior']:.0f} % that somebody is in the data may become {after}"
         ]
-    lines = [f"Maximum risk: {odds(risk['maximum'])}, for an attacker {MODELS[risk['model']]}."]
+    lines = [f"Maximum risk for an attacker {MODELS[risk['model']]}: {maximum_in_words(release, found)}."]
+    further, scope = (found or {}).get("further"), scope_of(release)
+    if further and scope is not None and further["below_k"] > MUCH * further["sets"]:
+        lines.append(scope.remedy)
     rows = met(risk["maximum"])
     above = [f"{each.name} {each.maximum:g}" for each, within in rows if not within]
     if above:
-        lines.append(f"That is above the thresholds reported for {', '.join(above)} (second-hand).")
+        lines.append(f"The maximum is above the thresholds reported for {', '.join(above)} (second-hand).")
     return lines
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from leeward.cli.options import commas, json_option, print_json, print_lines, threads_option
+
+if TYPE_CHECKING:
+    from leeward.advise.frontier import Spot
 
 
 @click.command()
@@ -72,7 +78,7 @@ def explore(
 
 def lines_of(found: object) -> list[str]:
     """What was tried, for a person: how many, what failed, and the best of each line."""
-    from leeward.advise.frontier import frontier, spots_of
+    from leeward.advise.frontier import by_attacker, spots_of
     from leeward.advise.page import described
     from leeward.runs.explore import Exploration
 
@@ -86,12 +92,23 @@ def lines_of(found: object) -> list[str]:
         if row["status"] != "verified"
     ]
     for place, title in enumerate(found.lines, start=1):
-        lines.append(f"{title}: the frontier")
-        best: dict[tuple[float, float], list[str]] = {}
-        for spot in frontier(spots_of(rows, place)):
-            told = f"  risk {spot.risk:.3g}  kept {100 * spot.value:.1f} %  {spot.verdict}  {described(spot.spec)}"
-            best.setdefault((spot.risk, spot.value), []).append(told)
-        lines += [
-            told[0] + (f", and {len(told) - 1} alike" if len(told) > 1 else "") for told in best.values()
-        ] or ["  no release serves it"]
+        lines.append(f"{title}:")
+        frontiers = by_attacker(spots_of(rows, place))
+        for knows, spots in frontiers.items():
+            lines += [f"  the frontier for attackers who know {knows}", *frontier_lines(spots)]
+        lines += [] if frontiers else ["  no release serves it"]
+    words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
+    lines += [f"Maximum risk of {described(spec)}: {risk}." for spec, risk in reversed(words.items())]
     return [*lines, f"Page:  {found.page}", f"Table: {found.folder / 'explore.parquet'}"]
+
+
+def frontier_lines(spots: Sequence[Spot]) -> list[str]:
+    """The frontier of one attacker's points; of those that are equal the first and how many."""
+    from leeward.advise.frontier import chance_of, frontier
+    from leeward.advise.page import described
+
+    best: dict[tuple[float, float], list[str]] = {}
+    for spot in frontier(spots):
+        told = f"    risk {chance_of(spot)}  kept {100 * spot.value:.1f} %  {spot.verdict}  {described(spot.spec)}"
+        best.setdefault((spot.risk, spot.value), []).append(told)
+    return [told[0] + (f", and {len(told) - 1} alike" if len(told) > 1 else "") for told in best.values()]

@@ -22,13 +22,13 @@ def show(out: str, as_json: bool) -> None:
     """
     from leeward.cli.telling import labelled, print_styled, summary_lines
     from leeward.release import Release
-    from leeward.report.summary import Costs, numbers_of, summarize
-    from leeward.runs.reports import summary_of
+    from leeward.report.summary import numbers_of
+    from leeward.runs.reports import summary_of, summary_of_share
 
     release = Release.open(out)
     measures = custody_json(release, "measures.json")
     whole = measures is not None and "source" in measures
-    summary = summary_of(release, measures) if whole and measures is not None else summarize(release, Costs())
+    summary = summary_of(release, measures) if whole and measures is not None else summary_of_share(release)
     verification = custody_json(release, "verification.json")
     if as_json:
         print_json(

@@ -16,11 +16,13 @@ def section(
     m: int,
     searched: Sequence[Mapping[str, Any]] = (),
     lost: tuple[float, float] | None = None,
+    *,
+    with_risk: bool = True,
 ) -> Section | None:
     """Demographics and codes in one release; None without demographics.
 
     searched : the candidates of the search. lost : the share of code occurrences that is lost, here and in a release
-    without demographics, for methods that delete codes.
+    without demographics, for methods that delete codes. with_risk : False where another section has the joint attacker.
     """
     if found is None:
         return None
@@ -39,8 +41,7 @@ def section(
             ),
             columns_table(found),
             *([search_table(searched)] if searched else []),
-            risk_table(found, k, m),
-            in_the_release(found, k, m),
+            *((risk_table(found, k, m), in_the_release(found, k, m)) if with_risk else ()),
             *([cost(*lost)] if lost else []),
         ),
     )

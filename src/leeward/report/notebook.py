@@ -26,6 +26,7 @@ def result_html(
         **({"little is left": summary.little_left} if summary.little_left else {}),
         "guarantee": summary.guarantee,
         "safe against": summary.safe_against,
+        **({"risk": " ".join(summary.risk)} if summary.risk else {}),
         "not against": " ".join(summary.not_against),
         "it cost": "; ".join(map(str, summary.costs)) or NOT_MEASURED,
         "source": f"{source.get('name', '–')}: {number(source.get('patients'))} patients, "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.release.aside import owner_only
 from leeward.release.spec import Spec, load
-from leeward.runs.explore import Exploration, lines_of, table_of
+from leeward.runs.explore import Exploration, lines_of, risk_of, table_of
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
 from leeward.version import __version__
 
@@ -94,7 +94,6 @@ def row_of(
     path: str | Path, spec: Spec, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """A release as a row of `explore.parquet`: verified today against its source, its risk, what it keeps."""
-    from leeward.advise.measured_risk import measured_risk
     from leeward.advise.utility.measure import utility_of
 
     release = open_release(path)
@@ -108,14 +107,11 @@ def row_of(
     outcome = verify(path, prepared.cohort, population)
     if not outcome.passed:
         return {**row, "status": "refuted", "message": refusal(outcome)}
-    risk = measured_risk(release, prepared.cohort, population, thresholds)
     return {
         **row,
         "status": "verified",
         "message": "",
-        "attacker": release.guarantee["attacker"],
-        "risk": release.guarantee.get("risk"),
-        "measured_risk": None if risk is None else risk.to_json(),
+        **risk_of(release, prepared.cohort, population, thresholds),
         "lines": [each.to_json() for each in utility_of(prepared, release)],
     }
 

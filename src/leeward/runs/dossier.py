@@ -107,6 +107,7 @@ def dossier(
     VerificationFailed
         The release does not verify today; nothing is written.
     """
+    from leeward.advise.risk import scope_of
     from leeward.runs.recommend import plan_of
 
     folder = Path(out)
@@ -135,7 +136,9 @@ def dossier(
         found = evidence_of(opened, outcome, asked, cohort, population, explored)
         questions = _questions(asked, cohort, population)
     files = files_of(opened, found)
-    parts = parts_of(Evidence(files, audience == "recipient"), said, questions)
+    scope = scope_of(opened)
+    evidence = Evidence(files, audience == "recipient", "" if scope is None else scope.within)
+    parts = parts_of(evidence, said, questions)
     content = _content(opened, files, parts, said, audience)
     _write(folder, opened, content, found if audience == "expert" else {}, key)
     return Dossier(folder, content)
@@ -162,6 +165,7 @@ def evidence_of(
 ) -> dict[str, Any]:
     """`evidence.json`: what was computed today. Figures and the plan's own words only."""
     from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.risk import maximum_in_words
     from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare, utility_of
 
@@ -182,6 +186,8 @@ def evidence_of(
         if plan is not None:
             kept = utility_of(prepare(plan.lines, cohort), release)
             found["lines"] = [{**each.to_json(), "floor": each.floor} for each in kept]
+    measures = {} if release.custody is None else _json(release.custody / "measures.json")
+    found["risk_in_words"] = maximum_in_words(release, found.get("risk") or measures.get("reidentification"))
     if explored is not None:
         found["alternatives"] = _alternatives(Path(explored))
     return found

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leeward.advise.plan import Line, Plan
     from leeward.advise.utility.measure import Prepared
     from leeward.cohort.cohort import Cohort
+    from leeward.release import Release
 
 SAMPLE_SEED = 20261122
 SETTINGS = "settings.json"
@@ -187,20 +188,32 @@ class _Job:
                 shutil.rmtree(target, ignore_errors=True)
 
     def _released(self, point: Point, target: Path) -> dict[str, Any]:
-        from leeward.advise.measured_risk import measured_risk
         from leeward.advise.utility.measure import utility_of
         from leeward.release import Release
 
         release_aside(self.prepared.cohort, point, target, self.spec, self.population)
         release = Release.open(target)
-        risk = measured_risk(release, self.prepared.cohort, self.population, self.thresholds)
-        kept = utility_of(self.prepared, release)
         return {
-            "attacker": release.guarantee["attacker"],
-            "risk": release.guarantee.get("risk"),
-            "measured_risk": None if risk is None else risk.to_json(),
-            "lines": [each.to_json() for each in kept],
+            **risk_of(release, self.prepared.cohort, self.population, self.thresholds),
+            "lines": [each.to_json() for each in utility_of(self.prepared, release)],
         }
+
+
+def risk_of(
+    release: Release, cohort: Cohort, population: Cohort | None, thresholds: Sequence[float]
+) -> dict[str, Any]:
+    """The risk of a release for each attacker: as its guarantee states it, as it was measured, and in words."""
+    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.risk import maximum_in_words
+
+    measured = measured_risk(release, cohort, population, thresholds)
+    found = None if measured is None else measured.to_json()
+    return {
+        "attacker": release.guarantee["attacker"],
+        "risk": release.guarantee.get("risk"),
+        "risk_in_words": maximum_in_words(release, found),
+        "measured_risk": found,
+    }
 
 
 def release_aside(
@@ -340,24 +353,47 @@ def _file(folder: Path, point: Point) -> Path:
 
 def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:
     """One row a run; `line_i` and `verdict_i` are null where there is no release."""
-    texts = ["method", "spec", "status", "message", "attacker", "model"]
+    texts = [
+        "method",
+        "spec",
+        "status",
+        "message",
+        "attacker",
+        "model",
+        "risk_in_words",
+        "knows",
+        "further_knows",
+    ]
     wholes = ["k", "m", "seed"]
     flat = [_flat(row, lines) for row in rows]
     schema: dict[str, Any] = dict.fromkeys(texts, pl.String) | dict.fromkeys(wholes, pl.Int64)
-    schema |= dict.fromkeys(("risk_maximum", "measured_maximum", "measured_mean"), pl.Float64)
+    schema |= dict.fromkeys(
+        ("risk_maximum", "measured_maximum", "measured_mean", "further_maximum"), pl.Float64
+    )
     for place in range(1, lines + 1):
         schema |= {f"line_{place}": pl.Float64, f"floor_{place}": pl.Float64, f"verdict_{place}": pl.String,
                    f"detail_{place}": pl.String}  # fmt: skip
     return pl.DataFrame(flat, schema=schema)
 
 
+def _knowledge(attacker: str | None) -> str | None:
+    """What a guarantee's attacker knows, where nothing was measured."""
+    return (
+        None
+        if attacker is None
+        else attacker.removeprefix("Somebody who ").removeprefix("knows ").rstrip(".")
+    )
+
+
 def _flat(row: Mapping[str, Any], lines: int) -> dict[str, Any]:
     risk, found = row.get("risk") or {}, row.get("measured_risk") or {}
-    flat = {
-        key: row.get(key) for key in ("method", "spec", "status", "message", "attacker", "k", "m", "seed")
-    }
+    further = found.get("further") or {}
+    as_they_are = ("method", "spec", "status", "message", "attacker", "k", "m", "seed", "risk_in_words")
+    flat = {key: row.get(key) for key in as_they_are}
     flat |= {"model": risk.get("model"), "risk_maximum": risk.get("maximum"),
-             "measured_maximum": found.get("maximum"), "measured_mean": found.get("mean")}  # fmt: skip
+             "measured_maximum": found.get("maximum"), "measured_mean": found.get("mean"),
+             "knows": found.get("knows") or _knowledge(row.get("attacker")), "further_knows": further.get("knows"),
+             "further_maximum": 1 / further["smallest"] if further else None}  # fmt: skip
     for place in range(1, lines + 1):
         line = row["lines"][place - 1] if row.get("lines") else {}
         detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)

@@ -21,7 +21,15 @@ def summary_of(release: Release, measures: Mapping[str, Any]) -> Summary:
 
     costs = costs_of(release.method)
     found = Costs() if costs is None else costs(release, measures)
-    return summarize(release, found, risk_lines(release.guarantee))
+    return summarize(release, found, risk_lines(release, measures.get("reidentification")))
+
+
+def summary_of_share(release: Release) -> Summary:
+    """The same of a release without the custodian's figures."""
+    from leeward.advise.risk import risk_lines
+    from leeward.report.summary import Costs, summarize
+
+    return summarize(release, Costs(), risk_lines(release))
 
 
 def costs_of(method: str) -> Callable[..., Any] | None:
@@ -55,11 +63,11 @@ def import_report(method: str) -> None:
 
 
 def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
-    """The method's own sections, and the guarantee's maximum risk beside reported thresholds."""
+    """The method's own sections, after its first the risk that was measured, and last the attacks that were tried."""
 
     def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
         found = [] if own is None else own(release, measures, verification)
-        return [*found, *tried_sections(measures), *risk_sections(release, measures)]
+        return [*found[:1], *risk_sections(release, measures), *found[1:], *tried_sections(measures)]
 
     return sections
 
@@ -97,15 +105,15 @@ def tried_sections(measures: Mapping[str, Any]) -> list[Any]:
 
 
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
-    """The guarantee's maximum risk beside reported thresholds, and the risk measured; none where it bounds none."""
-    from leeward.advise.risk import measured_lines, risk_lines, threshold_rows
+    """The risk measured, and reported thresholds beside the guarantee's maximum, which the summary says; none where the
+    guarantee bounds none."""
+    from leeward.advise.risk import measured_lines, threshold_rows
     from leeward.report.sections import Section, Table
 
     found = measures.get("reidentification")
-    lines, rows = risk_lines(release.guarantee), tuple(threshold_rows(release.guarantee, found))
-    if not lines:
+    lines, rows = measured_lines(found), tuple(threshold_rows(release.guarantee, found))
+    if not lines and not rows:
         return []
-    lines = [*lines, *measured_lines(found)]
     columns: tuple[str, ...] = (
         "threshold",
         "number",
@@ -121,7 +129,7 @@ def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
         rows,
         False,
     )
-    return [Section("Risk of re-identification", (*lines, *((table,) if rows else ())))]
+    return [Section("Risk of re-identification, measured", (*lines, *((table,) if rows else ())))]
 
 
 def sections_of(method: str) -> Callable[..., Any] | None:

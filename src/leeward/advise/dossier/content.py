@@ -65,10 +65,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence files by name, parsed."""
+    """The evidence files by name, parsed. within : for whom the maximum risk of the guarantee holds, where not as it
+    stands (`if they do not …`)."""
 
     files: Mapping[str, Any]
     recipient: bool = False
+    within: str = ""
 
     def measured(self, label: str, pointer: str, chance: Any = None) -> list[Entry]:
         """The entry of a pointer; none where it points at nothing, or at nothing that this reader may have."""
@@ -207,7 +209,12 @@ def _data(evidence: Evidence, context: Context) -> list[Entry]:
 def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
     found = evidence.measured("Attacker of the guarantee", "release.json#/guarantee/attacker")
     found += evidence.measured("Whom the attacker looks for", "release.json#/guarantee/risk/model")
-    found += evidence.measured("Maximum risk by the guarantee", "release.json#/guarantee/risk/maximum")
+    within = f", {evidence.within}" if evidence.within else ""
+    found += evidence.measured(
+        f"Maximum risk by the guarantee{within}", "release.json#/guarantee/risk/maximum"
+    )
+    if within:
+        found += evidence.measured("Maximum risk, for each attacker", "evidence.json#/risk_in_words")
     at, risk = _risk(evidence)
     found += evidence.measured("What the attacker who was measured knows", f"{at}/knows")
     found += evidence.measured("Mean risk, measured", f"{at}/mean")
@@ -216,11 +223,18 @@ def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
     for place, each in enumerate(risk.get("above", ())):
         label = f"Share of patients whose risk is above {each['threshold']:g}"
         found += evidence.measured(label, f"{at}/above/{place}/share")
+    further = risk.get("further")
+    if further:
+        found += evidence.measured("What an attacker knows who goes further", f"{at}/further/knows")
+        found += evidence.measured(f"Of that attacker: {further['known']}", f"{at}/further/sets")
+        found += evidence.measured("Of these, with fewer than k candidates", f"{at}/further/below_k")
+        found += evidence.measured("Patients who have one of those", f"{at}/further/patients")
     threshold = evidence.files["evidence.json"].get("threshold")
     if threshold:
         found += evidence.measured("Threshold of the plan", "evidence.json#/threshold/maximum")
         found += evidence.measured("Where the threshold is from", "evidence.json#/threshold/source")
-        found += evidence.measured("Maximum risk is within the threshold", "evidence.json#/threshold/within")
+        label = f"Maximum risk is within the threshold{within}"
+        found += evidence.measured(label, "evidence.json#/threshold/within")
     else:
         found.append(Entry("open", "Which threshold applies here, and who decided it"))
     for place in range(len(evidence.files["release.json"]["guarantee"]["not_protected"])):
@@ -371,13 +385,17 @@ def _summary(evidence: Evidence, context: Context, parts: Sequence[Sequence[Entr
     found = evidence.measured("What is hidden: the method", "release.json#/method")
     found += evidence.measured("What is hidden: the guarantee", "release.json#/guarantee/name")
     found += evidence.measured("From whom", "release.json#/guarantee/attacker")
+    within = f", {evidence.within}" if evidence.within else ""
     found += evidence.measured(
-        "How sure: maximum risk for that attacker", "release.json#/guarantee/risk/maximum"
+        f"How sure: maximum risk for that attacker{within}", "release.json#/guarantee/risk/maximum"
     )
+    if within:
+        found += evidence.measured("How sure: for each attacker", "evidence.json#/risk_in_words")
     found += evidence.measured(
         "How sure: mean risk for that attacker, measured", f"{_risk(evidence)[0]}/mean"
     )
-    found += evidence.measured("How sure: within the plan's threshold", "evidence.json#/threshold/within")
+    label = f"How sure: within the plan's threshold{within}"
+    found += evidence.measured(label, "evidence.json#/threshold/within")
     found += evidence.measured("What can still be found", "release.json#/guarantee/not_protected/0")
     lines = evidence.files["evidence.json"].get("lines") or []
     for place, line in enumerate(lines):

@@ -7,14 +7,15 @@ from typing import Any
 
 from leeward.analysis.code_figures import Interval
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.arrays import counted
 from leeward.methods import demographics_report
-from leeward.methods.disassociation.measures.figures import Are, Candidates, Covers, Mre, Placement, Risk
+from leeward.methods.disassociation import risk_report
+from leeward.methods.disassociation.measures.figures import Are, Covers, Mre, Placement
+from leeward.methods.disassociation.risk_report import covers_algorithm
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.code_sets import group_errors, risk_table, worst_groups
+from leeward.report.code_sets import group_errors, worst_groups
 from leeward.report.names import called, names_of_release
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
@@ -27,28 +28,27 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     """The sections of the report that are this method's own."""
     places = Placement.of(measures, "placement")
     errors = Are.of(measures, "are")
-    taken_out = int(measures.get("method", {}).get("suppressed_occurrences", 0))
+    facts = measures.get("method", {})
     found = [
-        glance(release, verification, places, errors, measures["source"]["codes"]),
-        risk(release, Risk.of(measures, "risk")),
+        glance(verification, places, errors, measures["source"]["codes"]),
+        risk_report.section(release, measures),
         loss(errors),
         demographics_report.section(
             WholePatient.of(measures, "demographics"),
             release.guarantee["k"],
             release.guarantee["m"],
-            measures.get("method", {}).get("demographics_search", ()),
+            facts.get("demographics_search", ()),
+            with_risk=False,
         ),
         placement(release, places, names_of_release(release)),
         policy(Mre.of(measures, "mre"), names_of_release(release)),
         unusable(release, places),
-        plain_words(release, places.covers if places else None, taken_out),
+        plain_words(release, int(facts.get("suppressed_occurrences", 0))),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(
-    release: Release, verification: Figures, places: Placement | None, errors: Are | None, codes_before: int
-) -> Section:
+def glance(verification: Figures, places: Placement | None, errors: Are | None, codes_before: int) -> Section:
     """What a privacy board and a researcher ask for beside the summary."""
     tiles: list[Tile] = []
     if places and places.covers and places.covers.of_chunks:
@@ -57,7 +57,7 @@ def glance(
             Tile(
                 percent(share),
                 "of chunks with several codes hold a code that gives away another",
-                "the cover problem, see the limits below",
+                "the cover problem",
                 "warn" if share else "good",
             )
         )
@@ -69,96 +69,11 @@ def glance(
         tiles.append(
             Tile(number(lost), "codes suppressed or generalized", f"of {codes_before:,} distinct codes", tone)
         )
-    if places:
-        share = places.occurrences.item / max(1, places.occurrences.total)
-        tiles.append(
-            Tile(
-                percent(share),
-                *(
-                    ("of code occurrences are suppressed", "too few patients of a cluster share the code")
-                    if holds_against_algorithm(release)
-                    else ("of code occurrences are in item chunks", "present, but how often is hidden")
-                ),
-                "warn",
-            )
-        )
     if errors and errors.workloads:
         first = errors.workloads[0]
         what = f"mean relative error of counts of {first.label}"
         tiles.append(Tile(percent(first.are), what, "the easiest sets; pairs and triples are above", "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
-
-
-def holds_against_algorithm(release: Release) -> bool:
-    """Whether the release was made for an attacker who knows the algorithm: counts of single codes, no item chunks."""
-    return release.parameters.get("attacker") == "algorithm"
-
-
-def risk(release: Release, found: Risk | None) -> Section | None:
-    """How many patients could be singled out by m of their codes, before; and what the release leaves."""
-    if found is None or not found.by_m:
-        return None
-    rows = found.by_m
-    k, m = release.guarantee["k"], release.guarantee["m"]
-    before, after = "Original data", "This release, by its guarantee"
-    bars: list[dict[str, Any]] = []
-    for row in rows:
-        known = f"up to {counted('code', row.m)}"
-        bars.append({"known": known, "share": row.below_k_share, "data": before})
-        if row.m <= m:
-            bars.append({"known": known, "share": 0.0, "data": after})
-    worst = next(row for row in reversed(rows) if row.m <= m)
-    share = percent(worst.below_k_share)
-    chart = Chart(
-        f"Patients at risk: fewer than {k} share some combination of their codes",
-        f"Bars by number of codes known. In the original data {share} of the patients are at risk with "
-        f"{counted('code', worst.m)} known; in the release none with up to {m}.",
-        charts.grouped_bars(
-            bars,
-            x="known",
-            y="share",
-            group="data",
-            x_title="codes of a patient that the attacker knows",
-            y_title="patients at risk",
-            colors={before: charts.VERMILION, after: charts.BLUE},
-        ),
-        "A patient is at risk when some combination of up to that many of the patient's codes occurs in fewer "
-        f"than {k} patients. Shares are of all patients. Beyond {m} codes the guarantee says nothing: no bar there "
-        "means no promise, not no risk.",
-    )
-    bounds = (
-        ""
-        if all(row.patients_exact for row in rows)
-        else "; where the sets were too many to count, estimated from a sample of patients"
-    )
-    table = risk_table("The same in numbers (original data)" + bounds, rows, k)
-    return Section("Risk before and after", (chart, *candidates(release, found.after), table))
-
-
-def candidates(release: Release, after: Candidates | None) -> tuple[str, ...]:
-    """What an attacker with codes of real patients finds in the release."""
-    if after is None or not after.sets:
-        return ()
-    k = release.guarantee["k"]
-    found = [
-        (
-            f"Tried: {after.sets:,} sets of up to {counted('code', after.largest_set)} were drawn from real patients, "
-            "the rarest first, and looked up in the release. The smallest number of candidate records was "
-            f"**{after.smallest_candidates:,}**; {after.below_k:,} sets had fewer than {k}."
-        )
-    ]
-    if holds_against_algorithm(release):
-        found.append(
-            "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a count "
-            "is near the least, whether the code is shown is drawn at random."
-        )
-    elif after.below_k_algorithm_known is not None:
-        found.append(
-            f"Tried by an attacker who knows the algorithm: a code of an item chunk has at most {k - 1} patients in "
-            f"its cluster, so **{after.below_k_algorithm_known:,}** of these sets have fewer than {k} candidates in "
-            "every data set that the algorithm could have started from. The guarantee does not cover this attacker."
-        )
-    return tuple(found)
 
 
 def loss(errors: Are | None) -> Section | None:
@@ -195,7 +110,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     """Which codes are in which kind of chunk."""
     if places is None:
         return None
-    single = holds_against_algorithm(release)
+    single = covers_algorithm(release)
     uncounted = SUPPRESSED if single else ITEM
     all_codes = places.occurrences
     total = max(1, all_codes.total)
@@ -252,6 +167,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
             intro,
             overall,
             by_code,
+            *covers_found(release, places.covers),
         ),
     )
 
@@ -296,7 +212,7 @@ def span(interval: Interval) -> str:
 
 def unusable(release: Release, places: Placement | None) -> Section | None:
     """Patients of whom nothing can be analysed."""
-    if places is None or holds_against_algorithm(release):
+    if places is None or covers_algorithm(release):
         return None
     exact = places.item_only_records
     count = places.item_only_records_at_least if exact is None else exact
@@ -320,9 +236,8 @@ def unusable(release: Release, places: Placement | None) -> Section | None:
     )
 
 
-def plain_words(release: Release, covers: Covers | None, taken_out: int) -> Section:
-    """The guarantee and its limits for people who do not read proofs
-    (docs/methods/disassociation.md#what-it-does-not-protect)."""
+def plain_words(release: Release, taken_out: int) -> Section:
+    """The guarantee for people who do not read proofs."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return Section(
@@ -334,85 +249,32 @@ def plain_words(release: Release, covers: Covers | None, taken_out: int) -> Sect
                 f"these codes: which of them is meant, the files do not tell. {suppressed(release, taken_out)} What "
                 "is hidden is which rare codes go together."
             ),
-            "What a board should know before it signs:",
-            Notes(
-                _limits_of_counts(k, m)
-                if holds_against_algorithm(release)
-                else limits(k, m, safe=bool(release.parameters.get("safe")), covers=covers)
-            ),
+            "What it does not protect against is under **The guarantee and its limits**.",
         ),
     )
 
 
 def suppressed(release: Release, count: int) -> str:
     """What was taken out, if anything."""
-    if count and holds_against_algorithm(release):
+    if count and covers_algorithm(release):
         return f"{count:,} mentions of codes that too few patients share were taken out."
     if count:
         return f"For the diversity of sensitive codes, {count:,} mentions of codes were taken out."
     return "No code was taken out or made coarser."
 
 
-def _covers_found(covers: Covers | None) -> str:
-    """How often that is so in this release."""
-    if covers is None:
-        return ""
-    return (
-        f"In this release {covers.chunks:,} of {covers.of_chunks:,} chunks with several codes hold such a "
-        f"pair, {covers.pairs:,} pairs in all. "
-    )
-
-
-def limits(k: int, m: int, *, safe: bool, covers: Covers | None = None) -> tuple[str, ...]:
-    """What the guarantee leaves open."""
-    cover = (
+def covers_found(release: Release, covers: Covers | None) -> tuple[str, ...]:
+    """How often one code gives away another in this release, and what puts such codes apart."""
+    if covers is None or covers_algorithm(release):
+        return ()
+    apart = (
         "Such codes were put apart here (`safe`), for which no theorem is claimed."
-        if safe
+        if release.parameters.get("safe")
         else "`--safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
     )
-    return (
-        (
-            "**The promise is about what the files could mean, not about how they were made.** An attacker "
-            f"who knows the algorithm knows that a code of an item chunk has fewer than {k} patients in its "
-            f"cluster. For many sets with a rare code, no data set that the algorithm could have started from "
-            f"has {k} candidates. Only attackers who do not use the algorithm are covered."
-        ),
-        (
-            "**One code may give away another.** Where all patients of a chunk with code x also have code "
-            f"y, an attacker who knows x learns y (the cover problem). {_covers_found(covers)}{cover}"
-        ),
-        *_common_limits(m),
+    found = (
+        "**One code may give away another**: where all patients of a chunk with code x also have code y, whoever "
+        f"knows x learns y (the cover problem). {covers.chunks:,} of {covers.of_chunks:,} chunks with several codes "
+        f"hold such a pair, {covers.pairs:,} pairs in all. {apart}"
     )
-
-
-def _limits_of_counts(k: int, m: int) -> tuple[str, ...]:
-    """The same where the attacker knows the algorithm."""
-    return (
-        (
-            f"**One such data set is enough.** An attacker who knows the algorithm, but not its random draws, cannot "
-            f"exclude that {k} patients have the codes; the files do not say that this is likely."
-        ),
-        *_common_limits(m),
-    )
-
-
-def _common_limits(m: int) -> tuple[str, ...]:
-    """What the guarantee leaves open whatever the attacker knows of the method."""
-    return (
-        (
-            f"**More than {m}.** Nothing is promised against somebody who knows more than {m} of a "
-            "patient's codes, or codes that the patient does not have."
-        ),
-        (
-            "**Presence is visible.** A code in the release that is known to be one person's alone shows that this "
-            "person is in the data."
-        ),
-        (
-            "**What all candidates share is disclosed.** If all candidate records agree on a further code, it is "
-            "learnt."
-        ),
-        (
-            "**Releases and attackers add up.** Two releases of the same patients, knowledge of several "
-            "patients at once, or attackers who pool what they know may undo the protection."
-        ),
-    )
+    return (found,)

@@ -161,7 +161,6 @@ def plain_words(release: Release) -> Section:
                 "patients** fit, or what they know was left out and tells nothing. The patient's other rows are joined "
                 "by one number: whoever finds the patient in another way reads them."
             ),
-            "What a board should know before it signs:",
-            Notes(tuple(release.guarantee["not_protected"])),
+            "What it does not protect against is under **The guarantee and its limits**.",
         ),
     )

@@ -9,6 +9,7 @@ from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.trajectories.levels import CHAPTER
 from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
+from leeward.methods.trajectories.summary import ENOUGH
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.names import names_of_release
@@ -17,9 +18,6 @@ from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, n
 Figures = Mapping[str, Any]
 
 TITLES = {"code": "Codes", "age": "Ages"}
-
-FEW_USABLE = 0.1
-"""Below this share of usable pairs the first tile warns."""
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
@@ -60,7 +58,7 @@ def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section
                 percent(found.usable),
                 "of (code, age) pairs usable",
                 f"code {widths(lost)[0]}, age within 8 years; at most {percent(found.at_most)} is possible at this k",
-                tone="warn" if found.usable < FEW_USABLE else "good",
+                tone="good" if found.usable >= ENOUGH else "warn",
             ),
         ]
     if lost:

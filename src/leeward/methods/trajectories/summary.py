@@ -10,8 +10,8 @@ from leeward.release import Release
 from leeward.report.sections import percent
 from leeward.report.summary import Cost, Costs, counts_off, kept, share
 
-USELESS = 0.1
-"""Share of usable pairs below which little is left."""
+ENOUGH, USELESS = 0.5, 0.1
+"""Shares of usable pairs from which nobody is warned, and below which little is left."""
 
 SAYS_NOTHING = ("classification", "root")
 """Levels of a code hierarchy at which a code is any code at all."""
@@ -25,7 +25,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         named = {each["level"] for each in loss["levels"]["code"]} if loss else {CHAPTER}
         fine = "3-character code or finer" if CHAPTER in named else "finer than the hierarchy's widest groups"
         words = f"of the (code, age) pairs are usable: {fine}, age within 8 years"
-        figures.append(kept(usable["usable"], words, warn=0.5, bad=USELESS))
+        figures.append(kept(usable["usable"], words, warn=ENOUGH, bad=USELESS))
     if loss:
         words = "of the pairs are not published, or say no more than that there was some code"
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))
