@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.attacks.test_whole_patient import known_of, small_cohort
@@ -65,6 +66,23 @@ def test_the_risk_is_that_of_a_plain_count(
     assert after["below_k_algorithm_known"] == sum(n < k for n in algorithm) == risk.further.tried_below_k
     assert risk.further.smallest == min(*algorithm, k)
     assert k <= 1 / risk.maximum <= max(plain) and 1 / risk.maximum >= min(plain)
+
+
+@pytest.mark.parametrize("recoding", ["full", "local"])
+def test_post_codes_missing_ages_and_classes_of_several_levels(recoding: str, tmp_path: Path) -> None:
+    cohort, names = people(300, seed=9), ("age", "sex", "zip")
+    release, _ = released(
+        cohort, tmp_path / "out", k=4, demographics=names, recoding=recoding, keep={"zip": 3}
+    )
+    counted = pieces(release.share, known_of(cohort, names))
+    risk = measured_risk(release, cohort)
+    assert risk is not None and risk.further is not None
+    one = counted.of_size(1)
+    few = [piece for piece in one if counted.algorithm[piece] < 4]
+    assert 0 < len(few) < len(one)
+    assert (risk.further.sets, risk.further.below_k) == (len(one), len(few))
+    assert risk.further.patients == len(set().union(*(counted.patients[piece] for piece in few)))
+    assert all(len(counted.patients[piece]) <= counted.algorithm[piece] for piece in one)
 
 
 def test_demographics_that_the_attacker_knows_make_more_sets_rare(tmp_path: Path) -> None:

@@ -56,9 +56,18 @@ def fitting_classes(release: Release, cohort: Cohort, patients: pl.Series) -> tu
     classes a patient with them may be in. Without demographics everybody fits one class."""
     if not release.parameters.get("demographics"):
         return np.zeros(len(patients), np.int64), np.ones((1, 1), np.bool_)
-    columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
+    return fitting_of(exact_columns(release, cohort, patients), ReleasedClasses.read(release))
+
+
+def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bools]:
+    """The same of patients whose columns are at hand."""
     distinct, number = grouped(columns.vectors({}))
-    return number, np.stack([classes.fitting(columns.labels(vector)) for vector in distinct])
+    rows = [columns.labels(vector) for vector in distinct]
+    fitting = np.ones((len(rows), len(classes.labels)), np.bool_)
+    for i in range(len(columns.names)):
+        fits = {value: classes.fitting_value(i, value) for value in {row[i] for row in rows}}
+        fitting &= np.stack([fits[row[i]] for row in rows])
+    return number, fitting
 
 
 def released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
@@ -133,13 +142,10 @@ def candidates(
 ) -> JointCandidates:
     """The candidates of real patients whose exact demographics and up to m codes are known."""
     stream = Randomness.of(1).stream("joint attacker")
-    vectors = columns.vectors({})
-    distinct, group = np.unique(vectors, axis=0, return_inverse=True)
-    fitting = [classes.fitting(columns.labels(vector)) for vector in distinct]
-    alone = min(int(classes.records[fits].sum()) for fits in fitting)
+    group, fitting = fitting_of(columns, classes)
+    alone = int((fitting @ classes.records).min())
     counts: list[int] = []
     chosen = stream.integers(0, len(sets), PIECES if m else 0)
-    group = group.reshape(-1)
     for each in np.unique(group[chosen]):
         queries = []
         for record in chosen[group[chosen] == each]:

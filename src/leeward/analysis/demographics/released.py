@@ -70,12 +70,13 @@ class ReleasedClasses:
 
     def fitting(self, values: Sequence[str]) -> Bools:
         """bool[classes]: those that a patient with these exact values may be in."""
-        found = np.ones(len(self.labels), np.bool_)
-        for i, value in enumerate(values):
-            shares = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
-            fits = {label for label, share in shares.items() if share is None or share > 0}
-            found &= np.array([each[i] in fits for each in self.labels], np.bool_)
-        return found
+        return np.logical_and.reduce([self.fitting_value(i, value) for i, value in enumerate(values)])
+
+    def fitting_value(self, i: int, value: str) -> Bools:
+        """bool[classes]: those that a patient with this exact value in a column may be in."""
+        shares = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
+        fits = {label for label, share in shares.items() if share is None or share > 0}
+        return np.array([each[i] in fits for each in self.labels], np.bool_)
 
     def concerned(self, where: Mapping[str, str]) -> Concerned:
         """The part of each class that the labels `where` concern.

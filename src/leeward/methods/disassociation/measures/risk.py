@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -54,9 +55,18 @@ class Knowledge:
 
     def by_classes(self, numbers: AnyArray) -> Iterator[tuple[Int64s, Bools]]:
         """Places in `numbers` of exact demographics that fit the same classes, and these classes."""
-        fitting, alike = np.unique(self.fitting[numbers], axis=0, return_inverse=True)
-        for place, fits in enumerate(fitting):
-            yield np.flatnonzero(alike.reshape(-1) == place), fits
+        fitting, alike = self.same_classes
+        order = np.argsort(alike[numbers], kind="stable")
+        bounds = np.searchsorted(alike[numbers], np.arange(len(fitting) + 1), sorter=order)
+        for fits, (low, high) in zip(fitting, itertools.pairwise(bounds), strict=True):
+            if low < high:
+                yield order[low:high], fits
+
+    @cached_property
+    def same_classes(self) -> tuple[Bools, Int64s]:
+        """The distinct rows of `fitting`, and which of them each number of exact demographics has."""
+        fitting, alike = np.unique(self.fitting, axis=0, return_inverse=True)
+        return fitting, alike.reshape(-1)
 
     def candidates(self, numbers: AnyArray, queries: list[Array]) -> tuple[Int64s, Int64s]:
         """The candidates of patients with these exact demographics and codes: int64[queries], for the attacker of the
