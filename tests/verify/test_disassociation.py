@@ -180,6 +180,11 @@ def altered(tmp_path: Path, change: Any) -> set[str]:
     return failed(verify(write(tmp_path / "out", running_example(), 3, 2, nodes=nodes, chunks=chunks)))
 
 
+def a_long_list(chunks: list[dict[str, Any]], kind: str) -> list[str]:
+    """The codes of a row with several of them."""
+    return next(row["codes"] for row in chunks if row["kind"] == kind and len(row["codes"]) > 1)
+
+
 PLANTED: dict[str, tuple[Any, set[str]]] = {
     "a missing subrecord": (
         lambda n, c: c.remove(next(r for r in c if not r["codes"])),
@@ -188,13 +193,16 @@ PLANTED: dict[str, tuple[Any, set[str]]] = {
     "a surplus empty subrecord": (lambda n, c: c.append({**c[0], "codes": []}), {"subrecord_counts"}),
     "an empty item chunk": (
         lambda n, c: next(r for r in c if r["kind"] == "item").update(codes=[]),
-        {"codes_distinct"},
+        {"codes_ascend"},
     ),
     "a second item chunk": (
         lambda n, c: c.append({"node": 1, "chunk": 9, "kind": "item", "subrecord": None, "codes": ["999"]}),
         {"subrecord_counts"},
     ),
-    "a duplicated code": (lambda n, c: c[0]["codes"].append(c[0]["codes"][0]), {"codes_distinct"}),
+    "a duplicated code": (lambda n, c: c[0]["codes"].append(c[0]["codes"][-1]), {"codes_ascend"}),
+    "a subrecord in another order": (lambda n, c: a_long_list(c, "record").reverse(), {"codes_ascend"}),
+    "a shared subrecord in another order": (lambda n, c: a_long_list(c, "shared").reverse(), {"codes_ascend"}),
+    "an item chunk in another order": (lambda n, c: a_long_list(c, "item").reverse(), {"codes_ascend"}),
     "a doubled subrecord number": (lambda n, c: c[0].update(subrecord=1), {"subrecord_numbers"}),
     "a subrecord number out of range": (lambda n, c: c[0].update(subrecord=77), {"subrecord_numbers"}),
     "an item chunk with a subrecord number": (
@@ -362,7 +370,7 @@ def test_every_check_equals_its_plain_version(
 def verified_by_form() -> list[str]:
     return [
         "tree", "chunk_places", "joint_sizes", "record_count", "subrecord_counts", "subrecord_numbers",
-        "codes_distinct", "source_codes", "nothing_invented", "source_records", "source_counts",
+        "codes_ascend", "source_codes", "nothing_invented", "source_records", "source_counts",
         "source_records_fit",
     ]  # fmt: skip
 
@@ -435,6 +443,7 @@ def test_a_csv_copy_must_say_what_its_parquet_file_says(running: Path, tampered:
         (lambda rows: [[], *rows[1:]], False),
         (lambda rows: [["999.9"], *rows[1:]], False),
         (lambda rows: [rows[0] * 2, *rows[1:]], False),
+        (lambda rows: [rows[0][::-1], *rows[1:]], False),
         (lambda rows: [[c for c in rows[0] if c != "296.00"], *rows[1:]], False),
     ],
 )

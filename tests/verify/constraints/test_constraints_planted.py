@@ -10,6 +10,7 @@ from tests.mutations.planted import refuting
 
 PLANTED = {
     "records.parquet: codes: codes in another order": "labels_in_order",
+    "codes.parquet: members: codes in another order": "labels_in_order",
     "parameter policy gone": "parameters_of_spec",
     'parameter privacy claimed: "listed"': "parameters",
 }

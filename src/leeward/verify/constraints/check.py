@@ -212,15 +212,16 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
 
 
 def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
-    """Labels ascend by their texts, in the list (suppressed codes after them) and in every record."""
+    """Labels ascend by their texts, in the list (suppressed codes after them) and in every record; so do the codes of a
+    label."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    wrong += rows.falls
+    wrong += rows.falls + int((codes["members"] != codes["members"].list.sort()).sum())
     return of_count(
         "labels_in_order",
         wrong,
-        "Labels are listed in order, in codes.parquet and in every record.",
-        "lists of labels stand in another order than that of their texts.",
+        "Labels are listed in order, in codes.parquet and in every record, and so are their codes.",
+        "lists of labels or codes stand in another order than that of their texts.",
     )
 
 

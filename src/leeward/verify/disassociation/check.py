@@ -40,6 +40,7 @@ from leeward.verify.disassociation.files import (
     RECORD,
     SHARED,
     Chunks,
+    Longs,
     Nodes,
     StructureFault,
     read_chunks,
@@ -246,11 +247,11 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
             + first_chunk(layout, bad),
         ),
         of_count(
-            "codes_distinct",
-            int((layout.doubles > 0).sum() + empty_item.sum()),
-            "No subrecord holds a code twice.",
-            "chunks have a code twice in one subrecord, or are empty item chunks."
-            + first_chunk(layout, (layout.doubles > 0) | empty_item),
+            "codes_ascend",
+            int((layout.unordered > 0).sum() + empty_item.sum()),
+            "Codes ascend in every list, so that their order says nothing and none is there twice.",
+            "chunks have a list whose codes do not ascend, or are empty item chunks."
+            + first_chunk(layout, (layout.unordered > 0) | empty_item),
         ),
     ]
 
@@ -318,7 +319,7 @@ def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
 
 
 def reconstructions(layout: Layout, file: Path) -> Check:
-    """A reconstruction has one non-empty record a record, no code twice, and counts that the chunks allow."""
+    """A reconstruction has one non-empty record a record, ascending codes, and counts that the chunks allow."""
     name = f"reconstruction_{file.stem}"
     try:
         table = pl.read_parquet(file, columns=["record", "codes"])
@@ -330,7 +331,7 @@ def reconstructions(layout: Layout, file: Path) -> Check:
     places = flat.replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
     bad = (
         int((sizes_ == 0).sum())
-        + int((table["codes"].list.n_unique() != sizes_).sum())
+        + falling(np.where(places < 0, 0, layout.place[places]), sizes_.to_numpy())
         + int((places < 0).sum())
     )
     bad += abs(table.height - int(layout.nodes.records[layout.nodes.parent < 0].sum()))
@@ -342,6 +343,12 @@ def reconstructions(layout: Layout, file: Path) -> Check:
     return of_count(
         name,
         bad,
-        "One non-empty record a record, with counts of codes that the chunks allow.",
-        "records are missing, empty or hold a code twice, or codes have counts that the chunks exclude.",
+        "One non-empty record a record, its codes ascending, with counts of codes that the chunks allow.",
+        "records are missing or empty, or their codes do not ascend or have counts that the chunks exclude.",
     )
+
+
+def falling(place: Longs, sizes_: Longs) -> int:
+    """How many neighbours in lists of these sizes, one after the other, do not ascend."""
+    row = np.repeat(np.arange(len(sizes_)), sizes_)
+    return int(((row[1:] == row[:-1]) & (place[1:] <= place[:-1])).sum())

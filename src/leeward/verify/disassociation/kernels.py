@@ -57,23 +57,23 @@ def preorder(parent: Array) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def chunk_codes(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
-    """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows with a
-    double)."""
+def chunk_codes(start: Array, offsets: Array, values: Array, place: Array) -> Any:
+    """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows whose codes do not
+    ascend). `place`: of each code among the sorted ones; where codes ascend none is twice in a row."""
     groups = len(start) - 1
     bounds = np.zeros(groups + 1, np.int64)
     codes = np.empty(len(values), np.int32)
     supports = np.empty(len(values), np.int64)
     filled_rows = np.zeros(groups, np.int64)
-    doubles = np.zeros(groups, np.int64)
-    slot = np.full(n_codes, -1, np.int64)
-    last_row = np.full(n_codes, -1, np.int64)
+    unordered = np.zeros(groups, np.int64)
+    slot = np.full(max(len(place), 1), -1, np.int64)
     at = 0
     for g in range(groups):
         first = at
         for row in range(start[g], start[g + 1]):
             if offsets[row + 1] > offsets[row]:
                 filled_rows[g] += 1
+            falls = False
             for i in range(offsets[row], offsets[row + 1]):
                 c = values[i]
                 if slot[c] < first:
@@ -81,13 +81,11 @@ def chunk_codes(start: Array, offsets: Array, values: Array, n_codes: int) -> An
                     codes[at] = c
                     supports[at] = 0
                     at += 1
-                if last_row[c] == row:
-                    doubles[g] += 1
-                else:
-                    supports[slot[c]] += 1
-                last_row[c] = row
+                supports[slot[c]] += 1
+                falls |= i > offsets[row] and place[c] <= place[values[i - 1]]
+            unordered[g] += falls
         bounds[g + 1] = at
-    return bounds, codes[:at].copy(), supports[:at].copy(), filled_rows, doubles
+    return bounds, codes[:at].copy(), supports[:at].copy(), filled_rows, unordered
 
 
 @njit(cache=True, nogil=True)

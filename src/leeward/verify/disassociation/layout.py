@@ -37,7 +37,7 @@ class Flat(NamedTuple):
 @dataclass(frozen=True)
 class Layout:
     """A release with what most checks need: preorder, groups by node, distinct codes with supports of each
-    chunk."""
+    chunk, the place of each code among the sorted ones."""
 
     nodes: Nodes
     chunks: Chunks
@@ -49,7 +49,8 @@ class Layout:
     codes: Ints
     supports: Longs
     filled: Longs
-    doubles: Longs
+    unordered: Longs
+    place: Longs
 
     @cached_property
     def flat(self) -> Flat:
@@ -75,8 +76,18 @@ def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
     groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
     node_groups = np.zeros(len(nodes.leaf) + 1, np.int64)
     np.cumsum(np.bincount(chunks.node, minlength=len(nodes.leaf)), out=node_groups[1:])
-    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, max(len(chunks.codes), 1))
-    return Layout(nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found)
+    place = alphabetical(chunks.codes)
+    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, place)
+    return Layout(
+        nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found, place
+    )
+
+
+def alphabetical(codes: tuple[str, ...]) -> Longs:
+    """The place of each code among the sorted codes, from 1 on."""
+    place = np.empty(len(codes), np.int64)
+    place[np.argsort(np.array(codes, dtype=object), kind="stable")] = np.arange(1, len(codes) + 1)
+    return place
 
 
 def count_bounds(layout: Layout) -> tuple[NDArray[Any], NDArray[Any]]:

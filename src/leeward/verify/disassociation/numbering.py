@@ -8,27 +8,28 @@ from numpy.typing import NDArray
 
 from leeward.compiled import njit
 from leeward.verify.checks import Check
-from leeward.verify.disassociation.files import ITEM, Chunks, Ints, Longs
+from leeward.verify.disassociation.files import ITEM, Ints, Longs
 from leeward.verify.disassociation.layout import Layout
 from leeward.verify.order import LIMIT, order_check
 
 
 def order_checks(layout: Layout) -> list[Check]:
     """Numbers of nodes and subrecords say nothing of what they number."""
-    nodes, chunks = layout.nodes, layout.chunks
+    nodes = layout.nodes
     known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
-    return [order_check("order_of_node_numbers", known, "nodes"), subrecords_shuffled(chunks)]
+    return [order_check("order_of_node_numbers", known, "nodes"), subrecords_shuffled(layout)]
 
 
-def subrecords_shuffled(chunks: Chunks) -> Check:
+def subrecords_shuffled(layout: Layout) -> Check:
     """Numbers of subrecords say nothing of their content, nor of which are filled in another chunk of their node.
 
     Both are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`).
     """
+    chunks = layout.chunks
     order = np.argsort(chunks.node, kind="stable")
     content, together = number_excess(
         order, chunks.node, chunks.kind, chunks.start, chunks.number, chunks.offsets, chunks.values,
-        alphabetical(chunks.codes),
+        layout.place,
     )  # fmt: skip
     found = {"content": content, "filled together": together}
     telling = [name for name, z in found.items() if abs(z) > LIMIT]
@@ -40,13 +41,6 @@ def subrecords_shuffled(chunks: Chunks) -> Check:
         else f"The numbers of subrecords say something: {', '.join(telling)}.",
         {"deviations": {name: round(z, 2) for name, z in found.items()}, "limit": LIMIT},
     )
-
-
-def alphabetical(codes: tuple[str, ...]) -> Longs:
-    """The place of each code among the sorted codes, from 1 on."""
-    place = np.empty(len(codes), np.int64)
-    place[np.argsort(np.array(codes, dtype=object), kind="stable")] = np.arange(1, len(codes) + 1)
-    return place
 
 
 @njit(cache=True, nogil=True)
