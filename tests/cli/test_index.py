@@ -264,7 +264,10 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
     )
     done = leeward("itemsets", many, *flags, "-o", out)
     assert done.status == 0, done.err
-    assert leeward("verify", out).status == 0
+    plain = leeward("verify", out)
+    assert plain.status == 0
+    assert "The ledger was not seen (--index INDEX)" in plain.out
+    assert "source" not in plain.out + plain.err, "a catalogue has none"
     manifest = json.loads((out / "share" / "release.json").read_text(encoding="utf-8"))
     assert manifest["method"] == "notes" and manifest["guarantee"]["epsilon"] == 2.0
     assert manifest["guarantee"]["unit"] == "patient" and manifest["parameters"]["contributions"] == 3
@@ -294,6 +297,26 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
     assert (planted.status, "published_answer" in planted.out) == (4, True)
     other = leeward("verify", many, "--index", many)
     assert other.status == 2
+
+
+def test_a_catalogue_with_numbers(leeward: Run, symptoms: Path, tmp_path: Path) -> None:
+    """Ages are declared as a range, and are values in the catalogue."""
+    rows = [
+        {"patient": f"p{p}", "age": 20 + p % 2, "sex": "mf"[p % 2], "terms": ["fever"]} for p in range(300)
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "ages.parquet")
+    made = ("--terms", symptoms, "--domains", "age=9..21", "--domains", "sex=m,f", "--epsilon-total", "5")
+    assert leeward("index", tmp_path / "ages.parquet", *made, "-o", tmp_path / "ages").status == 0
+    flags = ("--epsilon", "4", "--quasi-identifiers", "sex,age", "--threshold", "40")
+    done = leeward("itemsets", tmp_path / "ages", *flags, "-o", tmp_path / "out")
+    assert done.status == 0, done.err
+    stated = json.loads((tmp_path / "out/share/release.json").read_text(encoding="utf-8"))["parameters"][
+        "domains"
+    ]
+    assert stated == {"age": [str(age) for age in range(9, 22)], "sex": ["f", "m"]}
+    assert list(stated) == ["age", "sex"]
+    again = leeward("itemsets", tmp_path / "ages", *flags, "-o", tmp_path / "again")
+    assert (again.status, "costs nothing" in again.err) == (0, True), again.err
 
 
 @pytest.mark.parametrize(

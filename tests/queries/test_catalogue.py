@@ -235,6 +235,18 @@ def test_another_public_domain_is_another_question(tmp_path: Path) -> None:
     assert questions[0] == questions[2] != questions[1]
 
 
+def test_items_stand_by_their_texts_terms_before_values(tmp_path: Path) -> None:
+    """Not by the canonical names, which nobody who reads the catalogue has."""
+    terms = Terms(("a", "b"), labels={"a": "Zoster", "b": "Asthma"}, name="letters")
+    rows = [{"patient": p, "age2": "x", "age": 3, "terms": ["a", "b"]} for p in range(40)]
+    domains = {"age": ("3", "4"), "age2": ("y", "x")}
+    index = index_table(pl.DataFrame(rows), tmp_path / "index", terms=terms, domains=domains).index
+    asked = Catalogue(epsilon=1000 * 10**6, max_size=3, threshold=10, qids=("age", "age2"))
+    found = release_catalogue(index, asked)["itemsets"]
+    assert ["Asthma", "Zoster"] in found
+    assert ["Zoster", "age2=x", "age=3"] in found
+
+
 # -- refusals ----
 
 

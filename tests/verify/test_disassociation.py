@@ -201,7 +201,10 @@ PLANTED: dict[str, tuple[Any, set[str]]] = {
     ),
     "a duplicated code": (lambda n, c: c[0]["codes"].append(c[0]["codes"][-1]), {"codes_ascend"}),
     "a subrecord in another order": (lambda n, c: a_long_list(c, "record").reverse(), {"codes_ascend"}),
-    "a shared subrecord in another order": (lambda n, c: a_long_list(c, "shared").reverse(), {"codes_ascend"}),
+    "a shared subrecord in another order": (
+        lambda n, c: a_long_list(c, "shared").reverse(),
+        {"codes_ascend"},
+    ),
     "an item chunk in another order": (lambda n, c: a_long_list(c, "item").reverse(), {"codes_ascend"}),
     "a doubled subrecord number": (lambda n, c: c[0].update(subrecord=1), {"subrecord_numbers"}),
     "a subrecord number out of range": (lambda n, c: c[0].update(subrecord=77), {"subrecord_numbers"}),

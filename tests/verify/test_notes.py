@@ -160,6 +160,31 @@ def test_a_stored_answer_passes_and_one_of_the_share_alone_too(tmp_path: Path) -
     assert any("ledger" in each for each in verify(folder).unchecked)
 
 
+def test_a_verification_without_the_ledger_says_what_it_has_not_seen(tmp_path: Path) -> None:
+    made = Made()
+    folder = made.write(tmp_path / "out")
+    for unseen in ("noise", "epsilon", "left out"):
+        for place in (folder, folder / "share"):
+            assert any(unseen in each and "Without the ledger" in each for each in verify(place).unchecked)
+        seen = verify(folder, Source(pl.DataFrame(), answers=answers_of(made))).unchecked
+        assert not any(unseen in each for each in seen)
+
+
+def test_domains_of_numbers_ascend_by_value(tmp_path: Path) -> None:
+    made = Made()
+    made.parameters["domains"] = {"age": ["9", "10"]}
+    made.itemsets[2] = (["fever", "age=9"], 50.0)
+    assert verify(made.write(tmp_path / "out")).passed
+
+
+def test_the_readme_speaks_of_itemsets_and_of_no_records(tmp_path: Path) -> None:
+    text = (Made().write(tmp_path / "out") / "share" / "README.md").read_text(encoding="utf-8")
+    opening = text.split("\n\n")[1]
+    assert opening.startswith("A catalogue of itemsets with noisy counts, made with Leeward")
+    assert "record" not in text.replace("There are no records here", "")
+    assert "anonymized" not in text
+
+
 def lower(made: Made) -> None:
     made.itemsets[-1] = (made.itemsets[-1][0], made.itemsets[-1][1] - 1)
 
@@ -201,6 +226,14 @@ def test_an_answer_to_another_question_is_caught(question: dict[str, Any], tmp_p
     ]
 
 
+def items(row: int, texts: list[str]) -> Callable[[Made], None]:
+    return lambda made: made.itemsets.__setitem__(row, (texts, made.itemsets[row][1]))
+
+
+def domains(**values: list[str]) -> Callable[[Made], None]:
+    return lambda made: made.parameters.update(domains=values)
+
+
 SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
     "a count below the public threshold": (add(["mumps"], 59.0), "counts"),
     "an exact-looking fraction": (add(["mumps"], 60.5), "counts"),
@@ -212,6 +245,11 @@ SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
     "a part that is not listed": (add(["fever", "mumps"], 45.0), "parts"),
     "a term outside the public vocabulary": (add(["mr brown"], 70.0), "vocabulary"),
     "an order of its own": (lambda made: made.itemsets.reverse(), "order"),
+    "items of a pair in another order": (items(3, ["fever", "cough"]), "order"),
+    "a value before its term": (items(2, ["sex=f", "fever"]), "order"),
+    "values of a domain in another order": (domains(sex=["m", "f"]), "order"),
+    "numbers of a domain as texts": (domains(age=["10", "9"]), "order"),
+    "domains in another order": (domains(sex=["f"], age=["9"]), "order"),
     "levels that spend more than stated": (level(1, epsilon=0.7, scale=20.0), "budget"),
     "less noise than the level's epsilon": (level(0, scale=10.0), "budget"),
     "more noise than the level's epsilon": (level(0, scale=40.0), "budget"),

@@ -32,7 +32,7 @@ from leeward.cli.options import json_option, print_json, print_lines, with_sourc
     envvar="LEEWARD_LEDGER",
     help="Database with the budget of --index [default: the ledger in INDEX].",
 )
-@click.option("--all", "every", is_flag=True, help="Print every check, and what no check can tell.")
+@click.option("--all", "every", is_flag=True, help="Print every check, and what no check tells.")
 @with_source
 @json_option
 def verify(
@@ -70,7 +70,7 @@ def verify(
     everyone = None if source is None or population is None else replace(source, path=population)
     if index is not None and release.method != "notes":
         raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
-    if source is None and index is None:
+    if source is None and release.method != "notes":
         source = _named_source(release)
         everyone = _named_population(release, population)
     with watched(None) as say:
@@ -97,6 +97,12 @@ def _stored_answers(index: str | None, url: str | None) -> list[tuple[str, str]]
     return stored_answers(index, url)
 
 
+NO_LEDGER = (
+    "note    The ledger was not seen (--index INDEX): nothing here tells whether the counts hold noise, or whether "
+    "they, epsilon and the thresholds are those that were paid for."
+)
+
+
 def outcome_lines(outcome: Any, every: bool) -> list[str]:
     """The outcome in one line, with warnings and failed checks; every check where asked for."""
     marks = {True: "passed", False: "FAILED"}
@@ -107,11 +113,12 @@ def outcome_lines(outcome: Any, every: bool) -> list[str]:
         return lines + [f"unchecked  {sentence}" for sentence in outcome.unchecked]
     held = "the ledger's answers" if outcome.method == "notes" else "the source"
     compared = f"compared with {held}" if outcome.with_source else f"from the files alone, without {held}"
+    if outcome.method == "notes" and not outcome.with_source:
+        lines.append(NO_LEDGER)
     if outcome.passed:
-        lines.append(
-            f"Passed: {len(outcome.checks)} checks, {compared}; {len(outcome.unchecked)} things no check can tell "
-            "(--all lists them)."
-        )
+        n = len(outcome.unchecked)
+        untold = f"{n} things that no check tells" if n > 1 else "1 thing that no check tells"
+        lines.append(f"Passed: {len(outcome.checks)} checks, {compared}; {untold} (--all lists them).")
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leeward.release.content import Anonymized, Guarantee
 from leeward.release.manifest import FileEntry
-from leeward.release.recipients import citing, columns_table, counting_lines
+from leeward.release.recipients import asking, citing, columns_table, counting_lines, opening
 from leeward.version import __version__
 
 SEEDED = (
@@ -45,11 +45,7 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
     parts = [
         f"# Released data: {anonymized.method}\n",
         SEEDED if anonymized.seeded else "",
-        (
-            f"{anonymized.records:,} records, anonymized with Leeward {__version__} (method "
-            f"`{anonymized.method}`). Records are numbered anew; neither numbers nor row order mean "
-            "anything.\n"
-        ),
+        opening(anonymized.method, anonymized.records, __version__),
         "## What is guaranteed\n",
         _guarantee(anonymized.guarantee),
         "## Files\n",
@@ -63,10 +59,7 @@ def readme_of(anonymized: Anonymized, files: Sequence[FileEntry], *, with_csv: b
         counting_lines(anonymized.method),
         citing(anonymized.method, _named(anonymized.guarantee), anonymized.records, __version__),
         "## Please\n",
-        (
-            "Do not try to find out who a record belongs to, and do not combine this release with another "
-            "release of the same people: the guarantee holds for this release alone.\n"
-        ),
+        asking(anonymized.method),
     ]
     return "\n".join(part for part in parts if part)
 

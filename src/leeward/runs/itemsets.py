@@ -14,6 +14,7 @@ from leeward.queries.answer.api import login_name
 from leeward.queries.answer.catalogue import (
     Catalogue,
     Items,
+    domains_of,
     first_threshold,
     items_of,
     release_catalogue,
@@ -188,7 +189,7 @@ def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dic
         }
     )
     names = pa.table({"item": pa.array(items.texts[: items.terms], pa.string())})
-    domains = {index.meta.qid(name).name: list(index.domain(name) or ()) for name in asked.qids}
+    domains = {name: in_order(values) for name, values in domains_of(index, asked.qids).items()}
     return Anonymized(
         method="notes",
         parameters={
@@ -219,6 +220,12 @@ def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dic
         custody={"levels": found["levels"], "vocabulary": meta.vocabulary, "seeded_rows": meta.seeded},
         seeded=meta.seeded,
     )
+
+
+def in_order(values: Sequence[str]) -> list[str]:
+    """Values of a domain by their number where all are whole numbers, else by their text."""
+    numbers = all(value.removeprefix("-").isdecimal() for value in values)
+    return sorted(values, key=(lambda value: (int(value), value)) if numbers else None)
 
 
 def names_of_codes(session: IndexSession, found: dict[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leeward.verify.manifest import Share
-from leeward.verify.recipients import citing, columns_table, counting_lines
+from leeward.verify.recipients import asking, citing, columns_table, counting_lines, opening
 
 
 def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
@@ -35,11 +35,6 @@ SEEDED = """\
 leave the place where it was made.
 """
 
-OPENING = """\
-{records:,} records, anonymized with Leeward {version} (method `{method}`). Records are numbered anew; neither numbers \
-nor row order mean anything.
-"""
-
 READING = """\
 Parquet opens in Python (`polars.read_parquet`, `pandas.read_parquet`), R (`arrow::read_parquet`), DuckDB,
 Spark and most statistics programs. Files are listed in `release.json` with their number of rows and their
@@ -65,11 +60,6 @@ one cell, its codes joined by `;`. An empty cell in quotes is an empty list, an 
 a missing value.
 """
 
-PLEASE = """\
-Do not try to find out who a record belongs to, and do not combine this release with another release of the same \
-people: the guarantee holds for this release alone.
-"""
-
 
 def _codes(share: Share) -> str:
     if share.manifest["parameters"].get("attacker") == "algorithm":
@@ -86,7 +76,7 @@ def readme_of(share: Share, words: Words) -> str:
     parts = [
         f"# Released data: {manifest['method']}\n",
         SEEDED if manifest.get("seeded") else "",
-        OPENING.format(records=manifest["records"], version=manifest["leeward"], method=manifest["method"]),
+        opening(manifest["method"], manifest["records"], manifest["leeward"]),
         "## What is guaranteed\n",
         _guarantee(share, words),
         "## Files\n",
@@ -100,7 +90,7 @@ def readme_of(share: Share, words: Words) -> str:
         counting_lines(manifest["method"]),
         citing(manifest["method"], _named(share, words), manifest["records"], manifest["leeward"]),
         "## Please\n",
-        PLEASE,
+        asking(manifest["method"]),
     ]
     return "\n".join(part for part in parts if part)
 

@@ -243,12 +243,32 @@ print(table(table[[column]], useNA = "ifany"))
 }
 """The same in R."""
 
+OPENING = """\
+{records:,} records, anonymized with Leeward {version} (method `{method}`). Records are numbered anew; neither numbers \
+nor row order mean anything.
+"""
+
 CITING = """\
 ## Citing, terms, questions
 
-Cite the release as: "{records:,} records, method {method} ({guarantee}), made with Leeward {version}; counts are \
-estimates with bounds". Whoever gave you this folder states the terms of use and answers questions; quote the first \
-characters of `sha256sum release.json`, which name this release.
+Cite the release as: "{what}, method {method} ({guarantee}), made with Leeward {version}; {counts}". Whoever gave you \
+this folder states the terms of use and answers questions; quote the first characters of `sha256sum release.json`, \
+which name this release.
+"""
+
+PLEASE = """\
+Do not try to find out who a record belongs to, and do not combine this release with another release of the same \
+people: the guarantee holds for this release alone.
+"""
+
+OPENING_OF_CATALOGUE = """\
+A catalogue of itemsets with noisy counts, made with Leeward {version} (method `{method}`). The order of rows follows \
+from the counts and the texts, and means nothing else.
+"""
+
+PLEASE_OF_CATALOGUE = """\
+Do not try to find out whom a count is about. What another release of the same people tells comes on top: the \
+guarantee holds for this release alone.
 """
 
 
@@ -274,6 +294,20 @@ def counting_lines(method: str) -> str:
     return f"{intro}\n```python\n{pandas}```\n\nThe same in R (needs {needs}):\n\n```r\n{r}```\n"
 
 
+def opening(method: str, records: int, version: str) -> str:
+    """What the release is."""
+    text = OPENING_OF_CATALOGUE if method == "notes" else OPENING
+    return text.format(method=method, records=records, version=version)
+
+
 def citing(method: str, guarantee: str, records: int, version: str) -> str:
     """How to cite the release, on which terms it is used, whom to ask."""
-    return CITING.format(method=method, guarantee=guarantee, records=records, version=version)
+    what, counts = f"{records:,} records", "counts are estimates with bounds"
+    if method == "notes":
+        what, counts = "catalogue of itemsets", "counts hold noise"
+    return CITING.format(what=what, counts=counts, method=method, guarantee=guarantee, version=version)
+
+
+def asking(method: str) -> str:
+    """What a recipient is asked not to do."""
+    return PLEASE_OF_CATALOGUE if method == "notes" else PLEASE

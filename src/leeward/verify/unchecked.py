@@ -60,10 +60,7 @@ WITHOUT_CUSTODY = {
         "whether each cluster is of the patients that it was made of, chunk by chunk",
         "whether the numbers of clusters and subrecords follow the source, or tell which subrecords are one patient's",
     ),
-    "notes": (
-        "whether the counts hold the noise stated: noise cannot be seen in one release",
-        "whether the budget was charged, and whether every item is of the public vocabulary",
-    ),
+    "notes": ("whether the budget was charged, and whether every item is of the public vocabulary",),
     "constraints": ("whether generalized codes stay inside the utility constraints",),
     "condensation": (
         "the groups, from which k follows",
@@ -80,6 +77,14 @@ WITHOUT_CUSTODY = {
 """Method -> what needs the custodian's folder."""
 
 
+WITHOUT_LEDGER = (
+    "whether the counts are those that were paid for, and hold any noise at all: noise cannot be seen in one release",
+    "whether epsilon, the noise of each level and the thresholds are those that were asked for",
+    "whether itemsets were left out",
+)
+"""What of a catalogue only the ledger's answers show."""
+
+
 def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     """One sentence for each thing that was not checked."""
     found = []
@@ -93,9 +98,7 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     if not custody or not (share.folder.parent / "custody" / "spec.yaml").is_file():
         found.append(f"Without the spec of the run: {PARAMETERS}.")
     if share.method == "notes" and (source is None or source.answers is None):
-        found.append(
-            "Without the ledger (--index INDEX): whether the counts are an answer that was paid for."
-        )
+        found += [f"Without the ledger (--index INDEX): {each}." for each in WITHOUT_LEDGER]
     if share.method == "disassociation":
         found += _of_disassociation(share, custody)
     if share.manifest["parameters"].get("demographics") and share.method != "censoring":

@@ -98,7 +98,7 @@ class Catalogue:
             "max_candidates": self.max_candidates,
             "rows": index.meta.max_rows_per_patient,
             "vocabulary": index.meta.vocabulary,
-            "domains": {qid.name: list(qid.domain or ()) for qid in map(index.meta.qid, sorted(self.qids))},
+            "domains": domains_of(index, self.qids),
         }
 
 
@@ -111,6 +111,16 @@ class Items:
     """How many of them are terms."""
     texts: tuple[str, ...]
     """Each item as the release writes it: a term by its label, a value as `sex=f`."""
+
+    def texts_of(self, members: Members) -> list[str]:
+        """An itemset as the release writes it: terms, then values, each by its text."""
+        return [text for _, text in sorted((m >= self.terms, self.texts[m]) for m in members)]
+
+
+def domains_of(index: Index, qids: Sequence[str]) -> dict[str, list[str]]:
+    """The public values of each quasi-identifier, by name; a range of numbers or months value by value."""
+    names = sorted({index.meta.qid(name).name for name in qids})
+    return {name: list(index.domain(name) or ()) for name in names}
 
 
 def items_of(index: Index, qids: Sequence[str]) -> Items:
@@ -163,7 +173,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
             index, items, candidates, parameters.contributions, draws.stream("catalogue", size)
         )
         kept = {each: int(n) for each, n in zip(candidates, counts.tolist(), strict=True) if n >= threshold}
-        listed += [(size, -n, [items.texts[m] for m in members]) for members, n in kept.items()]
+        listed += [(size, -n, items.texts_of(members)) for members, n in kept.items()]
         levels.append(
             {
                 "size": size,

@@ -37,7 +37,7 @@ class Flat(NamedTuple):
 @dataclass(frozen=True)
 class Layout:
     """A release with what most checks need: preorder, groups by node, distinct codes with supports of each
-    chunk, the place of each code among the sorted ones."""
+    chunk."""
 
     nodes: Nodes
     chunks: Chunks
@@ -50,7 +50,11 @@ class Layout:
     supports: Longs
     filled: Longs
     unordered: Longs
-    place: Longs
+
+    @cached_property
+    def place(self) -> Longs:
+        """The place of each code among the sorted ones, from 1 on."""
+        return alphabetical(self.chunks.codes)
 
     @cached_property
     def flat(self) -> Flat:
@@ -76,11 +80,8 @@ def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
     groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
     node_groups = np.zeros(len(nodes.leaf) + 1, np.int64)
     np.cumsum(np.bincount(chunks.node, minlength=len(nodes.leaf)), out=node_groups[1:])
-    place = alphabetical(chunks.codes)
-    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, place)
-    return Layout(
-        nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found, place
-    )
+    found = kernels.chunk_codes(chunks.start, chunks.offsets, chunks.values, alphabetical(chunks.codes))
+    return Layout(nodes, chunks, np.argsort(position).astype(np.int32), end, node_groups, groups_of, *found)
 
 
 def alphabetical(codes: tuple[str, ...]) -> Longs:

@@ -57,11 +57,14 @@ def equals(found: Mapping[str, Any], rows: Rows, parameters: Mapping[str, Any]) 
 def differing(question: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
     """How many parameters of the question are not what the manifest says."""
     parameters, stated = manifest["parameters"], manifest["guarantee"].get("epsilon")
-    pairs = [
-        (question[name], parameters.get(name))
-        for name in ("max_size", "contributions", "vocabulary", "domains")
-    ]
+    pairs = [(question[name], parameters.get(name)) for name in ("max_size", "contributions", "vocabulary")]
+    pairs.append((sets_of(question["domains"]), sets_of(parameters.get("domains") or {})))
     pairs.append((question["rows"], parameters.get("max_rows_per_patient")))
     asked = question["epsilon"] / MICRO
     agrees = isinstance(stated, int | float) and math.isclose(asked, stated, rel_tol=1e-9)
     return sum(one != other for one, other in pairs) + (not agrees)
+
+
+def sets_of(domains: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Domains in whatever order their values were declared."""
+    return {name: sorted(values) for name, values in domains.items()}

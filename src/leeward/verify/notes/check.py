@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         itemsets(rows, parameters),
         counts(rows, levels),
         parts(rows, values_of(parameters)),
-        order(rows),
+        order(rows, parameters),
         budget(share, levels),
         numbers(rows, levels),
         candidates(rows, levels, values_of(parameters)),
@@ -142,13 +144,26 @@ def parts(rows: Rows, of_qid: dict[str, str]) -> Check:
     )
 
 
-def order(rows: Rows) -> Check:
-    """By size, falling count, text: an order that reveals nothing more."""
-    keys = [(len(items), -count, list(items)) for items, count in rows]
-    bad = sum(a > b for a, b in pairwise(keys))
+def order(rows: Rows, parameters: dict[str, Any]) -> Check:
+    """Rows by size, falling count, text; terms before values, each by their text; domains by name, and their values by
+    number or text: orders that reveal nothing more."""
+    of_qid, domains = values_of(parameters), parameters.get("domains") or {}
+    bad = sum(a >= b for a, b in pairwise((len(items), -count, items) for items, count in rows))
+    bad += sum(a >= b for items, _ in rows for a, b in pairwise((item in of_qid, item) for item in items))
+    bad += sum(a >= b for a, b in pairwise(domains))
+    bad += sum(a >= b for values in domains.values() for a, b in pairwise(ranks_of(values)))
     return of_count(
-        "order", bad, "The order is by size, count and text.", "rows are in an order that may reveal more."
+        "order",
+        bad,
+        "Rows stand by size, count and text, items and the values of domains by their texts.",
+        "rows, items or values of domains are in an order that may reveal more.",
     )
+
+
+def ranks_of(values: Sequence[str]) -> list[tuple[int, str]]:
+    """What the values of a domain are ordered by: their numbers where all are whole numbers, else their texts."""
+    whole = all(re.fullmatch(r"-?\d+", value) for value in values)
+    return [(int(value) if whole else 0, value) for value in values]
 
 
 def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
