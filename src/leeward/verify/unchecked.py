@@ -121,8 +121,11 @@ def _of_disassociation(share: Share, custody: bool) -> list[str]:
     found = []
     if isinstance(m, int) and m > 2:
         found.append(f"Sets of 3 to {m} codes: candidates were counted for a sample of them.")
-    if parameters.get("payload"):
-        found.append("Never checked: whether payload values are shuffled inside clusters.")
+    if parameters.get("payload") and not custody:
+        found.append(
+            "Without the custodian's folder: whether payload values are those of their cluster's patients, and whether "
+            "their order says whose they are."
+        )
     if parameters.get("diversity") and not custody:
         found.append(
             "Without the custodian's folder: whether at most one record in l of every cluster has a given sensitive "

@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from leeward.verify.disassociation.zipping import add_sums
 
 
-def plain_zipped(member: np.ndarray, shown: np.ndarray) -> tuple[float, float]:
-    """Over pairs of chunks: the sum of C(i, i) above its mean, and its variance, of the whole table C."""
+def plain_zipped(
+    member: np.ndarray, shown: np.ndarray, carried: np.ndarray, payload: int
+) -> tuple[float, float]:
+    """Over pairs of chunks, `payload` of them payload: the sum of C(i, i) above its mean, and its variance, of the
+    whole table C."""
     excess = variance = 0.0
     count, n = member.shape
     for a in range(count):
         for b in range(a + 1, count):
+            if carried[a] + carried[b] != payload:
+                continue
             table = np.array(
                 [
                     [((member[a] == shown[a, i]) & (member[b] == shown[b, j])).sum() for j in range(n)]
@@ -55,20 +60,21 @@ def test_sums_are_those_of_the_definition(
     member = np.array([data.draw(drawn) for _ in range(count)], np.uint64)
     shown = np.array([data.draw(drawn) for _ in range(count)], np.uint64) + np.uint64(0)
     owner = np.array(random.sample(range(100), n), np.int64)
-    sums = np.zeros(6)
-    add_sums(sums, member, shown, owner)
+    carried = np.array(data.draw(st.lists(st.integers(0, 1), min_size=count, max_size=count)), np.int64)
+    sums = np.zeros(14)
+    add_sums(sums, member, shown, owner, carried)
     ranks = np.argsort(np.argsort(owner)).astype(float)
-    expected = [
-        *plain_zipped(member, shown),
-        *plain_owners(member, shown, ranks),
-        *plain_owners(member, shown, np.arange(n, dtype=float)),
-    ]
+    expected = [each for payload in range(3) for each in plain_zipped(member, shown, carried, payload)]
+    for payload in range(2):
+        mine = carried == payload
+        expected += plain_owners(member[mine], shown[mine], ranks)
+        expected += plain_owners(member[mine], shown[mine], np.arange(n, dtype=float))
     np.testing.assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_subrecords_in_the_order_of_their_owners_are_seen() -> None:
     member = np.array([[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]], np.uint64)
-    sums = np.zeros(6)
-    add_sums(sums, member, member.copy(), np.arange(6, dtype=np.int64))
+    sums = np.zeros(14)
+    add_sums(sums, member, member.copy(), np.arange(6, dtype=np.int64), np.zeros(2, np.int64))
     assert sums[0] / np.sqrt(sums[1]) > 2
-    assert sums[2] / np.sqrt(sums[3]) > 2
+    assert sums[6] / np.sqrt(sums[7]) > 2

@@ -205,7 +205,7 @@ def test_a_payload_value_lost_or_changed(made: tuple[Path, Source], tmp_path: Pa
         lambda t: t.with_columns(value=pl.lit("high")),
         beside=True,
     )
-    assert found == {"payload_source"}
+    assert found == {"payload_source", "subrecords_of_members", "codes_of_members"}
 
 
 def raised(table: pl.DataFrame) -> pl.DataFrame:

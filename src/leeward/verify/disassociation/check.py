@@ -30,8 +30,6 @@ from leeward.verify.disassociation.classed import (
     in_each,
     known_patients,
     node_classes,
-    payload_counts,
-    payload_source,
     sample_of,
     split,
 )
@@ -49,6 +47,7 @@ from leeward.verify.disassociation.files import (
 from leeward.verify.disassociation.in_parts import check_parts, goes_in_parts
 from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
 from leeward.verify.disassociation.numbering import order_checks
+from leeward.verify.disassociation.payload import payload_checks, payload_source
 from leeward.verify.disassociation.sensitive import covers, sensitive_codes
 from leeward.verify.disassociation.sensitive_columns import sensitive_source, sensitive_values
 from leeward.verify.disassociation.singles import single_codes
@@ -112,9 +111,8 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     checks += in_each(
         layouts, lambda part: [*candidates(part, k, m), sampled_sets(part, k, m, share, SAMPLED_SETS // 10)]
     )
-    payload = share.manifest["parameters"].get("payload")
-    if payload:
-        checks.append(payload_counts(share, layout))
+    if share.manifest["parameters"].get("payload"):
+        checks += payload_checks(share, layout)
     if ells_of(share.manifest["parameters"]):
         checks += sensitive_values(share, classes)
     checks += [

@@ -16,7 +16,6 @@ from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Chunks, Ints, Longs, Nodes, find
 from leeward.verify.disassociation.layout import Layout, first_node, lay_out
 from leeward.verify.disassociation.source import Holders
-from leeward.verify.manifest import Share
 
 SAMPLED_PATIENTS = 300
 """Source patients whose place in some cluster of a fitting class is looked for, and whose candidates are counted."""
@@ -78,47 +77,6 @@ def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
         node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], start, chunks.number[rows], offsets,
         renumbered.reshape(-1).astype(np.int32), codes,
     )  # fmt: skip
-
-
-def payload_counts(share: Share, layout: Layout) -> Check:
-    """Every cluster has one value a record of each payload column, and no other node has any."""
-    names = [str(name) for name in share.manifest["parameters"]["payload"]]
-    table = pl.read_parquet(share.data("payload.parquet"))
-    nodes = layout.nodes
-    place = find(nodes.numbers, table["node"].to_numpy().astype(np.int64), -1)
-    column = table["column"].cast(pl.String)
-    strange = int((place < 0).sum()) + int((~column.is_in(names)).sum())
-    wrong = 0
-    for name in names:
-        mine = column.eq(name).fill_null(False).to_numpy() & (place >= 0)
-        counts = np.bincount(place[mine], minlength=len(nodes.numbers))
-        wrong += int((counts != np.where(nodes.leaf, nodes.records, 0)).sum())
-    return of_count(
-        "payload_counts",
-        strange + wrong,
-        f"Every cluster has one value a record of {len(names)} payload columns.",
-        "clusters have another number of payload values than records, or values belong to no cluster or column.",
-    )
-
-
-def payload_source(share: Share, patients: pl.Series, people: pl.DataFrame | None) -> Check:
-    """The payload values are those of the patients: none lost, none invented, as often as there."""
-    names = [str(name) for name in share.manifest["parameters"]["payload"]]
-    if people is None or not set(names) <= set(people.columns):
-        return Check("payload_source", False, "The source has not the payload columns of the release.")
-    released = pl.read_parquet(share.data("payload.parquet"))
-    wanted = patients.alias("patient").to_frame()
-    own = wanted.join(people.select("patient", *names), on="patient", how="left")
-    wrong = 0
-    for name in names:
-        shown = released.filter(pl.col("column") == name)["value"].sort(nulls_last=True)
-        wrong += not shown.equals(own[name].cast(pl.String).sort(nulls_last=True), null_equal=True)
-    return of_count(
-        "payload_source",
-        wrong,
-        "The payload values are the patients' own.",
-        "payload columns have other values than the patients.",
-    )
 
 
 def known_patients(

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-RECORD, SHARED, ITEM = 0, 1, 2
+RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
 CHUNK_KINDS = ("record", "shared", "item")
 BATCH_ROWS = 1 << 19
 

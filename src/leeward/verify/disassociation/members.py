@@ -100,14 +100,17 @@ def against_members(
         of_count(
             "subrecords_of_members",
             int(differing.sum()),
-            "Every chunk holds its members' codes in its domain, subrecord by subrecord.",
-            "chunks hold other subrecords than their members have." + first_chunk(layout, differing),
+            "Every chunk holds its members' codes in its domain, and payload their values, subrecord by subrecord.",
+            "chunks hold other subrecords, or payload other values, than their members have."
+            + first_chunk(layout, differing),
         ),
         of_count(
             "codes_of_members",
             int(lost) + int(idle.sum()),
-            "Every code of a member is in a chunk, and every code of an item chunk is a member's.",
-            "codes of members are in no chunk, or item chunks list codes that no member has.",
+            "Every code of a member is in a chunk, every value in the payload, and every code of an item chunk is a "
+            "member's.",
+            "codes of members are in no chunk, or their values in no payload of the cluster, or item chunks list codes "
+            "that no member has.",
         ),
         *diversity(layout, share, holders, item[group], sensitive, group),
         order_check("order_of_nodes", {"member": first_members(by_leaf, leaf_starts, layout)}, "clusters"),

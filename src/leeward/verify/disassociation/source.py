@@ -14,6 +14,7 @@ from leeward.verify.disassociation import candidate_kernels as counting
 from leeward.verify.disassociation.files import Ints, Longs
 from leeward.verify.disassociation.layout import Layout, count_bounds
 from leeward.verify.disassociation.members import against_members, pairs_of
+from leeward.verify.disassociation.payload import has_columns, with_payload
 from leeward.verify.disassociation.singles import counts_of_single_codes
 from leeward.verify.manifest import Share
 
@@ -71,6 +72,10 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     checks.append(counts_in_bounds(layout, held_by[1], open_codes))
     custody = share.folder.parent / "custody" / "data"
     if (custody / "clusters.parquet").is_file():
+        if source.patients is not None and has_columns(share, source.patients):
+            layout, kept = with_payload(layout, kept, share, source.patients)
+            held_by = pairs_of(kept, len(layout.chunks.codes))
+            open_codes = np.append(open_codes, np.zeros(len(layout.chunks.codes) - len(released), np.bool_))
         return checks + against_members(layout, share, kept, held_by, custody, open_codes)
     if not fit:
         return checks

@@ -1,7 +1,8 @@
 """Whether numbers of subrecords say whose they are, or which of them belong to one patient.
 
 With the clusters' members at hand every subrecord has possible owners: the members who have its codes in its chunk. Two
-kinds of statistics, both sums over chunks with the exact mean and variance of a shuffled chunk (Hoeffding 1951):
+kinds of statistics, both sums over chunks with the exact mean and variance of a shuffled chunk (Hoeffding 1951), of
+columns of payload by themselves:
 
 - zipped: for two chunks of a node let C(i, j) be the members who have subrecord i of the one and j of the other; the
   statistic is the sum of C(i, i).
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from leeward.compiled import njit
 from leeward.verify.checks import Check
-from leeward.verify.disassociation.files import ITEM, Ints, Longs
+from leeward.verify.disassociation.files import ITEM, PAYLOAD, Ints, Longs
 from leeward.verify.disassociation.layout import Flat, Layout
 from leeward.verify.order import LIMIT
 
@@ -26,6 +27,11 @@ NODES_ZIPPED = 3_000
 """Nodes whose subrecords are put together, drawn among those of at most `MOST_RECORDS`."""
 
 MOST_RECORDS = 300
+
+STATISTICS = (
+    "zipped", "payload beside chunks", "zipped payload", "owners", "owners by cluster", "owners of payload",
+    "owners of payload by cluster",
+)  # fmt: skip
 
 
 def zipped_check(
@@ -37,10 +43,9 @@ def zipped_check(
     draws = np.random.Generator(np.random.Philox(key=len(nodes.leaf)))
     chosen = np.sort(draws.permutation(fitting)[:NODES_ZIPPED])
     sums = zip_sums(chosen, by_leaf, leaf_starts, starts, values, layout.flat, group, salt)
-    names = ("zipped", "owners", "owners by cluster")
     found = {
         name: round(float(excess / np.sqrt(variance)), 2) if variance > 0 else 0.0
-        for name, (excess, variance) in zip(names, sums.reshape(-1, 2), strict=True)
+        for name, (excess, variance) in zip(STATISTICS, sums.reshape(-1, 2), strict=True)
     }
     telling = [name for name, z in found.items() if abs(z) > LIMIT]
     return Check(
@@ -77,7 +82,7 @@ def zip_sums(
     node_groups, groups_of, kind, start = flat.node_groups, flat.groups_of, flat.kind, flat.start
     number, offsets, rows = flat.number, flat.offsets, flat.values
     bounds, codes = flat.bounds, flat.codes
-    sums = np.zeros(6)
+    sums = np.zeros(14)
     place = np.zeros(len(salt), np.int64)
     stamp = np.full(len(salt), -1, np.int64)
     own = np.full(len(kind), -1, np.int64)
@@ -92,6 +97,7 @@ def zip_sums(
         if count == 0:
             continue
         member = np.zeros((count, n), np.uint64)
+        carried = np.zeros(count, np.int64)
         owner = np.zeros(n, np.int64)
         m = 0
         for p in range(position[node], end[node]):
@@ -118,19 +124,20 @@ def zip_sums(
         for i in range(first, last):
             g = groups_of[i]
             if own[g] >= 0:
+                carried[own[g]] = kind[g] == PAYLOAD
                 for row in range(start[g], start[g + 1]):
                     if 0 <= number[row] < n:
                         for v in range(offsets[row], offsets[row + 1]):
                             shown[own[g], number[row]] += salt[rows[v]]
                 own[g] = -1
         if m == n:
-            add_sums(sums, member, shown, owner)
+            add_sums(sums, member, shown, owner, carried)
     return sums
 
 
 @njit(cache=True, nogil=True)
-def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs) -> None:
-    """The statistics of one node: parts of members and subrecords as words, a row a chunk."""
+def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs, carried: Longs) -> None:
+    """The statistics of one node: parts of members and subrecords as words, a row a chunk; `carried`: 1 for payload."""
     count, n = member.shape
     kinds = np.empty((count, n), np.int64)  # of a member's part: members with the same have one kind, from 0
     like = np.full(
@@ -165,12 +172,14 @@ def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Long
             mean -= mean.mean()
             moved = np.arange(n) - (n - 1) / 2
             scale = (moved**2).sum() / (n - 1)  # what owners in order would make, by chance's variance
-            sums[2 + 2 * turn] += (mean * moved).sum() / scale
-            sums[3 + 2 * turn] += (mean**2).sum() / scale
+            at = 6 + 4 * carried[c] + 2 * turn
+            sums[at] += (mean * moved).sum() / scale
+            sums[at + 1] += (mean**2).sum() / scale
     together = np.zeros((many.max(), many.max()), np.int64)
     for a in range(count):
         for b in range(a + 1, count):
-            add_pair(sums, kinds[a], kinds[b], like[a], like[b], together)
+            at = 2 * (carried[a] + carried[b])
+            add_pair(sums[at : at + 2], kinds[a], kinds[b], like[a], like[b], together)
 
 
 @njit(cache=True, nogil=True)
