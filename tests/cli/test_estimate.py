@@ -77,6 +77,45 @@ def test_answers_counted_by_hand(
     assert (found.low, found.expected, found.high) == (low, pytest.approx(expected), high)
 
 
+LABEL = "(428,493,585)"
+
+
+@pytest.mark.parametrize(
+    ("codes", "where", "low", "expected", "high"),
+    [
+        # whoever has 428, 493 or 585: four of the five women; nobody knows of the men, of whom all three are suppressed
+        ((LABEL,), F, 4, 4.0, 4),
+        ((LABEL,), {}, 4, 4.0, 9),
+        ((LABEL, "250"), F, 3, 3.0, 3),
+        ((LABEL, "428"), F, 0, 4 * 0.5 / 0.875, 4),  # the one says no more than the other
+    ],
+)
+def test_a_generalized_label_is_asked_as_it_is_written(
+    folder: Path,
+    leeward: Run,
+    codes: tuple[str, ...],
+    where: dict[str, str],
+    low: int,
+    expected: float,
+    high: int,
+) -> None:
+    share = folder / "constraints" / "share"
+    found = lw.estimate(share, codes, where=where)
+    assert (found.low, found.expected, found.high) == (low, pytest.approx(expected), high)
+    flags = [flag for name, label in where.items() for flag in ("--where", f"{name}={label}")]
+    shown = leeward("estimate", share, ",".join(codes), *flags, "--json").json()["estimates"]
+    assert shown == [
+        {"codes": list(codes), "low": low, "expected": pytest.approx(expected), "high": high},
+    ]
+
+
+def test_a_label_that_the_release_has_not_is_named_with_the_nearest(folder: Path, leeward: Run) -> None:
+    done = leeward("estimate", folder / "constraints" / "share", "(428,493)")
+    assert done.status == 2 and f"no code `(428,493)` in this release; nearest: `{LABEL}`" in done.err
+    done = leeward("estimate", folder / "constraints" / "share", "(428,493,250")
+    assert done.status == 2 and "no code `(428`" in done.err
+
+
 @pytest.mark.parametrize("method", ["visits", "constraints", "censoring", "trajectories"])
 def test_what_a_release_has_not_is_named_with_the_nearest(folder: Path, method: str) -> None:
     share = folder / method / "share"

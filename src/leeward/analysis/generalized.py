@@ -9,8 +9,10 @@ of all members one is there for certain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -42,9 +44,14 @@ class Generalized:
     label_of: dict[str, int]
     suppressed: frozenset[str]
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Label (index) of everything that can be asked: each released code, and each label as it is written."""
+        return {**{label: i for i, label in enumerate(self.records.codes)}, **self.label_of}
+
     def keeps(self, query: Sequence[str]) -> bool:
-        """Whether every code of a query is released, by itself or inside a label."""
-        return all(code in self.label_of for code in query)
+        """Whether every code or label of a query is released, a code by itself or inside a label."""
+        return all(code in self.places for code in query)
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,8 @@ def none_there(n: int, t: int, reading: str) -> float:
 
 
 def counts(release: Generalized, queries: Sequence[Sequence[str]], reading: str = "subset") -> Counts:
-    """COUNT(S) of every query: records that hold the labels of S, times the probability that they mean S.
+    """COUNT(S) of every query: records that hold the labels of S, times the probability that they mean S. A label in S
+    as it is written, `(a,b,c)`, asks for any of its codes, so that the records that hold it are counted as they are.
 
     Bounds: a record counts for certain where the labels of S have one member each, and never without the
     labels. A query on a suppressed code can not be answered and gives 0, 0, n.
@@ -152,11 +160,11 @@ def counts(release: Generalized, queries: Sequence[Sequence[str]], reading: str 
     for i, query in enumerate(queries):
         if not answerable[i]:
             continue
-        asked = np.unique([release.label_of[code] for code in set(query)], return_counts=True)
-        images.append(asked[0].tolist())
-        sizes = [len(release.members[label]) for label in asked[0]]
-        shares[i] = np.prod([all_there(s, t, reading) for s, t in zip(sizes, asked[1].tolist(), strict=True)])
-        exact[i] = all(size == 1 for size in sizes)
+        asked = Counter(release.label_of[code] for code in set(query) if code in release.label_of)
+        images.append(sorted({release.places[code] for code in query}))
+        sizes = {label: len(release.members[label]) for label in asked}
+        shares[i] = np.prod([all_there(sizes[label], t, reading) for label, t in asked.items()])
+        exact[i] = all(size == 1 for size in sizes.values())
     held = np.zeros(n, np.int64)
     if images:
         held[answerable] = supports_of(release.records, images)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 from leeward.cli.options import json_option, print_json, print_lines
+
+BETWEEN = re.compile(r",(?![^(]*\))")
+"""The commas between codes, not those inside a label in brackets."""
 
 
 @click.command()
@@ -28,7 +32,8 @@ from leeward.cli.options import json_option, print_json, print_lines
 def estimate(
     out: str, sets: tuple[str, ...], prior: str | None, wanted: tuple[str, ...], as_json: bool
 ) -> None:
-    """Estimate how many patients have all of CODES (joined by commas) in RELEASE.
+    """Estimate how many patients have all of CODES (joined by commas) in RELEASE. A generalized label, such as
+    (410,411), asks for any of its codes.
 
     Low and high hold for the original data. The expected count of a disassociated release depends on the prior; that of
     released records counts what they show.
@@ -37,6 +42,7 @@ def estimate(
     Examples:
       leeward estimate release/share 296.00,692.71
       leeward estimate release/share 296.00 296.00,692.71 --json
+      leeward estimate release/share '(410,411),250.00'
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
     from leeward.engine import settle_imports
@@ -46,7 +52,7 @@ def estimate(
     from leeward.runs.estimate import estimates
 
     settle_imports()
-    queries = [tuple(code.strip() for code in text.split(",")) for text in sets]
+    queries = [tuple(code.strip() for code in BETWEEN.split(text)) for text in sets]
     if not all(all(query) for query in queries):
         raise BadInput("CODES: a code between the commas is empty.")
     where, release = _where(wanted), Release.open(out)

@@ -32,6 +32,7 @@ def estimate(
     release : Release or path
         The folder that the recipient got (`share/`), or the one that holds it.
     codes : iterable of str
+        A label of generalized codes as the release writes it, `(410,411)`, asks for any of its codes.
     prior : {"occupancy", "cubic", "graded", "uniform", "one"}, optional
         Disassociation only: on the count of a code that is published without one [default: occupancy].
     where : mapping of str to str, optional
@@ -81,7 +82,7 @@ def estimates(
         from leeward.analysis.generalized import counts_in, read_parts
 
         parts = read_parts(opened)
-        _require_labels(queries, {code for part in parts for code in part.label_of})
+        _require_labels(queries, {code for part in parts for code in part.places})
         return _listed(counts_in(parts, queries, concerned=concerned))
     from leeward.analysis.record_counts import counts_where, labelled_of
 
