@@ -237,6 +237,8 @@ def test_the_key_may_not_lie_in_what_it_protects(tmp_path: Path) -> None:
         keys.read_or_make(tmp_path / "OUT" / "notes.key", tmp_path / "OUT")
     with pytest.raises(BadInput, match="no such file"):
         keys.read(tmp_path / "missing.key")
+    with pytest.raises(BadInput, match="is a directory"):
+        keys.read_or_make(tmp_path)
 
 
 @given(

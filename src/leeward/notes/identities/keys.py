@@ -96,8 +96,11 @@ def read(path: str | Path) -> bytes:
     try:
         text = file.read_text(encoding="ascii").strip()
         secret = base64.b64decode(text.removeprefix(HEAD.strip()).strip(), validate=True)
-    except OSError:
+    except FileNotFoundError:
         raise BadInput(f"key file {file.name}: no such file; name another with --key.") from None
+    except OSError as error:
+        why = (error.strerror or "cannot be read").lower()
+        raise BadInput(f"key file {file.name}: {why}; name another with --key.") from None
     except (UnicodeDecodeError, binascii.Error, ValueError):
         text, secret = "", b""
     if not text.startswith(HEAD.strip()) or len(secret) != BYTES:
