@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from leeward.analysis.reidentification import Further
 from leeward.errors import BadInput
 from leeward.methods import METHODS
 from leeward.methods.disassociation.report import sections
@@ -201,6 +202,21 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
 )
 def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:
     assert figure in without_tags(render(release, MEASURES, VERIFICATION, OWN))
+
+
+def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None:
+    further = Further(
+        knows="2 codes", known="codes", sets=12, below_k=3, patients=6, among=40, smallest=4, tried=20
+    )
+    found = {**MEASURES, "reidentification": {"further": further.to_json()}}
+    chart, *_ = re.findall(r"<figure.*?</figure>", render(release, found, VERIFICATION, OWN), re.DOTALL)
+    assert chart.count(">15.0 %<") == 2  # one code known, or two; beyond m nothing is said
+    assert (
+        "none with up to 2 for attackers who do not use the algorithm, at least 15.0 % for those who do"
+        in chart
+    )
+    before, *_ = re.findall(r"<figure.*?</figure>", render(release, MEASURES, VERIFICATION, OWN), re.DOTALL)
+    assert "if they do not use the algorithm" in before and "at least" not in before
 
 
 def test_names_are_escaped(release: Release) -> None:

@@ -155,7 +155,12 @@ def test_the_report_shows_demographics_and_codes_together(larger: tuple[Cohort, 
     assert figures["after"]["smallest"] >= 4 and figures["after"]["by_demographics"] >= 4
     ways = {error["way"] for each in figures["asked"] for error in each["errors"]}
     assert ways == {"this release", "codes and demographics apart"}
-    assert "Demographics and codes together" in result.report.read_text(encoding="utf-8")
+    page = result.report.read_text(encoding="utf-8")
+    assert "Demographics and codes together" in page
+    assert "known of a patient beside the exact age, sex and zip" in page and ">no code<" in page
+    for row in figures["risk"]["before"]:
+        assert f">{100 * row['below_k'] / row['patients']:.1f} %<" in page
+    assert "Patients whom an attacker singles out" not in page  # said once, in the section on risk
 
 
 def test_measures_of_patients_left_out(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from leeward.report.code_sets import RiskRow, risk_table
 from leeward.report.sections import Chart, Section, percent
 
 BEFORE, AFTER = "Original data", "This release"
-WITHOUT, WITH = "This release, if they do not use the algorithm", "This release, if they do (at least)"
+WITHOUT, WITH = "This release, if they do not use the algorithm", "if they do (at least)"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE, WITHOUT: charts.BLUE, WITH: charts.ORANGE}
 
 

@@ -31,9 +31,10 @@ def scope(release: Release) -> Scope:
     """The guarantee is about one row of a view; who knows more codes reads all rows of a patient by one number."""
     more = codes_beyond(release)
     views = [str(view) for view in release.parameters["views"]]
+    before = exact([str(name) for name in release.parameters.get("demographics") or ()])
     remedy = "" if PAIRS in views else f"The view `{PAIRS}` also covers attackers who know two codes."
     return Scope(
-        f"if they know {' or '.join(ROWS[view] for view in views)} of a patient",
+        f"if they know {before}{' or '.join(ROWS[view] for view in views)} of a patient",
         f"if they know {counted('code', more)}",
         f"many patients fall below {release.guarantee['k']} candidates",
         remedy,
