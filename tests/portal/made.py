@@ -80,13 +80,13 @@ def make_index(
     return built.index.meta.id
 
 
-def make_release(folder: Path) -> None:
+def make_release(folder: Path, patients: int = 30) -> None:
     """A release that verifies, of made-up codes, with a report that tries to run a script."""
     from leeward.cohort import Cohort
     from leeward.methods.disassociation import Disassociation
 
     codes = ("250", "401", "428")
-    rows = [(patient, code) for patient in range(30) for code in codes[: 1 + patient % 3]]
+    rows = [(patient, code) for patient in range(patients) for code in codes[: 1 + patient % 3]]
     events = pl.DataFrame(
         {
             "patient": [patient for patient, _ in rows],

@@ -169,7 +169,7 @@ def test_what_is_confirmed_is_what_was_proposed(fresh: Bench, release_folder: Pa
     ]
     others = (fresh.folder / "another index", fresh.folder / "another release")
     make_index(others[0], patients=31, shift=5)
-    make_release(others[1])
+    make_release(others[1], patients=31)
     for place, other in zip((index, release), others, strict=True):
         place.rename(other.with_name(f"{other.name}, before"))
         other.rename(place)
