@@ -14,6 +14,9 @@ from tests.oracles import trajectories as oracle
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import Trajectories
+from leeward.methods.trajectories.measures.figures import Usable
+from leeward.methods.trajectories.report import glance
+from leeward.methods.trajectories.summary import costs
 from leeward.runs import protect as workflow
 
 
@@ -318,3 +321,13 @@ def test_stated_list_of_codes_is_published_whole(tmp_path):
 def test_diversity_of_codes_needs_a_stated_list(tmp_path):
     with pytest.raises(BadInput, match="must be stated"):
         released(tmp_path, with_rare_codes(), k=3, sensitive=("401.9",), diversity=2)
+
+
+@pytest.mark.parametrize(("usable", "tone"), [(0.163, "warn"), (0.6, "good")])
+def test_usable_pairs_have_one_colour_in_the_report(tmp_path, hierarchy, usable, tone):
+    """What the first screen warns of is not green below it."""
+    release = released(tmp_path, cohort(), k=4, hierarchy=hierarchy).release
+    found = Usable(usable, usable, 0.0, 0.1, 0.1, 3, 0.9)
+    first, *_ = costs(release, {"usable": found.to_json()}).figures
+    (tiles,) = glance(release, found, None).parts
+    assert (first.tone, tiles.tiles[1].tone) == (tone, tone)

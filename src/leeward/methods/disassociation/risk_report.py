@@ -91,7 +91,7 @@ def chart(release: Release, rows: Sequence[RiskRow], beside: str, further: Furth
     if further:
         said += f" for attackers who do not use the algorithm, at least {percent(least)} for those who do"
         captions.append(
-            "For attackers who use the algorithm one code was counted; more codes put more at risk."
+            "For attackers who use the algorithm one code was counted: more put at least as many at risk."
         )
     return Chart(
         f"Patients at risk: fewer than {k} share some combination of "
