@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import shutil
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.verify import Verification, contract_of
-from leeward.verify.contract import CODES
+from leeward.verify.contract_checks import words_of
 from leeward.verify.manifest import open_share
 from leeward.verify.readme import readme_of
 
@@ -23,7 +22,7 @@ FORM = frozenset(
     {
         "manifest_keys", "parameters", "numbers_agree", "words", "files_of_contract", "columns_of_contract",
         "only_rows", "file_hashes", "file_rows", "no_other_files", "codes_listed", "code_names", "frequent_codes",
-        "names_of_source", "rows_in_order",
+        "names_of_source", "rows_in_order", "custody_files",
     }
 )  # fmt: skip
 """The checks that every method's release has to pass, whatever the method (tests/verify/test_contract.py)."""
@@ -58,7 +57,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def restate(out: Path) -> None:
-    """Make the manifest's rows and digests, and the README's table of files, fit the files, as a forger would."""
+    """Make the manifest's rows and digests, the README's table of files and custody's digests fit the files, as a
+    forger would."""
     file = out / "share" / "release.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
     readme = out / "share" / "README.md"
@@ -74,6 +74,7 @@ def restate(out: Path) -> None:
         entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
         text = text.replace(before, f"| `{entry['path']}` | {entry['rows']:,} |")
     file.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    restate_custody(out)
     if readme.is_file():
         readme.write_text(text, encoding="utf-8")
 
@@ -91,10 +92,21 @@ def claim(out: Path, k: int) -> None:
     manifest["parameters"]["k"] = guarantee["k"] = k
     guarantee["risk"]["maximum"] = 1 / k
     save()
-    words = dataclasses.replace(contract.words(open_share(out))[0], lists_codes=CODES in contract.tables)
+    words = words_of(open_share(out), contract)[0]
     guarantee |= {name: getattr(words, name) for name in ("name", "attacker", "not_protected", "facts")}
     save()
     (out / "share" / "README.md").write_text(readme_of(open_share(out), words), encoding="utf-8")
+
+
+def restate_custody(out: Path) -> None:
+    """Make the digests of custody fit its files, as whoever may write there can; not where there are none."""
+    file = out / "custody" / "digests.json"
+    if not file.is_file():
+        return
+    content = json.loads(file.read_text(encoding="utf-8"))
+    files = {name: file.parent / name for name in content["files"] if (file.parent / name).is_file()}
+    content["files"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def changed(

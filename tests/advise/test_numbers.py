@@ -14,7 +14,7 @@ from leeward.advise.thresholds import k_of, met, odds, profiles, threshold_of
 from leeward.errors import BadInput
 from leeward.queries.privacy.mechanism import Noise, draw
 from leeward.release import Guarantee
-from leeward.verify.contract import risk_stated
+from leeward.verify.contract_checks import risk_stated
 
 DRAWS = 200_000
 

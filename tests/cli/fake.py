@@ -5,6 +5,7 @@ It releases how many patients have each code that at least k patients have.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -18,7 +19,8 @@ from leeward.methods import METHODS, Method
 from leeward.methods.base import Parameters
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
-from leeward.verify import CHECKERS, Check
+from leeward.verify import CHECKERS, Check, contract_of
+from leeward.verify.contract import Contract, Table, Words, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,14 @@ def check(share: Any, source: Any) -> list[Check]:
     return [Check("counts_of_at_least_k", below == 0, f"{below} counts below k.", {"below": below})]
 
 
+CONTRACT = Contract(
+    tables=(Table("counts.parquet", {"code": ("string",), "count": ("int64",)}),),
+    parameters={"k": whole(2)},
+    required=("k",),
+    words=lambda share: [Words("k-counts", "knows a code", ("sums",), "Read `counts.parquet`.")],
+)
+
+
 DEFAULTS = ({"share": {}},)
 
 
@@ -74,3 +84,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Method(f"{__name__}:Counting", "count", "Release counts.", measures=__name__, sections=__name__)
     monkeypatch.setitem(METHODS, "counting", row)
     monkeypatch.setitem(CHECKERS, "counting", f"{__name__}:check")
+    contracts = {"counting": CONTRACT}
+    monkeypatch.setattr(
+        sys.modules["leeward.verify"], "contract_of", lambda name: contracts.get(name) or contract_of(name)
+    )

@@ -28,6 +28,7 @@ def test_a_spec_becomes_a_verified_release(leeward: Run, spec: Path, tmp_path: P
         "share/README.md",
         "share/data/counts.parquet",
         "share/data/counts.csv",
+        "custody/digests.json",
         "custody/report.html",
         "custody/measures.json",
         "custody/verification.json",

@@ -1,6 +1,6 @@
 """A method that exists nowhere else is added to a copy of the repository, as CONTRIBUTING says; all follows.
 
-`trial/` has nine of its ten files; the tenth is the row of METHODS, added here.
+`trial/` has eleven of its twelve files; the twelfth is the row of METHODS, added here.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def leeward(tree: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return run(tree, "-c", "from leeward.cli import main; main()", *map(str, arguments))
 
 
-def test_it_has_at_most_ten_files_and_contributing_lists_them() -> None:
+def test_it_has_at_most_twelve_files_and_contributing_lists_them() -> None:
     files = sorted(str(path.relative_to(TRIAL)) for path in TRIAL.rglob("*") if path.suffix in (".py", ".md"))
     page = (TREE / "CONTRIBUTING.md").read_text(encoding="utf-8")
     listed = {
         name.replace("{method}", "suppression") for name in re.findall(r"`((?:src|docs|tests)/[^`]*)`", page)
     }
-    assert len(files) + 1 <= 10
+    assert len(files) + 1 <= 12
     assert {*files, "src/leeward/methods/__init__.py"} <= listed
 
 
@@ -96,12 +96,54 @@ def test_its_tests_and_the_laws_pass(tree: Path) -> None:
         "tests/verify/test_suppression.py",
         "tests/attacks/test_suppression.py",
     ]
-    laws = [
-        "tests/laws/test_releases.py",
-        "tests/laws/test_completeness.py",
-        "tests/methods/test_parameters.py",
-    ]
+    laws = ["tests/laws/test_releases.py", "tests/laws/test_contracts.py", "tests/methods/test_parameters.py"]
     for places, which in ((own, ""), (laws, "suppression and not engine")):
         done = run(tree, "-m", "pytest", "-q", *places, "-k", which)
         assert done.returncode == 0, done.stdout[-3000:]
         assert "passed" in done.stdout
+
+
+REFUTED = "tests/laws/test_completeness.py::test_every_check_was_refuted[suppression] PASSED"
+
+
+def test_every_check_of_its_verifier_was_refuted(tree: Path) -> None:
+    """The law speaks where all tests of the verifier run, so nothing is chosen here. Other laws ask for lines in pages
+    that the copy does not have."""
+    places = [
+        "tests/methods/suppression",
+        "tests/verify/test_suppression.py",
+        "tests/laws/test_completeness.py",
+    ]
+    done = run(tree, "-m", "pytest", "-v", *places)
+    assert REFUTED in done.stdout, done.stdout[-3000:]
+
+
+def test_without_its_contract_nothing_is_released(tree: Path, tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)))
+    contract = tree / "src/leeward/verify/suppression/contract.py"
+    aside = contract.rename(tmp_path / "contract.py")
+    try:
+        done = leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "out")
+    finally:
+        shutil.move(aside, contract)
+    assert done.returncode == 4 and "contract: " in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_names_that_its_contract_does_not_name_is_refused(tree: Path, tmp_path: Path) -> None:
+    """A method that also releases the patients' identifiers."""
+    events = tmp_path / "events.csv"
+    events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)))
+    method = tree / "src/leeward/methods/suppression/method.py"
+    text = method.read_text(encoding="utf-8")
+    table = 'ReleaseTable.of("records.parquet", frame.to_arrow()),'
+    names = 'ReleaseTable.of("names.parquet", cohort.require_events().select("patient").to_arrow()),'
+    assert table in text
+    try:
+        method.write_text(text.replace(table, f"{table} {names}"), encoding="utf-8")
+        done = leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "out")
+    finally:
+        method.write_text(text, encoding="utf-8")
+    assert done.returncode == 4 and "files_of_contract: " in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -34,6 +34,7 @@ def test_the_contract_of_the_folder(tmp_path: Path) -> None:
         "share/data/reconstructions/01.parquet",
         "share/data/reconstructions/01.csv",
         "custody/data/policy.parquet",
+        "custody/digests.json",
         "custody/measures.json",
         "custody/spec.yaml",
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.forging import restate_custody
 from tests.mutations.planted import refuting, sound
 
 from leeward.verify import Share, verify
@@ -48,6 +49,7 @@ def test_what_the_spec_leaves_out_is_the_default(tmp_path: Path) -> None:
     spec, stated = out / "custody/spec.yaml", out / "share/release.json"
     text = spec.read_text(encoding="utf-8")
     spec.write_text(text.replace("  small: merge\n", "").replace("  recoding: full\n", ""), encoding="utf-8")
+    restate_custody(out)
     assert spec.read_text(encoding="utf-8") != text and verify(out).passed
     manifest = json.loads(stated.read_text(encoding="utf-8"))
     manifest["parameters"]["recoding"] = "local"

@@ -80,6 +80,7 @@ PLANTED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
     ("columns_and_types", lambda frame: frame.with_columns(DiagAge=pl.col("DiagAge").cast(pl.Float64))),
     ("columns_and_types", lambda frame: frame.drop("Race")),
     ("columns_and_types", lambda frame: frame.with_columns(row=pl.int_range(pl.len()))),
+    ("columns_and_types", lambda frame: frame.select(frame.columns[::-1])),
 ]
 
 

@@ -138,6 +138,7 @@ def test_a_rare_image_of_a_listed_constraint(tmp_path: Path) -> None:
 def test_listed_constraints_must_be_at_hand(tmp_path: Path) -> None:
     out = publish(tmp_path / "out", m=None, privacy=[(0, "a")])
     (out / "custody" / "data" / "privacy.parquet").unlink()
+    restate(out)
     assert failed(verify(out)) == {"listed_sets"}
 
 

@@ -44,6 +44,7 @@ def test_a_row_more_or_less_is_caught(out: Path) -> None:
 
 def test_a_column_more_is_caught(out: Path) -> None:
     assert "columns_and_types" in failures(out, lambda table: table.with_columns(name=pl.lit("x")))
+    assert "columns_and_types" in failures(out, lambda table: table.select(table.columns[::-1]))
 
 
 def test_a_value_that_nobody_may_have_is_caught(out: Path) -> None:

@@ -39,8 +39,8 @@ PARAMETERS: dict[str, Any] = {
     "row": "note",
     "max_rows_per_patient": None,
     "levels": [
-        {"size": 1, "candidates": 11, "epsilon": 0.5, "scale": 20.0, "threshold": 60, "listed": 2},
-        {"size": 2, "candidates": 5, "epsilon": 0.5, "scale": 20.0, "threshold": 40, "listed": 2},
+        {"candidates": 11, "epsilon": 0.5, "listed": 2, "scale": 20.0, "size": 1, "threshold": 60},
+        {"candidates": 5, "epsilon": 0.5, "listed": 2, "scale": 20.0, "size": 2, "threshold": 40},
     ],
 }
 VOCABULARY = ["cough", "fever", "mumps"]
@@ -262,8 +262,11 @@ SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
     "no epsilon": (lambda made: setattr(made, "epsilon", None), "budget"),
     "a number of itemsets that is not theirs": (level(0, listed=3), "numbers"),
     "more itemsets than candidates": (level(0, candidates=1), "numbers"),
-    "no levels": (lambda made: made.parameters.pop("levels"), "levels"),
-    "a level without its threshold": (lambda made: made.parameters["levels"][0].pop("threshold"), "levels"),
+    "no levels": (lambda made: made.parameters.pop("levels"), "parameters"),
+    "a level without its threshold": (
+        lambda made: made.parameters["levels"][0].pop("threshold"),
+        "parameters",
+    ),
     "less charged than stated": (lambda made: setattr(made, "charged", 0.5), "charge"),
     "nothing charged": (lambda made: setattr(made, "charged", None), "charge"),
 }

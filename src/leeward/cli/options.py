@@ -319,8 +319,12 @@ def as_released(release: Any, source: Any) -> Any:
     if source is not None and stated.get("demographics"):
         from leeward.methods import METHODS
 
-        wanted = tuple(name for key in OF_PATIENTS for name in stated.get(key) or ())
-        source = with_patients(source, wanted, METHODS[release.method].columns)
+        given = [
+            stated.get(key) for key in OF_PATIENTS
+        ]  # of any type: a damaged manifest is the verifier's to refute
+        wanted = tuple(str(name) for names in given if isinstance(names, list | dict) for name in names)
+        usual = METHODS[release.method].columns if release.method in METHODS else ()
+        source = with_patients(source, wanted, usual)
     spec_file = None if release.custody is None else release.custody / "spec.yaml"
     if source is None or spec_file is None or not spec_file.is_file():
         return source

@@ -19,11 +19,17 @@ from typing import Any
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, new_aside, owner_only
 from leeward.release.content import Anonymized
-from leeward.release.manifest import NAME, FileEntry, manifest_of, to_json_text
+from leeward.release.manifest import NAME, FileEntry, manifest_of, sha256_of, to_json_text
 from leeward.release.readme import readme_of
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
+
+DIGESTS = "digests.json"
+"""The file of custody with the digests of the others, by which `leeward verify` tells whether one was changed."""
+
+CORRECTED = frozenset({"master.json"})
+"""Files of custody that its custodian may correct: where the master of a cohort is now."""
 
 CUSTODY_MODE = 0o700
 """Only the custodian's own account reads `custody/`."""
@@ -84,6 +90,17 @@ class Draft:
         """Write a JSON file at `path`, relative to the release folder."""
         self.put(path, to_json_text(content))
 
+    def put_digests(self) -> None:
+        """Write `custody/digests.json`: the SHA-256 of every other file of custody, when all of them are written."""
+        files = {
+            path.relative_to(self.custody).as_posix(): path
+            for path in self.custody.rglob("*")
+            if path.is_file()
+        }
+        digests = {name: sha256_of(path) for name, path in sorted(files.items()) if name not in CORRECTED}
+        if digests:
+            self.put_json(f"custody/{DIGESTS}", {"files": digests})
+
 
 def check_formats(formats: Sequence[str]) -> None:
     """BadInput when `formats` names something that cannot be written."""
@@ -117,7 +134,12 @@ def draft(out: str | Path) -> Iterator[Draft]:
         try:
             (folder / "share" / "data").mkdir(parents=True)
             (folder / "custody").mkdir(mode=CUSTODY_MODE)
-            yield Draft(folder, out)
+            pending = Draft(folder, out)
+            yield pending
+            if (
+                pending.share / UNPUBLISHED
+            ).is_file():  # a release: annotated notes have no manifest to verify
+                pending.put_digests()
             _flush(folder)
             check_out(out)
             _publish(folder / "share")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
@@ -26,6 +28,12 @@ class FileEntry:
     path: str
     rows: int
     sha256: str
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as the manifest writes it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str, Any]:
@@ -60,12 +68,19 @@ def parse(text: str, where: str) -> dict[str, Any]:
         manifest = json.loads(text)
     except json.JSONDecodeError as error:
         raise BadInput(f"{where}: not valid JSON (line {error.lineno}); the release is damaged.") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists in lists
+        raise BadInput(f"{where}: holds a number or a list that no release has; it is damaged.") from None
     if not isinstance(manifest, dict):
         raise BadInput(f"{where}: not a manifest; an object with the keys {', '.join(KEYS)} is expected.")
     missing = [key for key in KEYS if key not in manifest]
     if missing:
         raise BadInput(
             f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged."
+        )
+    kinds = {"parameters": dict, "guarantee": dict, "files": list}
+    if not all(isinstance(manifest[key], kind) for key, kind in kinds.items()):
+        raise BadInput(
+            f"{where}: `parameters` and `guarantee` must be objects, `files` a list; it is damaged."
         )
     if _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(

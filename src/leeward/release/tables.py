@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
 from leeward.release.content import ReleaseTable
-from leeward.release.manifest import FileEntry
+from leeward.release.manifest import FileEntry, sha256_of
 
 ROWS_A_GROUP = 1 << 20
 """Rows of a Parquet row group. Batches are re-cut to it: how a method happened to cut them must not show."""
@@ -41,12 +40,6 @@ def write_table(table: ReleaseTable, folder: Path, root: Path, *, with_csv: bool
         batches = pq.ParquetFile(target).iter_batches(batch_size=1 << 16)
         entries.append(_entry(copy, root, _write_csv(copy, _plain(table.schema), batches)))
     return entries
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, as the manifest writes it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _entry(path: Path, root: Path, rows: int) -> FileEntry:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from leeward.advise.utility.measure import Prepared
     from leeward.cohort.cohort import Cohort
 
+NO_DIGESTS = "custody has no digests of its files, so whether its figures are the run's was not checked"
+
 
 def compare(
     outs: Sequence[str | Path],
@@ -110,7 +112,7 @@ def row_of(
     return {
         **row,
         "status": "verified",
-        "message": "",
+        "message": "" if outcome.saw_custody else NO_DIGESTS,
         **risk_of(release, prepared.cohort, population, thresholds),
         "lines": [each.to_json() for each in utility_of(prepared, release)],
     }

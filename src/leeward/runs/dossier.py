@@ -176,6 +176,7 @@ def evidence_of(
             "passed": outcome.passed,
             "checks": len(outcome.checks),
             "with_source": cohort is not None,
+            "custody": outcome.saw_custody or None,
         },
         "threshold": None if limit is None else _threshold(limit, release),
     }

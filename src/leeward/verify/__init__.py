@@ -17,8 +17,10 @@ from polars.exceptions import PanicException
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
-from leeward.verify.contract import Contract, contract_checks
-from leeward.verify.manifest import NAME, Share, manifest_checks, open_share
+from leeward.verify.contract import Contract
+from leeward.verify.contract_checks import contract_checks
+from leeward.verify.custody import custody_checks
+from leeward.verify.manifest import NAME, Share, manifest_checks, manifest_types, open_share
 from leeward.verify.records_order import owner_orders, shown_orders
 from leeward.verify.spec import spec_checks
 from leeward.verify.storage import storage_checks
@@ -27,48 +29,19 @@ from leeward.verify.unchecked import unchecked
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
 
-def _checkers() -> dict[str, str]:
-    """Every module and folder here that checks a method is called as the method (`k_anonymity` for `k-anonymity`)."""
-    found = {}
-    for each in iter_modules(__path__):
-        if each.ispkg:
-            found[each.name.replace("_", "-")] = f"{__name__}.{each.name}.check:check"
-        elif each.name not in SHARED:
-            found[each.name.replace("_", "-")] = f"{__name__}.{each.name}:check"
-    return found
-
-
-SHARED = frozenset(
-    {
-        "apart",
-        "checks",
-        "class_labels",
-        "class_words",
-        "classes",
-        "codes",
-        "contract",
-        "manifest",
-        "numbered",
-        "numbered_kernels",
-        "order",
-        "readme",
-        "recipients",
-        "records_order",
-        "spec",
-        "storage",
-        "unchecked",
-    }
-)
-"""Modules that all verifiers share."""
-
-CHECKERS: dict[str, str] = _checkers()
-"""Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`."""
+CHECKERS: dict[str, str] = {
+    each.name.replace("_", "-"): f"{__name__}.{each.name}.check:check"
+    for each in iter_modules(__path__)
+    if each.ispkg
+}
+"""Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`. Each folder here is
+the verifier of the method of its name, with a `check.py` and a `contract.py`; the modules beside them are shared."""
 
 
 def contract_of(method: str) -> Contract | None:
-    """What releases of the method may hold; None for a verifier that is one module and states none."""
-    module = CHECKERS[method].partition(":")[0].removesuffix(".check") + ".contract"
-    if not CHECKERS[method].partition(":")[0].endswith(".check") or find_spec(module) is None:
+    """What releases of the method may hold; None where its verifier states no contract, which refutes every release."""
+    module = f"{CHECKERS[method].partition(':')[0].rpartition('.')[0]}.contract"
+    if find_spec(module) is None:
         return None
     found: Contract = import_module(module).CONTRACT
     return found
@@ -77,28 +50,23 @@ def contract_of(method: str) -> Contract | None:
 def verify(path: str | Path, source: Source | None = None, manifest: str = NAME) -> Verification:
     """Check a release folder (`OUT` or `OUT/share`) against the guarantee that its manifest states.
 
-    Reads only the shared files; with `source` also compares them with the data they came from. A refuted
-    guarantee is a failed check, not an exception; BadInput when the folder is no release or its method has
-    no verifier. `manifest` is its file name, another one in a release that is not published yet.
+    Reads the shared files and, where it is at hand, the custodian's folder beside them; with `source` also compares
+    them with the data they came from. A refuted guarantee is a failed check, not an exception; BadInput when the folder
+    is no release or its method has no verifier. `manifest` is its file name, another one in a release that is not
+    published yet.
     """
     share = open_share(path, manifest)
+    types = manifest_types(share)
+    if not types.passed:
+        checks = [types, *custody_checks(share)]
+        return Verification(str(share.manifest["method"]), tuple(checks), (), source is not None)
     if share.method not in CHECKERS:
         raise BadInput(
             f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}."
         )
-    checks = manifest_checks(share)
+    checks = [types, *manifest_checks(share), *custody_checks(share)]
     if all(check.passed for check in checks if check.name == "files_present"):
-        contract = contract_of(share.method)
-        if contract is not None:
-            checks += contract_checks(share, contract)
-        checks += storage_checks(share)
-        if all(check.passed for check in checks if check.name == "only_rows"):
-            formed = all(check.passed for check in checks)
-            checks += guarded("codes_listed", lambda: codes_checks(share, source), formed=formed)
-        if contract is not None and all(check.passed for check in checks):
-            checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
-        checks += spec_checks(share)
-        checks += content_checks(share, source, formed=all(check.passed for check in checks))
+        checks = form_and_content(share, source, checks)
     warnings: tuple[str, ...] = ()
     if share.manifest.get("seeded"):
         warnings = (
@@ -108,6 +76,26 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
             ),
         )
     return Verification(share.method, tuple(checks), warnings, source is not None, unchecked(share, source))
+
+
+def form_and_content(share: Share, source: Source | None, checks: list[Check]) -> list[Check]:
+    """After some checks those of the contract, of the files' bytes and orders, of the spec, and the method's own."""
+    contract = contract_of(share.method)
+    if contract is None:
+        detail = "The method's verifier has no contract: nothing says what a release of it may hold."
+        checks = [*checks, Check("contract", False, detail)]
+        return checks + content_checks(share, source, formed=False)
+    checks = checks + contract_checks(share, contract) + storage_checks(share)
+    if any(check.name == "parameters" and not check.passed for check in checks):
+        return checks  # all that follows reads them
+    if all(check.passed for check in checks if check.name == "only_rows"):
+        formed = all(check.passed for check in checks)
+        checks += guarded("codes_listed", lambda: codes_checks(share, source), formed=formed)
+    if all(check.passed for check in checks):
+        checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
+    formed = all(check.passed for check in checks)
+    checks += guarded("parameters_of_spec", lambda: spec_checks(share), formed=formed)
+    return checks + content_checks(share, source, formed=all(check.passed for check in checks))
 
 
 def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:

@@ -111,6 +111,11 @@ class Verification:
         return all(check.passed for check in self.checks)
 
     @property
+    def saw_custody(self) -> bool:
+        """Whether the custodian's files were compared with the digests that the run wrote."""
+        return any(check.name == "custody_files" for check in self.checks)
+
+    @property
     def failures(self) -> tuple[Check, ...]:
         """The checks that failed."""
         return tuple(check for check in self.checks if not check.passed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leeward.verify.contract import Rule, Table, one_of, texts
+from leeward.verify.contract import Rule, Table, one_of, text, texts, whole
 
 SMALL_CLASSES = (
     "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
@@ -75,9 +75,14 @@ def readme(parameters: Mapping[str, Any]) -> str:
     return opening + (LEFT_OUT if parameters.get("small") == "drop" else "")
 
 
-def with_classes(parameters: Mapping[str, Any]) -> int:
-    """One file where there are classes."""
-    return 1 if names_of(parameters) else 0
+def class_files(parameters: Mapping[str, Any]) -> list[str]:
+    """The table of classes, where there are any."""
+    return ["classes.parquet"] if names_of(parameters) else []
+
+
+def hierarchy_files(parameters: Mapping[str, Any]) -> list[str]:
+    """The hierarchy of each demographic column."""
+    return [f"hierarchies/{name}.csv" for name in names_of(parameters)]
 
 
 def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,11 +99,16 @@ def labelled(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mappin
     return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), ("string",))}
 
 
+def columns(value: Any) -> bool:
+    """A list of distinct names that files can have."""
+    return texts(value) and all(map(text(r"[A-Za-z0-9][A-Za-z0-9_. -]*"), value))
+
+
 def _levels(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and bool(value)
-        and all((type(level) is int and level >= 1) or level in ("exact", "all") for level in value.values())
+        and all(whole(1)(level) or level in ("exact", "all") for level in value.values())
     )
 
 
@@ -111,13 +121,13 @@ def _kinds(value: Any) -> bool:
 
 
 TABLES = (
-    Table(r"classes\.parquet", {}, count=with_classes, made=class_columns, order=("class",)),
-    Table(r"hierarchies/[A-Za-z0-9][A-Za-z0-9_. -]*\.csv", None, count=lambda p: len(names_of(p))),
+    Table(class_files, {}, made=class_columns, order=("class",)),
+    Table(hierarchy_files, None),
 )
 """The data files that classes add."""
 
 PARAMETERS: dict[str, Rule] = {
-    "demographics": texts,
+    "demographics": columns,
     "keep": _levels,
     "small": one_of("merge", "suppress", "drop"),
     "recoding": one_of("full", "local"),

@@ -90,7 +90,10 @@ def _unlike_master(share: Share, listed: pl.DataFrame) -> int:
     note = share.folder.parent / "custody" / "master.json"
     if not note.is_file():
         return 0  # the share alone: stated as unchecked
-    named = Path(str(json.loads(note.read_text(encoding="utf-8"))["path"]))
+    try:
+        named = Path(str(json.loads(note.read_text(encoding="utf-8"))["path"]))
+    except (ValueError, KeyError, TypeError):
+        return 0  # as below
     path = named if named.is_absolute() else note.parent.parent / named
     if not (path / "share" / "release.json").is_file():
         return 0  # the method's own check says that the master is not there

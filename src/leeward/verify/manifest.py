@@ -15,6 +15,12 @@ from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 
 REQUIRED_KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
+GUARANTEE_KEYS = (
+    "name", "k", "m", "epsilon", "delta", "unit", "attacker", "not_protected", "facts", "risk"
+)  # fmt: skip
+FILE_KEYS = ("path", "rows", "sha256")
+LARGEST = 2**63 - 1
+"""No number of a release is larger: kernels, Parquet and README can hold it."""
 LIST_SEPARATOR = ";"
 """Between the codes of one cell of a CSV copy."""
 
@@ -63,7 +69,7 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.") from None
-    except (ValueError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
     missing = (
         [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
@@ -73,9 +79,66 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
     if not isinstance(manifest["guarantee"], dict) or not isinstance(manifest["files"], list):
         raise BadInput("release.json: `guarantee` must be an object and `files` a list.")
     for entry in manifest["files"]:
-        if not isinstance(entry, dict) or not {"path", "rows", "sha256"} <= set(entry):
+        if not isinstance(entry, dict) or not set(FILE_KEYS) <= set(entry):
             raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
     return Share(folder, manifest, name)
+
+
+def is_text(value: Any) -> bool:
+    """A text that a file can be called, or a line of the README hold."""
+    return isinstance(value, str) and value.isprintable()
+
+
+def is_texts(value: Any) -> bool:
+    """A list of texts."""
+    return isinstance(value, list) and all(map(is_text, value))
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number from 0 on; true and false are none."""
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def is_number(value: Any) -> bool:
+    """A finite number from 0 on."""
+    return type(value) in (int, float) and 0 <= value <= LARGEST
+
+
+def is_object(value: Any) -> bool:
+    """A JSON object."""
+    return isinstance(value, dict)
+
+
+TYPES = dict.fromkeys(("leeward", "method"), is_text) | {"parameters": is_object, "records": is_whole}
+TYPES_OF_FILE = dict.fromkeys(("path", "sha256"), is_text) | {"rows": is_whole}
+TYPES_OF_GUARANTEE = (
+    dict.fromkeys(("name", "unit", "attacker"), is_text)
+    | dict.fromkeys(("k", "m"), is_whole)
+    | dict.fromkeys(("epsilon", "delta"), is_number)
+    | dict.fromkeys(("facts", "risk"), is_object)
+    | {"not_protected": is_texts}
+)
+
+
+def manifest_types(share: Share) -> Check:
+    """Every value that manifests of all methods have is of its type: before anything else is read of them."""
+    manifest = share.manifest
+    objects = [(manifest, TYPES), (manifest["guarantee"], TYPES_OF_GUARANTEE)]
+    objects += [(entry, TYPES_OF_FILE) for entry in manifest["files"]]
+    wrong = sum(
+        not fits(content[key]) for content, types in objects for key, fits in types.items() if key in content
+    )
+    try:
+        json.dumps(manifest, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        wrong += 1
+    return of_count(
+        "manifest_types",
+        wrong,
+        "Texts, numbers and lists of release.json are such.",
+        "values of release.json are of another type than the contract's: a number is a text, a list, missing or too "
+        "large, or a text is none.",
+    )
 
 
 def manifest_checks(share: Share) -> list[Check]:

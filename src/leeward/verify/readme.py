@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ class Words:
     facts: Mapping[str, Any] = field(default_factory=dict)
     tail: str = ""
     """A pattern of what may follow `readme`: sentences with figures that only the source has."""
+    numbers: Sequence[str] = ()
+    """Which of k, m, epsilon and delta the guarantee may have."""
     lists_codes: bool = False
     """Whether the release has the list of codes of `verify.codes`."""
 
@@ -95,22 +97,18 @@ def readme_of(share: Share, words: Words) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _numbers(share: Share) -> str:
+def _numbers(share: Share, words: Words) -> str:
     stated = share.manifest["guarantee"]
-    return ", ".join(
-        f"{name} = {stated[name]:g}"
-        for name in ("k", "m", "epsilon", "delta")
-        if stated.get(name) is not None
-    )
+    return ", ".join(f"{name} = {stated[name]:g}" for name in words.numbers if name in stated)
 
 
 def _named(share: Share, words: Words) -> str:
-    given = _numbers(share)
+    given = _numbers(share, words)
     return f"{words.name}, {given}" if given else words.name
 
 
 def _guarantee(share: Share, words: Words) -> str:
-    given = _numbers(share)
+    given = _numbers(share, words)
     lines = [f"**{words.name}**{f' ({given})' if given else ''}, for each patient.\n"]
     lines.append(f"Against whom: {words.attacker}\n")
     if words.not_protected:

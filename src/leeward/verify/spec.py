@@ -97,7 +97,9 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
     if name not in STATED | ASKED | COMPLETED and not isinstance(given, str | int | float):
         return True
     if name in COMPLETED:
-        return isinstance(shown, list) and {str(each) for each in given} <= {str(each) for each in shown}
+        if not isinstance(given, list) or not isinstance(shown, list):
+            return False
+        return {str(each) for each in given} <= {str(each) for each in shown}
     if name == "partitioning" and given == "auto":
         return shown in ("fitted", "settled", "paper")
     return same(given, shown)

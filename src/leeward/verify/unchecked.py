@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from leeward.verify.checks import Source
-from leeward.verify.manifest import Share
+from leeward.verify.custody import DIGESTS, DRAWING, custody_of
+from leeward.verify.manifest import NAME, Share
 from leeward.verify.storage import foreign_writers
 
 LOST_ROWS = "whether codes and days are the patients' own, and what is missing was rare"
@@ -38,10 +39,7 @@ NEVER = {
     "constraints": ("whether the order of records that several patients could have says whose they are",),
     "censoring": (IDENTIFIER,),
     "trajectories": (IDENTIFIER,),
-    "visits": (
-        IDENTIFIER,
-        "the payload that joined when a cohort was drawn, against the file that it came from",
-    ),
+    "visits": (IDENTIFIER,),
     "condensation": (
         "whether rows are nearer to patients' own than chance makes them, with fewer than three columns of numbers",
         "with --coarsen-groups, whether each time is a median",
@@ -84,19 +82,20 @@ WITHOUT_LEDGER = (
 )
 """What of a catalogue only the ledger's answers show."""
 
+EVIDENCE = "whether the custodian's files (figures, report, spec) are as the run wrote them"
+
+AS_DRAWN = (
+    "whether the payload that joined, and the reason why membership is secret, are those of the drawing"
+)
+
 
 def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     """One sentence for each thing that was not checked."""
     found = []
     if source is None:
         found += [f"Without the source: {each}." for each in WITHOUT_SOURCE.get(share.method, ())]
-    custody = share.folder.name == "share" and (share.folder.parent / "custody").is_dir()
-    if not custody:
-        found += [
-            f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
-        ]
-    if not custody or not (share.folder.parent / "custody" / "spec.yaml").is_file():
-        found.append(f"Without the spec of the run: {PARAMETERS}.")
+    custody = custody_of(share) is not None
+    found += _of_custody(share)
     if share.method == "notes" and (source is None or source.answers is None):
         found += [f"Without the ledger (--index INDEX): {each}." for each in WITHOUT_LEDGER]
     if share.method == "disassociation":
@@ -114,6 +113,31 @@ def unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
     found += [f"Never checked: {each}." for each in NEVER.get(share.method, ())]
     found.append("Never checked: whether other releases of the same patients exist.")
     return tuple(found)
+
+
+def _of_custody(share: Share) -> list[str]:
+    """What needs the custodian's folder, its digests, and its spec."""
+    custody = custody_of(share)
+    found = []
+    if custody is None:
+        found += [
+            f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
+        ]
+        found.append(f"Without the custodian's folder: {EVIDENCE}.")
+    elif (custody / DIGESTS).exists():
+        found.append(f"Never checked: whether custody/{DIGESTS} was restated after a change.")
+    elif share.name == NAME:  # digests are written when all else is
+        found.append(
+            f"Without custody/{DIGESTS}, which earlier versions of Leeward did not write: {EVIDENCE}."
+        )
+    if custody is None or not (custody / "spec.yaml").is_file():
+        found.append(f"Without the spec of the run: {PARAMETERS}.")
+    drawn = share.method == "visits" and share.manifest["parameters"].get("extract")
+    if drawn and custody is not None and not (custody / "data" / DRAWING).is_file():
+        found.append(
+            f"Without custody/data/{DRAWING}, which earlier versions of Leeward did not write: {AS_DRAWN}."
+        )
+    return found
 
 
 def _of_disassociation(share: Share, custody: bool) -> list[str]:

@@ -40,8 +40,7 @@ def broken(
     shutil.copytree(made[0], out)
     file = out / part / "data" / name
     write_parquet(changed(pl.read_parquet(file)), file)
-    if part == "share":
-        restate(out)
+    restate(out)
     return by_method(verify(out, made[1]))
 
 
@@ -114,5 +113,6 @@ def test_people_who_are_alike_in_different_classes(made: tuple[Path, Source], tm
 def test_without_the_custodian_s_file_nothing_is_checked(made: tuple[Path, Source], tmp_path: Path) -> None:
     shutil.copytree(made[0], tmp_path / "broken")
     (tmp_path / "broken/custody/data/people.parquet").unlink()
+    restate(tmp_path / "broken")
     with pytest.raises(BadInput, match=r"custody/data/people\.parquet"):
         verify(tmp_path / "broken", made[1])

@@ -44,8 +44,7 @@ def broken(
     shutil.copytree(made[0], out)
     file = out / part / "data" / name
     write_parquet(changed(pl.read_parquet(file)), file)
-    if part == "share":
-        restate(out)
+    restate(out)
     return by_method(verify(out, made[1]))
 
 

@@ -33,8 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Source]:
 def change(out: Path, name: str, changed: Callable[[Frame], Frame], part: str = "share") -> None:
     file = out / part / "data" / name
     write_parquet(changed(pl.read_parquet(file)), file)
-    if part == "share":
-        restate(out)
+    restate(out)
 
 
 def broken(

@@ -346,6 +346,15 @@ def _verification(evidence: Evidence) -> list[Entry]:
     found = evidence.measured("Verified on the day of this dossier", "evidence.json#/verification/passed")
     found += evidence.measured("Checks", "evidence.json#/verification/checks")
     found += evidence.measured("Compared with the source", "evidence.json#/verification/with_source")
+    custody = evidence.measured(
+        "The custodian's figures are as the run wrote them, by their digests",
+        "evidence.json#/verification/custody",
+    )
+    if not custody and not evidence.recipient:
+        custody = [
+            Entry("open", "Are the custodian's figures as the run wrote them? (custody has no digests.json)")
+        ]
+    found += custody
     found.append(
         Entry(
             "declared", "How to repeat it", "leeward verify OUT; sha256sum of the files beside release.json"

@@ -6,6 +6,8 @@ Every cohort shows the codes of a patient as the master does, so two cohorts tel
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from polars import selectors
 
 from leeward.arrays import Int32s, Int64s, counted, offsets_of
 from leeward.errors import BadInput, GuaranteeUnreachable
@@ -30,6 +33,7 @@ from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
 
 BATCH_ROWS = 1 << 18
+DRAWING = pa.schema([("membership_is_secret", pa.string()), ("payload_sha256", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -114,13 +118,15 @@ def extract(
             "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
             "itself with `leeward visits`."
         )
-    parameters = {**master.release.parameters, "extract": True, "population": master.release.records}
-    if membership_is_secret:
-        parameters["membership_is_secret"] = membership_is_secret
-    if names:
-        parameters["payload"] = list(names)
-        if figures.members_alone_population:
-            notices = (*notices, _joining(figures))
+    parameters = {
+        **master.release.parameters,
+        **({"payload": list(names)} if names else {}),
+        "extract": True,
+        "population": master.release.records,
+        **({"membership_is_secret": membership_is_secret} if membership_is_secret else {}),
+    }
+    if names and figures.members_alone_population:
+        notices = (*notices, _joining(figures))
     guarantee = master.release.guarantee
     number = pa.array(np.arange(len(order), dtype=np.int64))
     columns = {"record": number, **(classes.labels(order) if classes else {})}
@@ -163,6 +169,7 @@ def extract(
                 "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
             ),
             ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
+            _as_drawn(membership_is_secret, carried),
         ),
         custody={"level": str(parameters["level"]), "shared_by": figures.to_json()},
         notices=notices,
@@ -243,6 +250,26 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
             f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload."
         )
     return own.hstack(further) if own.width else further
+
+
+def _as_drawn(membership_is_secret: str | None, payload: pl.DataFrame | None) -> ReleaseTable:
+    """What custody keeps of a drawing: the reason as it was given, and the digest of the payload in the order of the
+    master's records."""
+    digest = None if payload is None else payload_digest(payload)
+    columns = {"membership_is_secret": [membership_is_secret], "payload_sha256": [digest]}
+    return ReleaseTable.of("drawing.parquet", pa.table(columns, schema=DRAWING))
+
+
+def payload_digest(values: pl.DataFrame) -> str:
+    """SHA-256 of payload values: a line of JSON with the columns' names, and one for each row, as files can hold them
+    (times in UTC, durations as numbers); what JSON has no value for is a text."""
+    as_written = values.with_columns(
+        selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"), selectors.duration().to_physical()
+    )
+    found = hashlib.sha256()
+    for row in (as_written.columns, *as_written.iter_rows()):
+        found.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8") + b"\n")
+    return found.hexdigest()
 
 
 def known_member(of: SharedBy, demographics: tuple[str, ...] = ()) -> str:

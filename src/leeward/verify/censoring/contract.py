@@ -119,15 +119,15 @@ def caps(value: Any) -> bool:
 
 CONTRACT = Contract(
     tables=(
-        CODES,
+        *class_words.TABLES,
         Table(
-            r"records\.parquet",
+            "records.parquet",
             {},
             payload=True,
             made=class_words.labelled({"record": ("int64",), "codes": LISTS}),
             order=("record",),
         ),
-        *class_words.TABLES,
+        CODES,
     ),
     parameters={
         "k": whole(2),

@@ -233,9 +233,9 @@ def against_source(
     checks = [
         of_count(
             "columns_and_types",
-            len(types) + len(further),
-            "The table has the source's columns and types.",
-            "columns differ from the source's in name or type.",
+            len(types) + len(further) or int(table.columns != original.columns),
+            "The table has the source's columns and types, in the source's order.",
+            "columns differ from the source's in name or type, or are in another order.",
         )
     ]
     if types or further:

@@ -214,7 +214,7 @@ def weight(value: Any) -> bool:
 
 
 CONTRACT = Contract(
-    tables=(Table(r"table\.parquet", None),),
+    tables=(Table("table.parquet", None),),
     parameters={
         "k": whole(2),
         "algorithm": one_of(*KNOWN, "auto"),
@@ -222,11 +222,11 @@ CONTRACT = Contract(
         "strata": texts,
         "time": texts,
         "response": texts,
-        "relations": texts,
         "weight": weight,
         "synthesis": one_of("sampled", "exact"),
         "draw": one_of("normal", "uniform"),
         "coarsen_time": flag,
+        "relations": texts,
         "coarsen_groups": whole(2),
         "missing": one_of("level", "impute"),
         "rare": one_of("withhold", "keep"),

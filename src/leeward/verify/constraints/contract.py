@@ -116,8 +116,8 @@ def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 CONTRACT = Contract(
     tables=(
-        Table(r"records\.parquet", RECORDS, made=class_words.labelled(RECORDS), order=("record",)),
-        Table(r"codes\.parquet", CODES, made=code_columns),
+        Table("records.parquet", RECORDS, made=class_words.labelled(RECORDS), order=("record",)),
+        Table("codes.parquet", CODES, made=code_columns),
         *class_words.TABLES,
     ),
     parameters={

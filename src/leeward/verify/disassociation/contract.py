@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leeward.verify import class_words
@@ -165,47 +165,39 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": ("int64",)} if class_words.names_of(parameters) else {})}
 
 
-def reconstructions(parameters: Mapping[str, Any]) -> int:
-    """How many reconstructions the parameters state."""
-    count = parameters.get("reconstructions")
-    return count if isinstance(count, int) else 0
+def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The files of the reconstructions that the parameters state."""
+    return (f"reconstructions/{number:02d}.parquet" for number in range(1, parameters["reconstructions"] + 1))
 
 
 CONTRACT = Contract(
     tables=(
-        CODES,
+        *class_words.TABLES,
         Table(
-            r"nodes\.parquet",
+            "nodes.parquet",
             NODES,
             nullable=frozenset({"parent"}),
             made=node_columns,
             order=("node",),
         ),
         Table(
-            r"chunks\.parquet",
+            "chunks.parquet",
             {"node": ("int64",), "chunk": ("int64",), "kind": ("string",), "subrecord": ("int64",), "codes": LISTS},
             nullable=frozenset({"subrecord"}),
             order=("node", "chunk", "subrecord"),
         ),
         Table(
-            r"reconstructions/\d{2,}\.parquet",
-            {"record": ("int64",), "codes": LISTS},
-            count=reconstructions,
-            order=("record",),
-        ),
-        Table(
-            r"payload\.parquet",
+            lambda parameters: ["payload.parquet"] if parameters.get("payload") else [],
             {"node": ("int64",), "column": ("string",), "value": ("string",)},
             nullable=frozenset({"value"}),
-            count=lambda parameters: 1 if parameters.get("payload") else 0,
         ),
         Table(
-            r"sensitive\.parquet",
+            lambda parameters: ["sensitive.parquet"] if class_words.ells_of(parameters) else [],
             {"class": ("int64",), "column": ("string",), "value": ("string",), "records": ("int64",)},
             nullable=frozenset({"value"}),
-            count=lambda parameters: 1 if class_words.ells_of(parameters) else 0,
         ),
-        *class_words.TABLES,
+        Table(reconstructions, {"record": ("int64",), "codes": LISTS}, order=("record",)),
+        CODES,
     ),
     parameters={
         "k": whole(2),

@@ -48,7 +48,7 @@ def words(share: Share) -> list[Words]:
 
 
 CONTRACT = Contract(
-    tables=(Table(r"table\.parquet", None),),
+    tables=(Table("table.parquet", None),),
     parameters={"k": whole(2), "quasi_identifiers": texts, "plan": plan},
     required=("k", "quasi_identifiers"),
     words=words,

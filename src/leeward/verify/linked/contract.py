@@ -82,11 +82,11 @@ def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 CONTRACT = Contract(
     tables=(
-        CODES,
-        Table(r"patients\.parquet", {}, made=class_words.labelled({"record": ("int64",)}), order=("record",)),
-        Table(r"visits\.parquet", {}, made=visit_columns, order=("record", "visit")),
-        Table(r"events\.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
         *class_words.TABLES,
+        Table("patients.parquet", {}, made=class_words.labelled({"record": ("int64",)}), order=("record",)),
+        Table("visits.parquet", {}, made=visit_columns, order=("record", "visit")),
+        Table("events.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
+        CODES,
     ),
     parameters={"k": whole(2), "views": views, "days": whole(1), **class_words.PARAMETERS},
     required=("k", "views"),

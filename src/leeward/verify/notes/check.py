@@ -40,9 +40,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         return [problem]
     checks = [Check("layout", True, f"{TABLE} lists {len(rows):,} itemsets with a count each.")]
     parameters = share.manifest["parameters"]
-    levels = levels_of(parameters)
-    if levels is None:
-        return [*checks, Check("levels", False, "The manifest does not state the levels of the catalogue.")]
+    levels = {int(level["size"]): level for level in parameters["levels"]}
     checks += [
         itemsets(rows, parameters),
         counts(rows, levels),
@@ -76,18 +74,6 @@ def read(share: Share) -> tuple[Rows, Check | None]:
     if any(nulls) or inside or table["count"].is_nan().any() or table["count"].is_infinite().any():
         return [], Check("layout", False, f"{TABLE} has missing cells or counts that are no numbers.")
     return [(tuple(items), count) for items, count in table.iter_rows()], None
-
-
-def levels_of(parameters: dict[str, Any]) -> dict[int, dict[str, Any]] | None:
-    """The manifest's levels by size; None where they are not stated in full."""
-    stated = parameters.get("levels")
-    wanted = ("size", "candidates", "epsilon", "scale", "threshold", "listed")
-    if not isinstance(stated, list) or not stated:
-        return None
-    for level in stated:
-        if not isinstance(level, dict) or any(not isinstance(level.get(key), int | float) for key in wanted):
-            return None
-    return {int(level["size"]): level for level in stated}
 
 
 def values_of(parameters: dict[str, Any]) -> dict[str, str]:

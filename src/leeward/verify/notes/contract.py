@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify.contract import LISTS, Contract, Table, Words, one_of, whole
+from leeward.verify.contract import LISTS, Contract, Table, Words, number, one_of, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
@@ -40,7 +40,14 @@ def words(share: Share) -> list[Words]:
     return [Words(NAME, ATTACKER, NOT_PROTECTED, readme, stated_facts("everything else", "none"))]
 
 
-LEVEL_KEYS = frozenset({"size", "candidates", "epsilon", "scale", "threshold", "listed"})
+LEVEL = {
+    "candidates": whole(0),
+    "epsilon": number(0),
+    "listed": whole(0),
+    "scale": number(0),
+    "size": whole(1),
+    "threshold": whole(1),
+}
 
 
 def levels(value: Any) -> bool:
@@ -48,9 +55,9 @@ def levels(value: Any) -> bool:
     if not isinstance(value, list) or not value:
         return False
     for place, level in enumerate(value, 1):
-        if not isinstance(level, dict) or set(level) != LEVEL_KEYS or level["size"] != place:
+        if not isinstance(level, dict) or list(level) != list(LEVEL) or level["size"] != place:
             return False
-        if any(type(each) not in (int, float) or each < 0 for each in level.values()):
+        if not all(fits(level[key]) for key, fits in LEVEL.items()):
             return False
     return True
 
@@ -64,7 +71,7 @@ def domains(value: Any) -> bool:
 
 
 CONTRACT = Contract(
-    tables=(Table(r"itemsets\.parquet", {"items": LISTS, "count": ("double",)}),),
+    tables=(Table("itemsets.parquet", {"items": LISTS, "count": ("double",)}),),
     parameters={
         "max_size": whole(1),
         "contributions": whole(1),
@@ -79,5 +86,5 @@ CONTRACT = Contract(
         "max_size", "contributions", "mechanism", "vocabulary", "domains", "row", "max_rows_per_patient", "levels",
     ),
     words=words,
-    numbers=(),
+    numbers=("epsilon",),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leeward.verify import class_words
-from leeward.verify.contract import CODES, Contract, Table, Words, one_of, text, texts, whole
+from leeward.verify.contract import CODES, Contract, Table, Words, number, one_of, text, texts, whole
 from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 from leeward.vocabulary import VOCABULARIES
@@ -98,47 +98,46 @@ def words(share: Share) -> list[Words]:
 
 def weights(value: Any) -> bool:
     """Two positive numbers."""
-    fits = isinstance(value, list) and len(value) == 2
-    return fits and all(type(each) in (int, float) and each >= 0 for each in value)
+    return isinstance(value, list) and len(value) == 2 and all(map(number(0), value))
 
 
 RECORDS = {"record": ("int64",)}
 
 CONTRACT = Contract(
     tables=(
-        CODES,
         Table(
-            r"trajectories\.parquet",
+            "trajectories.parquet",
             {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},
             order=("record", "position"),
         ),
         Table(
-            r"records\.parquet",
+            "records.parquet",
             RECORDS,
             payload=True,
             made=class_words.labelled(RECORDS),
             order=("record",),
         ),
-        Table(r"code_hierarchy\.csv", None),
-        Table(r"age_hierarchy\.csv", None),
+        Table("code_hierarchy.csv", None),
+        Table("age_hierarchy.csv", None),
         *class_words.TABLES,
+        CODES,
     ),
     parameters={
         "k": whole(2),
         "joining": one_of("normalised", "size", "thesis"),
-        "weights": weights,
         "clustering": one_of("cells"),
         "order": one_of(*ORDERS),
+        "weights": weights,
         "ages": text(r"custom|hipaa|\d+-\d+"),
-        "hierarchy": one_of("custom", *VOCABULARIES),
         "codes": texts,
         "payload": texts,
         "sensitive": texts,
         "sensitive_column": lambda value: isinstance(value, str),
         "diversity": whole(2),
         "widest_age": whole(1),
-        "listed_codes": one_of("of at least k patients"),
         **class_words.PARAMETERS,
+        "hierarchy": one_of("custom", *VOCABULARIES),
+        "listed_codes": one_of("of at least k patients"),
     },
     required=("k", "joining", "weights", "ages", "hierarchy"),
     words=words,

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
-from leeward.verify.manifest import Share, manifest_checks, open_share
+from leeward.verify.contract_checks import numbers_agree, parameters_known
+from leeward.verify.manifest import Share, manifest_checks, manifest_types, open_share
 from leeward.verify.visits.classed import Placed, place
+from leeward.verify.visits.contract import CONTRACT
 from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
-from leeward.verify.visits.drawn import figures_stated, parameters_of_master, payload_of_master
+from leeward.verify.visits.drawn import as_drawn, figures_stated, parameters_of_master, payload_of_master
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import level_checks
 from leeward.verify.visits.reading import VisitLists
@@ -26,6 +28,12 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     """The master passes its own checks of files and sets, and the extract shows its records as the master does."""
     custody = share.folder.parent / "custody"
     master = open_master(custody)
+    formed = [manifest_types(master)]
+    formed += (
+        [parameters_known(master, CONTRACT), numbers_agree(master, CONTRACT)] if formed[0].passed else []
+    )
+    if not all(each.passed for each in formed):
+        return [Check("master", False, "The master's release.json is not of the contract of visits.")]
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
     same &= demographics_of(master) == demographics_of(share)
     checks = [
@@ -50,6 +58,7 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
     checks += [parameters_of_master(share, master), *payload_of_master(share, master, custody)]
+    checks += as_drawn(share, custody)
     drawn: Placed | None = None
     placed: Placed | None = None
     if demographics_of(share):
@@ -112,15 +121,18 @@ def open_master(custody: Path) -> Share:
             "a cohort's k is about the population it was drawn from: verify the whole folder, with "
             "custody/master.json."
         )
-    named = json.loads(note.read_text(encoding="utf-8"))
-    given = Path(str(named["path"]))
+    try:
+        named = json.loads(note.read_text(encoding="utf-8"))
+        given, digest = Path(str(named["path"])), named["sha256"]
+    except (ValueError, KeyError, TypeError):
+        raise BadInput("custody/master.json is damaged: it names no master.") from None
     path = given if given.is_absolute() else (custody.parent / given)
     manifest = path / "share" / "release.json"
     if not manifest.is_file():
         raise BadInput(
             f"{path}: the master named in custody/master.json is not there; put it back, or correct the path."
         )
-    if hashlib.sha256(manifest.read_bytes()).hexdigest() != named["sha256"]:
+    if hashlib.sha256(manifest.read_bytes()).hexdigest() != digest:
         raise BadInput(f"{path}: not the master that this cohort was drawn from (its release.json differs).")
     return open_share(path)
 

@@ -228,34 +228,39 @@ def readme_of(parameters: Mapping[str, Any], payload: list[str]) -> str:
     )
 
 
-def generalizes(parameters: Mapping[str, Any]) -> int:
-    """1 for a release with a code hierarchy, else 0."""
-    return int(parameters.get("enforce") == "generalize")
+def generalizes(parameters: Mapping[str, Any]) -> bool:
+    """Whether the release has a hierarchy of codes."""
+    return parameters.get("enforce") == "generalize"
+
+
+def hierarchies_of_codes(parameters: Mapping[str, Any]) -> list[str]:
+    """The file of that hierarchy, where there is one."""
+    return ["code_hierarchy.csv"] if generalizes(parameters) else []
 
 
 CONTRACT = Contract(
     tables=(
-        CODES,
+        *class_words.TABLES,
         Table(
-            r"visits\.parquet",
+            "visits.parquet",
             {"record": ("int64",), "visit": ("int64",), "codes": LISTS},
             order=("record", "visit"),
         ),
         Table(
-            r"records\.parquet",
+            "records.parquet",
             {},
             payload=True,
             made=class_words.labelled({"record": ("int64",)}),
             order=("record",),
         ),
-        Table(r"code_hierarchy\.csv", None, count=generalizes),
-        *class_words.TABLES,
+        Table(hierarchies_of_codes, None),
+        CODES,
     ),
     parameters={
         "k": whole(2),
         "level": one_of(*NAMES),
         "m": whole(2),
-        "alpha": number(0, float("inf")),
+        "alpha": number(0),
         "policy": text(POLICY),
         "vocabulary": text(r"[^/\\]+"),
         "key": one_of("absolute", "relative"),

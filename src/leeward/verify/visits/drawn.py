@@ -5,6 +5,8 @@ With demographics, codes of each class are apart before anything is counted (`vi
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.class_words import names_of
+from leeward.verify.custody import DRAWING
 from leeward.verify.manifest import Share
 from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.contract import counted
@@ -68,6 +71,47 @@ def payload_of_master(share: Share, master: Share, custody: Path) -> list[Check]
             "records have another payload than the master's record.",
         )
     ]
+
+
+def as_drawn(share: Share, custody: Path) -> list[Check]:
+    """The reason and the payload are those with which the cohort was drawn: custody keeps the one, and a digest of the
+    other. No check of a cohort that an earlier version drew."""
+    file = custody / "data" / DRAWING
+    if not file.is_file():
+        return []
+    parameters = share.manifest["parameters"]
+    try:
+        (kept,) = pl.read_parquet(file).select("membership_is_secret", "payload_sha256").rows()
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return [Check("reason_as_given", False, f"custody/data/{DRAWING} cannot be read.")]
+    names = [str(name) for name in parameters.get("payload") or ()]
+    found = payload_digest(share, custody, names) if names else None
+    return [
+        of_count(
+            "reason_as_given",
+            int(parameters.get("membership_is_secret") != kept[0]),
+            "The reason why membership is secret is the one that custody keeps, or both have none.",
+            "reason why membership is secret is not the one that custody keeps.",
+        ),
+        of_count(
+            "payload_as_drawn",
+            int(found != kept[1]),
+            "The payload is the one with which the cohort was drawn, by its digest in custody.",
+            "payload is not the one with which the cohort was drawn, by its digest in custody.",
+        ),
+    ]
+
+
+def payload_digest(share: Share, custody: Path, names: Sequence[str]) -> str:
+    """SHA-256 of the payload in the order of the master's records: a line of JSON with the columns' names, and one for
+    each record; what JSON has no value for is a text."""
+    own = pl.read_parquet(share.data("records.parquet"))
+    pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
+    values = own.join(pairs, on="record", how="left").sort("master_record").select(names)
+    found = hashlib.sha256()
+    for row in (values.columns, *values.iter_rows()):
+        found.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8") + b"\n")
+    return found.hexdigest()
 
 
 def figures_stated(

@@ -18,9 +18,10 @@ from leeward.verify.visits.shown import holders_of, parts_shown
 def known_codes_check(name: str, wanted: VisitLists, population: VisitLists, k: int, m: int) -> Check:
     """Visits apart: each set that a visit of `wanted` shows is in one visit each of k records."""
     wanted, population = joint(wanted, population)
-    columns = [f"c{i}" for i in range(m)]
-    held = subsets_of(population, m).unique().group_by(columns).agg(pl.len().alias("records"))
-    asked = subsets_of(wanted, m).select(columns).unique()
+    most = min(m, longest(wanted, population))
+    columns = [f"c{i}" for i in range(most)]
+    held = subsets_of(population, most).unique().group_by(columns).agg(pl.len().alias("records"))
+    asked = subsets_of(wanted, most).select(columns).unique()
     counts = asked.join(held, on=columns, how="left", nulls_equal=True)["records"].fill_null(0).to_numpy()
     return shared(
         name, counts.astype(np.int64), k, population, f"sets of at most {m} codes of visits", "show"
@@ -32,8 +33,9 @@ def known_codes_shown(
 ) -> Check:
     """Each set of a source visit that its record shows, by whatever visit, is in k records."""
     sets, population = joint(sets, population)
-    columns = [f"c{i}" for i in range(m)]
-    asked = subsets_of(parts_shown(sets, population), m).select(columns).unique()
+    most = min(m, longest(sets, population))
+    columns = [f"c{i}" for i in range(most)]
+    asked = subsets_of(parts_shown(sets, population), most).select(columns).unique()
     codes = asked.fill_null(-1).to_numpy()
     sizes = (codes >= 0).sum(axis=1)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -41,6 +43,11 @@ def known_codes_shown(
     counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
     what = f"sets of at most {m} codes of source visits that records show"
     return shared(name, counts, k, population, what, "contain")
+
+
+def longest(*several: VisitLists) -> int:
+    """The codes of the largest visit, at least 1: no set of codes has more."""
+    return max(1, *(int(visits.sizes().max(initial=1)) for visits in several))
 
 
 def subsets_of(visits: VisitLists, m: int) -> pl.DataFrame:

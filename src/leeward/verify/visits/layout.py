@@ -29,7 +29,9 @@ def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
             Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")
         ], None
     records = int(share.manifest["records"])
-    whole = np.array_equal(np.sort(numbers["record"].to_numpy()), np.arange(records))
+    whole = numbers.num_rows == records and np.array_equal(
+        np.sort(numbers["record"].to_numpy()), np.arange(records)
+    )
     checks = [
         Check("layout", True, "visits.parquet and records.parquet have the columns of the contract."),
         Check(

@@ -1,0 +1,271 @@
+"""A release against its method's contract (`verify.contract`): manifest, words, files, columns, order of rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from leeward.verify.checks import Check, of_count
+from leeward.verify.contract import ALWAYS_OF_CLASSES, CODES, OF_CLASSES, Contract, Table
+from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, REQUIRED_KEYS, Share
+from leeward.verify.readme import Words, readme_of
+from leeward.verify.storage import UNREADABLE
+
+VERSION = re.compile(r"\d+\.\d+\.\d+([.+-]?[a-z0-9.]+)?")
+NUMBERS = ("k", "m", "epsilon", "delta")
+ROWS_AT_ONCE = 1 << 20
+
+
+def contract_checks(share: Share, contract: Contract) -> list[Check]:
+    """The manifest's keys, parameters, numbers and words, and the data files' names, columns and nulls."""
+    known = parameters_known(share, contract)
+    checks = [manifest_keys(share, contract), known, numbers_agree(share, contract)]
+    if not known.passed:
+        return [*checks, Check("words", False, "The words cannot be derived: the parameters are wrong.")]
+    return [
+        *checks,
+        guarantee_words(share, contract),
+        files_of_contract(share, contract),
+        columns_of_contract(share, contract),
+        rows_in_order(share, contract),
+    ]
+
+
+def manifest_keys(share: Share, contract: Contract) -> Check:
+    """The manifest has the keys of the contract, in their order, and no others, and is written as releases write it."""
+    manifest = share.manifest
+    objects: list[tuple[dict[str, Any], Iterable[str]]] = [(entry, FILE_KEYS) for entry in manifest["files"]]
+    objects += [(manifest, (*REQUIRED_KEYS, "seeded")), (manifest["guarantee"], GUARANTEE_KEYS)]
+    wrong = sum(list(content) != [key for key in keys if key in content] for content, keys in objects)
+    stated = [
+        key for key in manifest["parameters"] if key in contract.parameters
+    ]  # others: see `parameters_known`
+    wrong += stated != [key for key in contract.parameters if key in stated]
+    wrong += "seeded" in manifest and manifest["seeded"] is not True
+    wrong += VERSION.fullmatch(manifest["leeward"]) is None
+    written = (share.folder / share.name).read_bytes()
+    wrong += written != (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
+    return of_count(
+        "manifest_keys",
+        wrong,
+        "release.json has the keys of the contract and no others.",
+        "keys or values of release.json are not of the contract, or its text holds more than its content.",
+    )
+
+
+def parameters_known(share: Share, contract: Contract) -> Check:
+    """Every parameter is one of the method's, with a value that it can have."""
+    stated = share.manifest["parameters"]
+    wrong = sum(key not in stated for key in contract.required)
+    for key, value in stated.items():
+        rule = contract.parameters.get(key)
+        wrong += rule is None or not rule(value)
+    if not wrong:  # what follows reads several of them
+        wrong += "demographics" not in stated and bool(OF_CLASSES & set(stated))
+        if "demographics" in stated:
+            wrong += sum(key in contract.parameters and key not in stated for key in ALWAYS_OF_CLASSES)
+        wrong += sum(key not in stated and bool(rule(stated)) for key, rule in contract.needed.items())
+        wrong += sum(key in stated and not rule(stated) for key, rule in contract.only.items())
+    return of_count(
+        "parameters",
+        int(wrong),
+        f"All {len(stated)} parameters are the method's, with values that it takes.",
+        "parameters are missing, unknown, or have a value that the method does not take.",
+    )
+
+
+def numbers_agree(share: Share, contract: Contract) -> Check:
+    """The guarantee has the method's numbers and no others; they are those of the parameters, and the risk follows."""
+    guarantee, parameters = share.manifest["guarantee"], share.manifest["parameters"]
+    wrong = sum(name in guarantee and name not in contract.numbers for name in NUMBERS)
+    for name in contract.numbers:
+        if name in contract.parameters:
+            wrong += guarantee.get(name) != parameters.get(name)
+        else:
+            wrong += name not in guarantee
+    risk = risk_stated(guarantee, contract.model)
+    wrong += json.dumps(guarantee.get("risk")) != json.dumps(risk)
+    return of_count(
+        "numbers_agree",
+        wrong,
+        "The guarantee's numbers are those of the parameters, and its risk follows from them.",
+        "numbers of the guarantee are missing, not the method's, or not those of the parameters.",
+    )
+
+
+def risk_stated(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+    """The `risk` that the numbers of a guarantee call for: 1/k, or with epsilon alone what a prior of one half may
+    become."""
+    k, epsilon = guarantee.get("k"), guarantee.get("epsilon")
+    if k:
+        return {"model": model, "maximum": 1 / k}
+    if epsilon is not None and not guarantee.get("delta"):
+        return {"model": "anybody", "prior": 0.5, "maximum": 1 / (1 + math.exp(-epsilon))}
+    return None
+
+
+def words_of(share: Share, contract: Contract) -> list[Words]:
+    """Every wording that the method can have given, with what the README also follows from."""
+    lists_codes = CODES in contract.tables
+    found = contract.words(share)
+    return [replace(words, lists_codes=lists_codes, numbers=contract.numbers) for words in found]
+
+
+def guarantee_words(share: Share, contract: Contract) -> Check:
+    """The guarantee and the README say what the method and its parameters call for, word by word."""
+    stated = share.manifest["guarantee"]
+    guarantee = json.dumps({key: value for key, value in stated.items() if key not in (*NUMBERS, "risk")})
+    try:
+        written = (share.folder / "README.md").read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        written = None
+    spoken = read = False
+    for words in words_of(share, contract):
+        wanted: dict[str, Any] = {
+            "name": words.name,
+            "unit": "patient",
+            "attacker": words.attacker,
+            "not_protected": list(words.not_protected),
+        }
+        if words.facts:
+            wanted["facts"] = dict(words.facts)
+        said = guarantee == json.dumps(wanted)
+        spoken = spoken or said
+        read = read or (said and written is not None and reads(written, share, words))
+    faults = []
+    if not spoken:
+        faults.append("The guarantee's words are not those of the method and its parameters.")
+    if written is None:
+        faults.append("README.md is missing or no text.")
+    elif not read:
+        faults.append("README.md is not what the manifest and the method call for.")
+    good = "The guarantee and the README say what the method and its parameters call for."
+    return Check("words", not faults, " ".join(faults) or good)
+
+
+def reads(written: str, share: Share, words: Words) -> bool:
+    """Whether a README is the one that these words call for."""
+    body = words.readme.strip()
+    if not words.tail:
+        return written == readme_of(share, words)
+    before, after = readme_of(share, words).split(body)
+    whole = re.escape(before) + re.escape(body) + words.tail + re.escape(after)
+    return re.fullmatch(whole, written) is not None
+
+
+def files_of_contract(share: Share, contract: Contract) -> Check:
+    """The data files are those of the contract, in its order; a CSV copy follows each Parquet file or none; no further
+    folders."""
+    listed = [entry["path"] for entry in share.manifest["files"]]
+    wanted = [path for path, _ in islice(contract.files_of(share.manifest["parameters"]), len(listed) + 1)]
+    copies = {path: [path, f"{path[:-8]}.csv"] for path in wanted if path.endswith(".parquet")}
+    if any(copy in listed for _, copy in copies.values()):
+        wanted = [each for path in wanted for each in copies.get(path, [path])]
+    wrong = len(set(listed) ^ set(wanted)) or int(listed != wanted)
+    folders = {path.parent.as_posix() for path in map(share.folder.joinpath, listed)}
+    folders = {folder.removeprefix(share.folder.as_posix()).strip("/") for folder in folders} | {"data"}
+    there = {path.relative_to(share.folder).as_posix() for path in share.folder.rglob("*") if path.is_dir()}
+    return of_count(
+        "files_of_contract",
+        wrong + len(there - folders),
+        "The files are those of the contract.",
+        "files or folders are missing or not of the contract, or files are listed in another order.",
+    )
+
+
+def parquet_files(share: Share, contract: Contract) -> list[tuple[Path, Table]]:
+    """The Parquet files of the contract that the manifest lists, each with its form."""
+    listed = {entry["path"] for entry in share.manifest["files"]}
+    known = islice(contract.files_of(share.manifest["parameters"]), len(listed) + 1)
+    return [
+        (share.folder / path, form) for path, form in known if path in listed and path.endswith(".parquet")
+    ]
+
+
+def columns_of_contract(share: Share, contract: Contract) -> Check:
+    """Every data file has the columns and types of the contract, and nulls only where it allows them."""
+    wrong = 0
+    payload = [str(name) for name in share.manifest["parameters"].get("payload") or ()]
+    for file, table in parquet_files(share, contract):
+        columns = table.columns_of(share.manifest["parameters"])
+        if columns is None:
+            continue
+        try:
+            stored = pq.ParquetFile(file)
+            schema = stored.schema_arrow
+            wrong += sum(
+                _has_nulls(stored, column)
+                for column in columns
+                if column in schema.names and column not in table.nullable
+            )
+        except UNREADABLE:
+            wrong += 1
+            continue
+        carried = payload if table.payload else []
+        wrong += schema.names != [*columns, *carried]
+        wrong += bool(set(carried) & {"record", "visit", "codes", "patient"})
+        for column, kinds in columns.items():
+            if column in schema.names:
+                wrong += str(schema.field(column).type) not in kinds
+    return of_count(
+        "columns_of_contract",
+        wrong,
+        "Every file has the columns and types of the contract.",
+        "columns are missing, not of the contract, of another type, or hold nulls.",
+    )
+
+
+def rows_in_order(share: Share, contract: Contract) -> Check:
+    """Rows stand in the order of their numbers, so that only the numbers can say something."""
+    wrong = 0
+    for file, table in parquet_files(share, contract):
+        try:
+            wrong += bool(table.order) and not ascending(file, table.order)
+        except UNREADABLE:
+            wrong += 1
+    return of_count(
+        "rows_in_order",
+        wrong,
+        "Rows stand in the order of their numbers.",
+        "files have rows in another order than that of their numbers.",
+    )
+
+
+def ascending(file: Path, columns: Sequence[str]) -> bool:
+    """Whether rows ascend by whole-number columns, the first one first; equal rows do not."""
+    last: tuple[int, ...] | None = None
+    stored = pq.ParquetFile(file)
+    if not set(columns) <= set(stored.schema_arrow.names):
+        return False
+    for batch in stored.iter_batches(ROWS_AT_ONCE, columns=list(columns)):
+        if not batch.num_rows:
+            continue
+        numbers = [pc.fill_null(batch.column(each).cast(pa.int64()), -1).to_numpy() for each in columns]
+        rises, same = np.zeros(batch.num_rows - 1, np.bool_), np.ones(batch.num_rows - 1, np.bool_)
+        for each in numbers:
+            rises |= same & (each[1:] > each[:-1])
+            same &= each[1:] == each[:-1]
+        first = tuple(int(each[0]) for each in numbers)
+        if not rises.all() or (last is not None and first <= last):
+            return False
+        last = tuple(int(each[-1]) for each in numbers)
+    return True
+
+
+def _has_nulls(stored: pq.ParquetFile, column: str) -> bool:
+    """Whether a flat column has a null; lists are left to the method's own reader."""
+    kind = stored.schema_arrow.field(column).type
+    if pa.types.is_list(kind):
+        return False
+    return any(batch.column(0).null_count for batch in stored.iter_batches(columns=[column]))

@@ -1,0 +1,1 @@
+"""Verify releases of suppressed codes."""
