@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import hashlib
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -67,12 +69,18 @@ def restate(out: Path) -> None:
         path = out / "share" / entry["path"]
         if not path.is_file():
             continue
-        before = f"| `{entry['path']}` | {entry['rows']:,} |"
+        before = row_of(entry)
         if path.suffix == ".parquet":
             with contextlib.suppress(OSError, pa.ArrowInvalid):
                 entry["rows"] = pq.read_metadata(path).num_rows
+        else:
+            with (
+                contextlib.suppress(UnicodeDecodeError, csv.Error),
+                path.open(newline="", encoding="utf-8") as stream,
+            ):
+                entry["rows"] = sum(1 for _ in csv.reader(stream)) - 1
         entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        text = text.replace(before, f"| `{entry['path']}` | {entry['rows']:,} |")
+        text = text.replace(before, row_of(entry))
     file.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     restate_custody(out)
     if readme.is_file():
@@ -107,6 +115,12 @@ def restate_custody(out: Path) -> None:
     files = {name: file.parent / name for name in content["files"] if (file.parent / name).is_file()}
     content["files"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def row_of(entry: dict[str, Any]) -> str:
+    """A file in the README's table, with its rows where they are a number."""
+    rows = entry["rows"]
+    return f"| `{entry['path']}` | {rows:,} |" if isinstance(rows, int) else "no row"
 
 
 def changed(

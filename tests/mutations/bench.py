@@ -5,16 +5,30 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PanicException
 from tests.forging import restate
-from tests.mutations import generic, guarantees, guarantees_joined, guarantees_more, orders
+from tests.mutations import (
+    claims,
+    custody,
+    forms,
+    generic,
+    guarantees,
+    guarantees_joined,
+    guarantees_more,
+    orders,
+    payloads,
+    subrecords,
+)
 from tests.mutations.classed import labels_of, record_labels
 from tests.mutations.copies import Kinds, Mutation
 from tests.mutations.definitions import Truth
 from tests.mutations.judging import broken
+from tests.mutations.reasons import unseen
 from tests.mutations.releases import FURTHER, Made, cases, choices, make, verifying
 
 from leeward.errors import BadInput
@@ -31,8 +45,11 @@ def mutations(made: Made, random: int = 100) -> Iterator[Mutation]:
     yield from aimed(made)
     yield from generic.content_kinds(made.out)
     yield from order_kinds(made)
-    yield from generic.words_kinds(made.out)
-    yield from generic.claims_kinds(made.out, choices, FURTHER[made.method])
+    yield from claims.words_kinds(made.out)
+    yield from claims.claims_kinds(made.out, choices, FURTHER[made.method])
+    yield from forms.form_kinds(made.out)
+    if made.name == made.kind or made.name == "disassociation, demographics":
+        yield from custody.custody_kinds(made.out)
     if made.name == made.kind:
         yield from generic.metadata_kinds(made.out)
         yield from generic.random_kinds(made.out, random)
@@ -42,6 +59,8 @@ def aimed(made: Made) -> Kinds:
     """At the method's guarantee, and at its classes."""
     if made.demographics:
         yield from guarantees_joined.classed_kinds(made.out)
+    if made.method == "disassociation" and made.payload:
+        yield from payloads.payload_kinds(made.out, made.truth, made.payload)
     if made.method == "constraints" and made.demographics:
         return  # the labels of each class: any value of any column
     yield from of_method(made)
@@ -52,11 +71,9 @@ def of_method(made: Made) -> Kinds:
     if made.method == "disassociation" and getattr(made.case.method, "attacker", None) == "algorithm":
         return guarantees_joined.singles_kinds(made.out)
     if made.method == "disassociation":
-        guarantees.TRUE_CODES.clear()
-        guarantees.TRUE_CODES.update(
-            {p: {code for _, code, _ in rows} for p, rows in made.truth.held.items()}
+        return chain(
+            guarantees.disassociation_kinds(made.out), subrecords.subrecord_kinds(made.out, made.truth)
         )
-        return guarantees.disassociation_kinds(made.out)
     if made.method in ("condensation", "k-anonymity"):
         assert made.case.cohort.patients is not None
         return guarantees_more.table_kinds(made.out, made.case.cohort.patients)
@@ -130,7 +147,12 @@ def by_source(out: Path, truth: Truth) -> pl.Series:
 
 @dataclass
 class Score:
-    """What became of a release's mutations."""
+    """What became of a release's mutations.
+
+    `whole` are those that break something, beside source and custody; `alone` those of them that change the share, and
+    `shown` those of `alone` that the share shows. `hidden` are the names of what passed and no share shows, by the
+    reason.
+    """
 
     name: str
     kinds: int = 0
@@ -140,8 +162,11 @@ class Score:
     whole_caught: int = 0
     alone: int = 0
     alone_caught: int = 0
+    shown: int = 0
+    shown_caught: int = 0
     survivors: list[str] = field(default_factory=list)
     survivors_alone: list[str] = field(default_factory=list)
+    hidden: dict[str, list[str]] = field(default_factory=dict)
     commit: str = ""
     parts: dict[str, list[int]] = field(default_factory=dict)
     """Part of the mutations -> broken and refuted with source and custody, broken and refuted with the share alone."""
@@ -156,6 +181,10 @@ class Score:
     def share_alone(self) -> float:
         return self.alone_caught / max(self.alone, 1)
 
+    @property
+    def share_shown(self) -> float:
+        return self.shown_caught / max(self.shown, 1)
+
 
 def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """Apply, classify and verify each mutation in a copy of its own."""
@@ -165,8 +194,7 @@ def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
 
 def scored(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """As `run`."""
-    score = Score(made.name)
-    source, copy = made.source, scratch / "copy"
+    score, copy = Score(made.name), scratch / "copy"
     score.refuses = refuted(sent(made.out, scratch), None)
     for mutation in chosen:
         if mutation.part == "random":
@@ -183,11 +211,31 @@ def scored(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
         if not whole:
             score.neutral.append(label)
             continue
-        found(score, label, whole, copy, source)
-        if alone and not score.refuses:
-            found(score, label, alone, sent(copy, scratch), None)
+        part = score.parts.setdefault(mutation.part, [0, 0, 0, 0])
+        caught = refuted(copy, made.source)
+        score.whole, score.whole_caught = score.whole + 1, score.whole_caught + caught
+        part[0], part[1] = part[0] + 1, part[1] + caught
+        if not caught:
+            score.survivors.append(named(label, whole))
+        if mutation.part == "custody" or score.refuses:
+            continue
+        caught = refuted(sent(copy, scratch), None)
+        score.alone, score.alone_caught = score.alone + 1, score.alone_caught + caught
+        part[2], part[3] = part[2] + 1, part[3] + caught
+        score.shown, score.shown_caught = (
+            score.shown + bool(alone),
+            score.shown_caught + (bool(alone) and caught),
+        )
+        if not caught and alone:
+            score.survivors_alone.append(named(label, alone))
+        elif not caught:
+            score.hidden.setdefault(unseen(made, mutation, whole), []).append(label)
     shutil.rmtree(copy, ignore_errors=True)
     return score
+
+
+def named(label: str, broken: set[str]) -> str:
+    return f"{label} [{', '.join(sorted(broken))}]"
 
 
 def sent(out: Path, scratch: Path) -> Path:
@@ -198,24 +246,11 @@ def sent(out: Path, scratch: Path) -> Path:
     return folder / "share"
 
 
-def found(score: Score, label: str, broken: set[str], out: Path, source: Source | None) -> None:
-    """Count one mutation, with the source or alone, as refuted or as a survivor."""
-    part = score.parts.setdefault(label.partition(":")[0], [0, 0, 0, 0])
-    caught = refuted(out, source)
-    if source is None:
-        score.alone, score.alone_caught = score.alone + 1, score.alone_caught + caught
-    else:
-        score.whole, score.whole_caught = score.whole + 1, score.whole_caught + caught
-    at = 2 * (source is None)
-    part[at], part[at + 1] = part[at] + 1, part[at + 1] + caught
-    if not caught:
-        left = score.survivors_alone if source is None else score.survivors
-        left.append(f"{label} [{', '.join(sorted(broken))}]")
-
-
 def refuted(out: Path, source: Source | None) -> bool:
-    """Whether the verifier refutes the release, or cannot open it as one."""
+    """Whether the verifier refutes the release, or cannot open it as one. An exception is no refutation."""
     try:
         return not verify(out, source).passed
     except BadInput:
         return True
+    except (Exception, PanicException):
+        return False

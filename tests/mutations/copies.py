@@ -23,12 +23,14 @@ class Mutation:
     ----------
     name : str
     part : str
-        `guarantee`, `content`, `order`, `words`, `claims`, `metadata` or `random`.
+        `guarantee`, `content`, `order`, `words`, `claims`, `form`, `custody`, `metadata` or `random`.
     change : callable
     tells : str
         For an order: `source` when only source or custody show what it tells, `share` when the share shows it; else ``.
     restated : bool
         Whether digests and rows are restated after it.
+    worded : bool
+        Whether the guarantee's sentences and the README were written anew to fit it.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Mutation:
     change: Change
     tells: str = ""
     restated: bool = True
+    worded: bool = False
 
 
 Kinds = Iterator[Mutation]

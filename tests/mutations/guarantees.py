@@ -213,47 +213,6 @@ def disassociation_kinds(out: Path) -> Kinds:
             ),
         }
     yield from named("guarantee", changes)
-    if (out / "custody/data/clusters.parquet").is_file():
-        yield from zipped(out)
-
-
-def zipped(out: Path) -> Kinds:
-    """Subrecords numbered by their owners, by their content, by what is filled."""
-    clusters = pl.read_parquet(out / "custody/data/clusters.parquet")
-    return named(
-        "order",
-        {
-            "subrecords numbered by their owners": lambda copy: by_owner(copy, clusters),
-        },
-        tells="source",
-    )
-
-
-def by_owner(out: Path, clusters: pl.DataFrame) -> None:
-    """Numbers subrecords of record chunks by the place of their patient among the cluster's (equal ones: in turn)."""
-    held: dict[Any, set[str]] = TRUE_CODES
-    members: dict[int, list[Any]] = {}
-    for patient, node in clusters.iter_rows():
-        members.setdefault(node, []).append(patient)
-    file = out / DATA / "chunks.parquet"
-    table = pl.read_parquet(file)
-    rows: Rows = []
-    for (node, _chunk, kind), part in table.group_by(["node", "chunk", "kind"], maintain_order=True):
-        if kind != "record":
-            rows += part.to_dicts()
-            continue
-        domain = {code for codes in part["codes"] for code in codes}
-        left = part.to_dicts()
-        for number, patient in enumerate(members[int(node)]):  # type: ignore[call-overload]
-            mine = sorted(held[patient] & domain)
-            row = next(each for each in left if sorted(each["codes"]) == mine)
-            left.remove(row)
-            rows.append({**row, "subrecord": number})
-    write_parquet(pl.DataFrame(rows, schema=table.schema), file)
-
-
-TRUE_CODES: dict[Any, set[str]] = {}
-"""Patient -> codes of the source that the mutated release is of (set by the bench)."""
 
 
 # Records of codes: constraints and censoring

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import polars as pl
 from tests.mutations.classed import OF_RECORDS, labels_of, names_of
 from tests.mutations.copies import Change, Kinds, both, in_manifest, in_table, manifest_of
 from tests.mutations.guarantees import DATA, Rows, exchange, in_rows, iterate, named
+from tests.mutations.restating import claiming
+from tests.verify.made import CODES
 
 Row = dict[str, Any]
 
@@ -328,6 +331,17 @@ def catalogue_kinds(out: Path) -> Kinds:
             lambda m: m["guarantee"].update(epsilon=m["guarantee"]["epsilon"] * 2)
         ),
         "epsilon and its levels halved": in_manifest(halved),
+        "epsilon and its levels halved, scales doubled": both(
+            claiming(epsilon=manifest_of(out)["guarantee"]["epsilon"] / 2), in_manifest(halved_truly)
+        ),
+        "all counts of single terms equal": put(
+            lambda rows: [r.update(count=rows[0]["count"]) for r in rows if len(r["items"]) == 1]
+        ),
+        "a term for another everywhere": put(lambda rows: renamed(rows, rows[last]["items"][0])),
+        "every pair turned": put(lambda rows: [r.update(items=r["items"][::-1]) for r in rows]),
+        "thresholds lowered": in_manifest(lowered),
+        "a candidate more of the first size": level(0, candidates=levels[0]["candidates"] + 1),
+        "values of a domain in another order": in_manifest(turned_domains),
         "the terms gone": in_table(
             DATA + "itemsets.parquet", lambda t: t.with_columns(items=pl.col("items").list.head(0))
         ),
@@ -339,6 +353,37 @@ def catalogue_kinds(out: Path) -> Kinds:
                     number, **{key: type(stated[key])(stated[key] * factor)}
                 )
     yield from named("guarantee", changes)
+
+
+def renamed(rows: Rows, term: str) -> None:
+    """A term called as another of the vocabulary that is not listed, or as none."""
+    listed = {item for row in rows for item in row["items"]}
+    other = next((code for code in CODES if code not in listed), "p001")
+    for row in rows:
+        row["items"] = sorted((other if item == term else item for item in row["items"]), key=is_value)
+
+
+def is_value(item: str) -> tuple[bool, str]:
+    return "=" in item, item
+
+
+def lowered(manifest: dict[str, Any]) -> None:
+    for each in manifest["parameters"]["levels"]:
+        each["threshold"] -= 1
+
+
+def turned_domains(manifest: dict[str, Any]) -> None:
+    for values in manifest["parameters"]["domains"].values():
+        values.reverse()
+
+
+def halved_truly(manifest: dict[str, Any]) -> None:
+    """As for half of epsilon, with the noise that it calls for."""
+    for each in manifest["parameters"]["levels"]:
+        each["epsilon"] /= 2
+        each["scale"] *= 2
+    epsilon = manifest["guarantee"]["epsilon"]
+    manifest["guarantee"]["risk"]["maximum"] = 1 / (1 + math.exp(-epsilon))
 
 
 def halved(manifest: dict[str, Any]) -> None:

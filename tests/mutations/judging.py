@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from polars.exceptions import PanicException
@@ -16,12 +17,16 @@ from tests.forging import write_parquet
 from tests.mutations import classed, definitions, joined, listing, paths
 from tests.mutations.copies import Mutation, csvs, manifest_of, parquets, unchanged
 from tests.mutations.definitions import Broken, Truth
+from tests.mutations.payloads import payload_truth
 from tests.mutations.releases import Made
 
 
 def broken(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
     """What the mutated release breaks: with all that is true at hand, and as far as the share alone shows it."""
-    whole, alone = formal(made, out)
+    try:
+        whole, alone = formal(made, mutation, out)
+    except (AttributeError, KeyError, TypeError, ValueError):  # no manifest, or one of other types
+        whole, alone = {"manifest"}, {"manifest"}
     try:
         inside = of_share(made, out)
         outside = of_truth(made, out)
@@ -33,30 +38,31 @@ def broken(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
         whole.add("order")
         if mutation.tells == "share":
             alone.add("order")
+    if mutation.part == "custody":
+        whole.add("custody")
     return whole | alone, alone
 
 
-def formal(made: Made, out: Path) -> tuple[Broken, Broken]:
+def formal(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
     """Files, bytes, columns, keys, words and claims against the release as it was made."""
     whole: Broken = set()
     alone: Broken = set()
-    try:
-        manifest = manifest_of(out)
-    except ValueError:
-        return {"manifest"}, {"manifest"}
-    before = manifest_of(made.out)
-    text = (out / "share/release.json").read_text(encoding="utf-8", errors="replace")
-    if text != json.dumps(manifest, indent=2, ensure_ascii=False) + "\n":
+    manifest, before = manifest_of(out), manifest_of(made.out)
+    text = (out / "share/release.json").read_bytes()
+    if text != (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode():
         alone.add("manifest")
-    if not isinstance(manifest, dict) or set(manifest) - {"seeded"} != set(before) - {"seeded"}:
+    if set(manifest) - {"seeded"} != set(before) - {"seeded"}:
         return {"keys"}, {"keys"}
+    if not spelt_alike(manifest, before):
+        alone.add("manifest")
     for key in ("leeward", "method", "seeded"):
         if manifest.get(key) != before.get(key):
             alone.add("claims") if key == "method" or manifest.get(key) not in (True, None) else None
             whole.add("claims")
-    counted = {key: value for key, value in manifest["guarantee"].items() if key in ("k", "m")}
-    stated = {key: value for key, value in manifest["parameters"].items() if key in counted}
-    if counted != stated or manifest["guarantee"] != before["guarantee"]:
+    guarantee, was = manifest["guarantee"], before["guarantee"]
+    if set(guarantee) != set(was) or (guarantee != was and not mutation.worded):
+        alone.add("words")
+    if readme_of(made.out) != readme_of(out) and not mutation.worded:
         alone.add("words")
     if manifest["parameters"] != before["parameters"]:
         whole.add("claims")
@@ -68,12 +74,23 @@ def formal(made: Made, out: Path) -> tuple[Broken, Broken]:
     return whole | alone, alone
 
 
+def spelt_alike(one: Any, other: Any) -> bool:
+    """Whether what is equal in two manifests is of one type, and keys of both stand in one order."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = [key for key in other if key in one]
+        in_order = [key for key in one if key in other] == keys
+        return in_order and all(spelt_alike(one[key], other[key]) for key in keys)
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return all(map(spelt_alike, one, other))
+    return one != other or type(one) is type(other)
+
+
 def seen_in_share(made: Made, before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether words, files or rows of the share depend on a parameter that is another (see `UNSEEN`)."""
     changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-    required = {key for key in changed if key in before and key not in after}
-    odd = any(isinstance(after.get(key), dict) and key != "caps" for key in changed)
-    return bool(changed - set(UNSEEN[made.method]) - set(OF_CLASSES)) or bool(required & set(before)) or odd
+    required = {key for key in before if key not in after}
+    odd = any(after.get(key) == {"p001": 1} for key in changed)
+    return bool(changed - {*UNSEEN[made.method], *UNSEEN_ANYWHERE}) or bool(required - OPTIONAL) or odd
 
 
 UNSEEN: dict[str, dict[str, str]] = {
@@ -135,10 +152,18 @@ UNSEEN: dict[str, dict[str, str]] = {
 }
 """Method -> parameters that neither words nor rows of the share show, with the reason."""
 
-OF_CLASSES = dict.fromkeys(
-    ("keep", "recoding", "small", "hierarchies"), "how classes were formed cannot be read from the classes"
-)
-"""The same for every release with demographics."""
+UNSEEN_ANYWHERE = {
+    "k": "a smaller k holds too, and a larger one is judged by the definition",
+    "m": "a smaller m holds too, and a larger one is judged by the definition",
+    **dict.fromkeys(
+        ("keep", "recoding", "small", "hierarchies"),
+        "how classes were formed cannot be read from the classes",
+    ),
+}
+"""The same for every method, and for classes of demographics."""
+
+OPTIONAL = frozenset({"keep", "hierarchies"})
+"""Parameters that a release need not state."""
 
 
 def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
@@ -152,8 +177,7 @@ def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
     before = manifest_of(made.out)
     if [entry.get("path") for entry in manifest["files"]] != [entry["path"] for entry in before["files"]]:
         found.add("files")
-    if readme_of(made.out) != readme_of(out):
-        found.add("words")
+    payload = manifest["parameters"].get("payload") or ()
     for path in parquets(made.out):
         if unchanged(out / path, made.out / path):
             continue
@@ -165,6 +189,12 @@ def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
                 found.add("bytes")
             if not table.schema.equals(pq.read_schema(made.out / path)):
                 found.add("columns")
+            was = pq.read_table(made.out / path)
+            for name in set(table.column_names) & set(was.column_names) - set(payload):
+                nulls = table[name].null_count and not was[name].null_count
+                found |= {"nulls"} if nulls and not path.endswith("/table.parquet") else set()
+            if not lists_ascend(pl.from_arrow(table), twice=made.method == "censoring"):
+                found.add("lists")
         except (OSError, ValueError, pa.ArrowException):
             found.add("bytes")
     for entry in manifest["files"]:
@@ -177,7 +207,20 @@ def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
         lines, were = ((folder / path).read_bytes().splitlines() for folder in (out, made.out))
         if sorted(lines) == sorted(were) and lines != were:
             found.add("order")
+        if len(set(lines)) < len(lines) or b"\r" in (out / path).read_bytes():
+            found.add("rows")
     return found
+
+
+def lists_ascend(table: pl.DataFrame, *, twice: bool) -> bool:
+    """Whether every list ascends, values such as `sex=f` after terms; `twice`: equal neighbours are fine."""
+    for name, kind in table.schema.items():
+        if isinstance(kind, pl.List):
+            for each in table[name].drop_nulls().to_list():
+                keys = [("=" in code, code) for code in each if code is not None]
+                if keys != sorted(keys) or (len(set(keys)) < len(keys) and not twice):
+                    return False
+    return True
 
 
 def rows_in(file: Path) -> int | None:
@@ -193,7 +236,7 @@ def readme_of(out: Path) -> str:
     file = out / "share" / "README.md"
     if not file.is_file():
         return ""
-    text = file.read_text(encoding="utf-8", errors="replace")
+    text = file.read_bytes().decode("utf-8", errors="replace")
     text = re.sub(r"^[\d,]+ records, anonymized", "records, anonymized", text, flags=re.M)
     return re.sub(r"(`data/[^`]+` \|) [\d,]+ \|", r"\1", text)
 
@@ -247,6 +290,8 @@ def of_truth(made: Made, out: Path) -> Broken:
             return found
         if made.method not in WHOLE_CLASSES:
             return found.union(*in_classes(made, out, TRUTH))
+        if made.method == "disassociation" and made.payload:
+            found |= payload_truth(out, made.truth, made.payload)
     return found | TRUTH[made.kind](out, made.truth)
 
 

@@ -42,9 +42,9 @@ def list_share(out: Path, truth: Truth) -> Broken:
     if table is None or table.columns != LISTED or dict(table.schema) != dict(before.schema):
         return {"list"}
     codes = table["code"].to_list()
-    named = {code: rest for code, *rest in before.select(LISTED[:3]).iter_rows()}
-    rows = table.select(LISTED[:3]).iter_rows()
-    if codes != sorted(set(codes)) or any(named.get(code, rest) != rest for code, *rest in rows):
+    named = dict(before.select(LISTED[:2]).iter_rows())
+    rows = table.select(LISTED[:2]).iter_rows()
+    if codes != sorted(set(codes)) or any(named.get(code, name) != name for code, name in rows):
         return {"list"}
     content = shown(out)
     above = tree_of(out, "code_hierarchy.csv") if (out / "share/data/code_hierarchy.csv").is_file() else {}
@@ -61,10 +61,14 @@ def list_share(out: Path, truth: Truth) -> Broken:
 
 
 def list_truth(out: Path, truth: Truth) -> Broken:
-    """And every other code that k patients have, none that fewer have."""
+    """And every other code that k patients have, none that fewer have, each of its vocabulary (which nobody can tell
+    who has the list alone)."""
     table, before = list_of(out), list_of(truth.out)
     if before is None or table is None:
         return set()
+    of = dict(before.select("code", "vocabulary").iter_rows())
+    if any(of.get(code, name) != name for code, name in table.select("code", "vocabulary").iter_rows()):
+        return {"list"}
     manifest: dict[str, Any] = manifest_of(truth.out)
     if manifest["parameters"].get("extract") or manifest["parameters"].get("attacker") == "algorithm":
         return set() if set(table["code"]) == set(before["code"]) else {"list"}

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from tests.mutations import judging
+from tests.mutations.copies import Mutation
+from tests.mutations.releases import Made
+
 REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r"disassociation.*",
@@ -101,6 +105,35 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 """Release, survivor, reason: the first two as patterns of the whole text."""
+
+
+PARAMETER = re.compile(r"parameter (\w+)|([km]) [+-]\d everywhere")
+
+OF_BROKEN = {
+    "claims": "neither words, files nor rows of the share depend on it",
+    "order": "what the order tells is in the source or in custody, and not in the share",
+    "list": "how many patients have a code, and what it is called, is in the source",
+    "policy": "the utility constraints are in custody",
+    "verbatim": "the source's rows are not in the share",
+    "near copies": "the source's rows are not in the share",
+    "hierarchy": "another hierarchy, or another release with it, would look the same",
+}
+"""What is broken -> why no share shows it; of all else only the source or custody say what is true."""
+
+OF_THE_SOURCE = (
+    "another release of other patients would look the same: only source and custody say what is theirs"
+)
+
+
+def unseen(made: Made, mutation: Mutation, broken: set[str]) -> str:
+    """Why nobody can see from the share what a mutation broke."""
+    if "claims" in broken and (name := PARAMETER.match(mutation.name)):
+        known = {**judging.UNSEEN_ANYWHERE, **judging.UNSEEN[made.method]}
+        return known.get(name[1] or name[2], OF_BROKEN["claims"])
+    for kind in ("claims", "order", "policy", "near copies", "verbatim", "list", "hierarchy"):
+        if kind in broken:
+            return OF_BROKEN[kind]
+    return OF_THE_SOURCE
 
 
 def reason(release: str, survivor: str) -> str:

@@ -24,7 +24,6 @@ from leeward.methods.k_anonymity import KAnonymity
 from leeward.methods.linked import Linked
 from leeward.methods.trajectories import Trajectories
 from leeward.methods.visits import Visits
-from leeward.randomness import Randomness
 from leeward.verify import Source, verify
 from leeward.verify.disassociation import in_parts
 
@@ -51,7 +50,10 @@ def cases() -> dict[str, Case]:
         ),
         "disassociation, algorithm known": Case(people, Disassociation(k=5, m=2, attacker="algorithm")),
         IN_PARTS: Case(many, Disassociation(k=5, m=2)),
-        "disassociation, demographics": Case(many, Disassociation(k=5, m=2, **asked)),
+        "disassociation, nested": Case(many, Disassociation(k=5, m=2, nested=True)),
+        "disassociation, demographics": Case(
+            many, Disassociation(k=5, m=2, payload=("snp", "region"), **asked)
+        ),
         "constraints": Case(people, Constraints(k=5, m=2, policy="hierarchy:2")),
         "constraints, cba": Case(people, Constraints(k=5, m=2, policy="hierarchy:2", algorithm="cba")),
         "constraints, demographics": Case(people, Constraints(k=5, m=2, policy="hierarchy:2", **asked)),
@@ -88,12 +90,14 @@ def cases() -> dict[str, Case]:
 
 
 def with_people(n: int) -> Cohort:
-    """Patients with codes, ages and sexes."""
+    """Patients with codes, ages, sexes and regions."""
     made = patients_with_codes(n)
     assert made.patients is not None
     draws = np.random.Generator(np.random.Philox(key=3))
     ages, sexes = draws.integers(30, 70, n), np.array(["F", "M"])[draws.integers(0, 2, n)]
-    return replace(made, patients=made.patients.with_columns(age=pl.Series(ages), sex=pl.Series(sexes)))
+    regions = pl.Series("region", [f"R{value}" for value in draws.integers(0, 12, n).tolist()])
+    with_values = made.patients.with_columns(regions, age=pl.Series(ages), sex=pl.Series(sexes))
+    return replace(made, patients=with_values)
 
 
 def dated(cohort: Cohort) -> Cohort:
@@ -140,7 +144,7 @@ OTHERS: dict[str, Sequence[Any]] = {
     "recoding": ("local",),
     "views": (["patients+visits"], ["patients+events", "patients+visits"], ["patients+events+events"]),
     "days": (90, 360),
-    "membership_is_secret": ("",),
+    "membership_is_secret": ("", "nobody was asked"),
     "mechanism": ("Laplace noise",),
     "domains": ({"sex": ["f"]}, {"sex": ["f", "m", "p001"]}, {}),
     "row": ("note", "patient"),
@@ -217,19 +221,25 @@ class Made:
         return "notes" if self.kind == "catalogue" else str(self.case.method.name)
 
     @property
+    def payload(self) -> list[str]:
+        return list(getattr(self.case.method, "payload", ()))
+
+    @property
     def demographics(self) -> tuple[str, ...]:
         return tuple(getattr(self.case.method, "demographics", ()))
 
 
 def make(name: str, case: Case, out: Path) -> Made:
-    """A release with its spec; it must pass its own verification."""
+    """A release as a run makes it; it must pass its own verification."""
+    from leeward.runs.protect import protect
+
     source = case.source()
     if name == "catalogue":
         source = make_catalogue(case, out)
     elif name == "cohort":
         make_cohort(case, out)
     else:
-        protect(case, out)
+        protect(case.cohort, case.method, out, seed=3, population=case.population, tell=lambda text: None)
     with verifying(name):
         found = verify(out, source)
     if name == IN_PARTS and "parts" not in found["tree"].figures:
@@ -239,28 +249,16 @@ def make(name: str, case: Case, out: Path) -> Made:
     return Made(name, case, out, Truth(case, out), source)
 
 
-def protect(case: Case, out: Path) -> None:
-    """Protect and write."""
-    from leeward.release import write
-    from leeward.release.spec import to_yaml
-    from leeward.runs.specs import in_memory, spec_of
-
-    more = {} if case.population is None else {"population": case.population}
-    anonymized = case.method.protect(case.cohort, randomness=Randomness.of(3), **more)
-    everyone = in_memory(case.population)
-    spec = spec_of(case.cohort, case.method, "local", 3, ("parquet",), (), everyone, None)
-    write(anonymized, out, spec_text=to_yaml(spec))
-
-
 def make_cohort(case: Case, out: Path) -> None:
-    """A cohort drawn from a master, which stays beside it."""
+    """A cohort drawn from a master, which stays beside it, with payload that joined."""
     from leeward.runs.extract import extract
-    from leeward.runs.protect import protect as whole_story
+    from leeward.runs.protect import protect
 
     master = out.parent / "master"
-    whole_story(case.cohort, case.method, master, seed=3)
+    protect(case.cohort, case.method, master, seed=3, tell=lambda text: None)
     names = case.cohort.require_events()["patient"].unique().sort()
-    extract(master, names[::3], out, membership_is_secret="a test", seed=3)
+    genes = pl.DataFrame({"patient": names, "gene": [f"H{place % 7}" for place in range(len(names))]})
+    extract(master, names[::3], out, payload=genes, membership_is_secret="a test", seed=3)
 
 
 def make_catalogue(case: Case, out: Path) -> Source:

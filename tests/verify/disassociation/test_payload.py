@@ -113,3 +113,11 @@ def test_rows_of_a_cluster_in_another_order_of_columns(made: tuple[Path, Source]
     assert found == ({"payload_counts"}, {"payload_counts"})
     found = failing(made, tmp_path / "nodes", lambda t: t.sort("node", descending=True, maintain_order=True))
     assert found[1] == {"payload_counts"}
+
+
+@pytest.mark.parametrize("node", [None, -1, 10**6])
+def test_a_value_of_no_cluster(node: int | None, made: tuple[Path, Source], tmp_path: Path) -> None:
+    def stray(table: pl.DataFrame) -> pl.DataFrame:
+        return table.with_columns(node=pl.when(pl.int_range(pl.len()) == 3).then(node).otherwise("node"))
+
+    assert "payload_counts" in failing(made, tmp_path, stray)[0]

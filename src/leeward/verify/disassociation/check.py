@@ -111,20 +111,24 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     checks += in_each(
         layouts, lambda part: [*candidates(part, k, m), sampled_sets(part, k, m, share, SAMPLED_SETS // 10)]
     )
-    if share.manifest["parameters"].get("payload"):
-        checks += payload_checks(share, layout)
+    payload = payload_checks(share, layout) if share.manifest["parameters"].get("payload") else []
+    checks += payload
     if ells_of(share.manifest["parameters"]):
         checks += sensitive_values(share, classes)
     checks += [
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
-    return checks if source is None else checks + _with_source(layout, layouts, classes, share, source)
+    if source is None:
+        return checks
+    carried = any(check.passed for check in payload[:1])
+    return checks + _with_source(layout, layouts, classes, share, source, carried=carried)
 
 
 def _with_source(
-    layout: Layout, layouts: list[Layout], classes: Classes, share: Share, source: Source
+    layout: Layout, layouts: list[Layout], classes: Classes, share: Share, source: Source, *, carried: bool
 ) -> list[Check]:
-    """The same beside the source; with `small: drop` patients who fit no class are not released."""
+    """The same beside the source; with `small: drop` patients who fit no class are not released. `carried`: whether
+    each cluster has one value a record of each payload column."""
     parameters = share.manifest["parameters"]
     events = source.events.drop_nulls(["patient", "code"])
     patients = events["patient"].unique().sort()
@@ -134,7 +138,8 @@ def _with_source(
         values = [value for value, released in zip(values, keep, strict=True) if released]
         patients = patients.filter(pl.Series(keep))
         events = events.filter(pl.col("patient").is_in(patients.implode()))
-    checks = against_source(layout, Source(events, source.patients), share, fit=False)
+    beside = Source(events, source.patients)
+    checks = against_source(layout, beside, share, fit=False, payload=carried)
     checks.append(class_source(classes, values, all_released=True))
     if parameters.get("payload"):
         checks.append(payload_source(share, patients, source.patients))

@@ -37,11 +37,12 @@ def payload_counts(share: Share, layout: Layout, table: pl.DataFrame) -> Check:
     """Every cluster has one value a record of each payload column, and no other node has any; rows stand by cluster,
     then by column."""
     names, nodes = _names(share), layout.nodes
-    place = find(nodes.numbers, table["node"].to_numpy().astype(np.int64), -1)
+    node = table["node"].fill_null(-1).to_list()
+    place = find(nodes.numbers, np.array(node, np.int64), -1)
     number = {name: i for i, name in enumerate(names)}
     column = table["column"].replace_strict(number, default=-1, return_dtype=pl.Int64).to_numpy()
     strange = int(((place < 0) | (column < 0)).sum())
-    wrong = sum(a > b for a, b in pairwise(zip(table["node"].to_list(), column.tolist(), strict=True)))
+    wrong = sum(a > b for a, b in pairwise(zip(node, column.tolist(), strict=True)))
     for each in number.values():
         counts = np.bincount(place[(column == each) & (place >= 0)], minlength=len(nodes.numbers))
         wrong += int((counts != np.where(nodes.leaf, nodes.records, 0)).sum())

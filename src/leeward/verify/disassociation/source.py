@@ -22,9 +22,12 @@ SAMPLED_RECORDS = 300
 """Source records whose place in some cluster is looked for."""
 
 
-def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = True) -> list[Check]:
+def against_source(
+    layout: Layout, source: Source, share: Share, *, fit: bool = True, payload: bool = False
+) -> list[Check]:
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
-    cluster: the one that custody names, or any (which is left out without `fit`)."""
+    cluster: the one that custody names, or any (which is left out without `fit`). `payload`: whether each cluster has
+    one value a record and column."""
     parameters = share.manifest["parameters"]
     events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
     events = with_enum(where(events.select("patient", "code"), pl.col("patient", "code").is_not_null()))
@@ -72,7 +75,7 @@ def against_source(layout: Layout, source: Source, share: Share, *, fit: bool = 
     checks.append(counts_in_bounds(layout, held_by[1], open_codes))
     custody = share.folder.parent / "custody" / "data"
     if (custody / "clusters.parquet").is_file():
-        if source.patients is not None and has_columns(share, source.patients):
+        if payload and source.patients is not None and has_columns(share, source.patients):
             layout, kept = with_payload(layout, kept, share, source.patients)
             held_by = pairs_of(kept, len(layout.chunks.codes))
             open_codes = np.append(open_codes, np.zeros(len(layout.chunks.codes) - len(released), np.bool_))
