@@ -11,7 +11,8 @@ from typing import Any
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
 from leeward.verify import contract_of
-from leeward.verify.contract import CODES, Words, risk_stated
+from leeward.verify.contract import CODES, Words
+from leeward.verify.contract_checks import risk_stated
 from leeward.verify.manifest import open_share
 from leeward.verify.readme import readme_of
 
