@@ -23,6 +23,10 @@ from leeward.release import write
 from leeward.verify import contract_of, verify
 
 CASES = cases() | {name: case for name, case in classed_cases().items() if name.startswith("disassociation")}
+PLAN = (
+    {"cox": {"time": "days", "event": "died", "covariates": ["age", "sex"]}},
+    {"linear": {"response": "age", "covariates": ["stage"]}},
+)
 NEW: tuple[Any, ...] = ("5", None, [5], 5.5, True, 10**30, 10**400, {"p00": 1}, float("nan"), "a\nb", -1)
 """What stands in the place of a value."""
 
@@ -42,6 +46,7 @@ def cohort_of_master(out: Path) -> Path:
 
 MAKERS = {
     **{name: lambda out, n=name: released(CASES[n], n, out) for name in CASES},
+    "planned": lambda out: released(CASES["k-anonymity"], "k-anonymity", out, plan=PLAN),
     "nested": lambda out: released(CASES["disassociation"], "disassociation", out, nested=True),
     "cohort": cohort_of_master,
     "catalogue": lambda out: Made().write(out),

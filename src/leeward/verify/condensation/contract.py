@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.verify.condensation.relations import columns_of
-from leeward.verify.contract import Contract, Table, Words, flag, one_of, texts, whole
-from leeward.verify.manifest import Share
+from leeward.verify.contract import Contract, Table, Words, flag, one_of, text, texts, whole
+from leeward.verify.manifest import LARGEST, Share
 from leeward.verify.readme import stated_facts
 
 ATTACKER = (
@@ -186,7 +186,15 @@ def distinct(*lists: Any) -> list[str]:
     return list(dict.fromkeys(str(name) for each in lists for name in each or () if name))
 
 
-MODEL_KEYS = frozenset({"response", "time", "event", "event_value", "covariates"})
+def plain(value: Any) -> bool:
+    """A value that a column can have: a text, a number, true or false."""
+    return isinstance(value, str | int | float) and abs(0 if isinstance(value, str) else value) <= LARGEST
+
+
+MODEL = dict.fromkeys(("response", "time", "event"), text(r"[\s\S]+")) | {
+    "event_value": plain,
+    "covariates": texts,
+}
 
 
 def plan(value: Any) -> bool:
@@ -200,10 +208,12 @@ def plan(value: Any) -> bool:
         if (
             kind not in ("linear", "logistic", "cox")
             or not isinstance(model, dict)
-            or set(model) - MODEL_KEYS
+            or "covariates" not in model
         ):
             return False
-        if not texts(model.get("covariates")):
+        if list(model) != [key for key in MODEL if key in model] or not all(
+            MODEL[key](model[key]) for key in model
+        ):
             return False
     return True
 
