@@ -20,10 +20,13 @@ def custody_kinds(out: Path) -> Kinds:
         path = file.relative_to(out).as_posix()
         name = path.removeprefix("custody/")
         for what, change in of_file(file, path).items():
-            yield Mutation(f"{name}: {what}", "custody", change)
-        yield Mutation(f"{name} gone", "custody", lambda copy, p=path: (copy / p).unlink())
+            yield Mutation(f"{name}: {what}", "custody", change, restated=False)
+        yield Mutation(f"{name} gone", "custody", lambda copy, p=path: (copy / p).unlink(), restated=False)
     yield Mutation(
-        "a file more", "custody", lambda copy: (copy / "custody/data/p001.csv").write_text("p001\n") and None
+        "a file more",
+        "custody",
+        lambda copy: (copy / "custody/data/p001.csv").write_text("p001\n") and None,
+        restated=False,
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
 from leeward.verify import contract_of
-from leeward.verify.contract import CODES, Words
+from leeward.verify.contract import Words
 from leeward.verify.contract_checks import risk_stated
+from leeward.verify.contract_checks import words_of as contract_words
 from leeward.verify.manifest import open_share
 from leeward.verify.readme import readme_of
 
@@ -47,12 +48,11 @@ def words_of(out: Path) -> Words | None:
     contract = contract_of(share.method)
     assert contract is not None
     try:
-        found = list(contract.words(share))
+        found = list(contract_words(share, contract))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
     there = set(manifest_of(out)["guarantee"]["not_protected"])
-    wordings = [replace(each, lists_codes=CODES in contract.tables) for each in found]
-    return max(wordings, key=lambda words: len(there & set(words.not_protected)), default=None)
+    return max(found, key=lambda words: len(there & set(words.not_protected)), default=None)
 
 
 def restate_readme(out: Path, words: Words | None = None) -> None:
@@ -60,6 +60,8 @@ def restate_readme(out: Path, words: Words | None = None) -> None:
     words = words or words_of(out)
     guarantee = manifest_of(out)["guarantee"]
     if words is None or not all(isinstance(guarantee.get(key), str) for key in ("name", "attacker")):
+        return
+    if not all(isinstance(guarantee.get(name, 0), int | float) for name in words.numbers):
         return
     spoken = replace(
         words,

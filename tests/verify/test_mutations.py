@@ -40,4 +40,4 @@ def test_mutations_are_refuted(name: str, tmp_path: Path) -> None:
     score = bench.run(made, drawn(everything), tmp_path)
     assert score.whole >= A_CASE // 2
     assert score.share_whole >= LEAST, score.survivors
-    assert score.refuses or score.share_alone >= LEAST, score.survivors_alone
+    assert score.refuses or score.share_shown >= LEAST, score.survivors_alone
