@@ -341,3 +341,25 @@ def test_the_source_distribution_holds_what_builds_the_wheel() -> None:
     hook = Path(build["targets"]["wheel"]["hooks"]["custom"]["path"])
     assert (TREE / hook).is_file()
     assert f"/{hook.parts[0]}" in build["targets"]["sdist"]["include"]
+
+
+COMMIT = re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,12}\b")
+
+
+def unknown_commits(text: str) -> list[str]:
+    """What looks like a commit in a text and is none of this repository's history."""
+    named = sorted(set(COMMIT.findall(text)))
+    asked = subprocess.run(
+        ["git", "cat-file", "--batch-check=%(objecttype)"],
+        cwd=TREE, input="\n".join(named), capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    return [name for name, kind in zip(named, asked, strict=True) if kind != "commit"]
+
+
+def test_every_commit_that_a_page_names_exists() -> None:
+    pages = [path for path in tracked() if path.suffix == ".md" and "docs" in path.parts]
+    assert {page.name: lost for page in pages if (lost := unknown_commits(page.read_text("utf-8")))} == {}
+
+
+def test_a_commit_that_is_not_here_would_be_found() -> None:
+    assert unknown_commits("Commit 0123abc, of 1234567 patients, 21e1ab0.") == ["0123abc"]
