@@ -12,6 +12,7 @@ from tests.oracles import terms as oracle
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.lexicon import Concept, Lexicon, Names, Places, Term
 from leeward.notes.lexicon.loaders import load as load_lexicon
+from leeward.notes.lexicon.matching import Words
 from leeward.notes.lexicon.words import fold
 
 FIVE_NOTES = [
@@ -209,6 +210,22 @@ def test_no_text_and_no_terms(dictionary: Dictionary) -> None:
     assert list(dictionary.annotate("")) == []
     assert list(dictionary.annotate(" \n\n ... \x00 \ud800")) == []
     assert list(small().annotate("fever")) == []
+
+
+def test_up_to_four_initials_belong_to_a_surname(dictionary: Dictionary) -> None:
+    assert said(dictionary, "Seen by A.B.C.D. Rosenberg, MD.", "EID") == ["A.B.C.D. Rosenberg"]
+
+
+@pytest.mark.parametrize("piece", ["A.", "A. ", "A.B. "])
+def test_a_note_of_nothing_but_initials_takes_time_in_proportion(
+    dictionary: Dictionary, monkeypatch: pytest.MonkeyPatch, piece: str
+) -> None:
+    seen = []
+    plain = Words.gap
+    monkeypatch.setattr(Words, "gap", lambda words, place: seen.append(place) or plain(words, place))
+    text = piece * (20_000 // len(piece))
+    assert dictionary.annotate(text) == []
+    assert len(seen) < 10 * len(text)
 
 
 def test_threads_give_the_same(dictionary: Dictionary) -> None:

@@ -91,6 +91,9 @@ NO_FIRST_NAMES = frozenset(["april", "august", "grant", "hope", "june", "mark", 
 MAX_NAME = 5
 """Words that a name may have, initials counted."""
 
+MAX_INITIALS = 4
+"""Initials before a surname that are part of it."""
+
 
 class Dictionary:
     """Finds HMI spans with their concept, EID `name` spans and QID `place` spans. Built once; keeps no state."""
@@ -281,8 +284,12 @@ def _is_initial(words: Words, place: int) -> bool:
 
 
 def _initials_before(words: Words, place: int, past: int) -> int:
-    """The first of the initials, each with a full stop, that precede a surname; the surname if there is none."""
+    """The first of the initials, each with a full stop, that precede a surname; the surname if there is none.
+
+    No more than `MAX_INITIALS`: a note that is all initials would otherwise be walked back to its start from each.
+    """
     first = place
+    past = max(past, place - 2 * MAX_INITIALS)
     while first - 2 >= past and words.raw[first - 1] == "." and _is_initial(words, first - 2):
         if "\n" in words.gap(first - 1) or words.gap(first - 2):
             break
