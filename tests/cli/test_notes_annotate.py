@@ -230,8 +230,19 @@ BAD = {
     "1 MB note": "note,patient,text\n1,p,{canary} " + "has fever. " * 95_400 + "\n",
     "short row": "note,patient,text\n1,{canary}\n",
     "no text": "note,patient,words\n1,p,{canary}\n",
-    "binary": "note,patient,text\n1,p,{canary}\0\n",
+    "binary": "note,patient,text\n1,p,{canary}\0\0\0\n",
 }
+
+
+def test_stray_control_characters_are_counted_and_left_out(leeward: Run, tmp_path: Path) -> None:
+    path = tmp_path / "n.csv"
+    path.write_bytes(b"note,patient,text\n1,p,Mr. Ros\0enberg has fever and a cough.\n2,q,No cough.\n")
+    out, key = tmp_path / "OUT", tmp_path / "k"
+    result = leeward("notes", "annotate", path, "-o", out, "--text", "encrypted", "--key", key, *FAST)
+    assert result.status == 0 and "control characters of the notes that were left out: 1." in result.out
+    assert leeward("notes", "decrypt", out, "--key", key, "-o", tmp_path / "back.csv").status == 0
+    back = (tmp_path / "back.csv").read_text()
+    assert "Mr. Rosenberg has fever and a cough." in back and "No cough." in back
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -125,10 +125,12 @@ HEAD = f"note,patient,text\n1,{SECRET},{SECRET} has fever\n".encode()
         ),
         (_csv(HEAD + b"2,p,caf\x81\n"), r"n\.csv: row 2 .*UTF-8"),
         (
-            _csv(HEAD + "2,p,don\x92t\n".encode()),
+            _csv(HEAD + "2,p,don\x92t can\x92t\n".encode()),
             r"n\.csv: row 2 has characters of a broken or mixed encoding",
         ),
-        (_csv(HEAD + b"2,p,a\0b\n"), r"n\.csv: row 2 .*"),
+        (_csv(HEAD + b"2,p,a\0b\0\n"), r"n\.csv: row 2 holds binary data"),
+        (_file("n.txt", SECRET.encode() + b"\0\0"), r"n\.txt: row 1 holds binary data"),
+        (_file("n.txt", b"\0"), r"n\.txt: row 1 has an empty note"),
         (_csv(HEAD + b"2,p\n"), r"n\.csv: row 2"),
         (_csv(b"note,patient,words\n1,p,x\n"), r"n\.csv: no column 'text' among note, patient, words"),
         (_csv(b""), r"n\.csv: the file is empty"),
@@ -154,6 +156,21 @@ def test_what_cannot_be_read_is_named_and_not_shown(
     with pytest.raises(BadInput, match=message) as caught:
         read(make(tmp_path))
     assert SECRET not in str(caught.value) and "Quorra" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("character", "text"),
+    [("\0", "No fever."), ("\x01", "No fever."), ("\x92", "No fever."), ("\x1f", "No fev er.")],
+)
+@pytest.mark.parametrize("name", ["n.csv", "n.txt", "n.jsonl"])
+def test_a_stray_control_character_costs_one_character(
+    tmp_path: Path, name: str, character: str, text: str
+) -> None:
+    note = f"No fev{character}er."
+    content = {"n.csv": f"text\nfever\n{note}\n", "n.txt": note, "n.jsonl": json.dumps({"text": note})}
+    (tmp_path / name).write_bytes(content[name].encode())
+    found = read(tmp_path / name)
+    assert found["text"][-1] == text and found["controls"].sum() == 1
 
 
 def test_folders_without_notes_and_paths_that_are_not_there(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Notes from files: a folder of texts, CSV, TSV, Parquet, JSON lines, or FHIR's DocumentReference.
 
 Every way gives one frame: `row` (counted in the whole input from 1), `file`, `note`, `patient`, the metadata of
-`pipeline.KNOWN`, `text`; all but `row` as text. Errors name file and row, never their content.
+`pipeline.KNOWN`, `text`, all but `row` as text; and `controls`, how many control characters `text` had, which has none.
+Errors name file and row, never their content.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ from leeward.paths import exists
 
 LONGEST = 1_000_000
 """Characters of a note; beyond, it is a file of many notes."""
+
+BLANKS = "[\x0b\x1c-\x1f\x85]"
+"""Control characters that part words; a blank stands for each."""
+
+CONTROLS = "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
+"""Those that stand inside of words and are left out, so that a name is read whole. A note without NUL can be padded."""
+
+STRAY = 0.01
+"""Of a note's characters so many may be control characters, and one always; beyond, it is no plain text."""
 
 TEXTS = (".txt", ".text", ".note")
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson")
@@ -59,7 +69,8 @@ def read(
     Raises
     ------
     BadInput
-        Whatever cannot be read; an empty note, one longer than `LONGEST`, one that holds binary data or two encodings.
+        Whatever cannot be read; an empty note, one longer than `LONGEST`, one that holds binary data or two encodings
+        (more control characters than `STRAY`).
     """
     given = Path(path)
     if not exists(given):
@@ -67,7 +78,7 @@ def read(
     frame = _checked(_read(given, dict(columns or {})), given.name)
     if metadata is not None:
         frame = _registered(frame, Path(metadata))
-    return frame.select("row", "file", "note", "patient", *KNOWN, "text")
+    return frame.select("row", "file", "note", "patient", *KNOWN, "text", "controls")
 
 
 def _read(path: Path, columns: Mapping[str, str]) -> pl.DataFrame:
@@ -112,11 +123,11 @@ def _text_of(file: Path) -> str:
             raise BadInput(
                 f"{file.name}: begins as UTF-16 and goes on otherwise; save it as UTF-8."
             ) from None
-    if b"\0" in raw:
-        raise BadInput(f"{file.name}: is a binary file; notes are plain text in UTF-8.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if b"\0" in raw:
+            raise BadInput(f"{file.name}: is a binary file; notes are plain text in UTF-8.") from None
         line = raw.count(b"\n", 0, error.start) + 1
         raise BadInput(
             f"{file.name}: line {line} is not UTF-8 (another or a mixed encoding); save the file as UTF-8."
@@ -248,18 +259,20 @@ def _framed(rows: Iterable[Mapping[str, str | None]]) -> pl.DataFrame:
 
 
 def _checked(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The frame with row numbers, or what is wrong with its first bad rows."""
+    """The frame with row numbers and without control characters, or what is wrong with its first bad rows."""
     if not frame.height:
         raise BadInput(f"{name}: has no notes.")
     frame = frame.with_row_index("row", offset=1).with_columns(
         pl.col("row").cast(pl.Int64), (pl.int_range(pl.len()).over("file") + 1).alias("at")
     )
-    text = pl.col("text")
+    text, without = pl.col("text"), pl.col("text").str.replace_all(BLANKS, " ").str.replace_all(CONTROLS, "")
+    controls = text.str.count_matches(BLANKS) + text.str.count_matches(CONTROLS)
+    many = controls > pl.max_horizontal(1, STRAY * text.str.len_chars())
     wrong = (
-        (text.is_null() | (text.str.strip_chars() == ""), "has an empty note; remove it or fill it in"),
-        (text.str.contains("\0", literal=True), "holds binary data; notes are plain text"),
+        (without.is_null() | (without.str.strip_chars() == ""), "has an empty note; remove it or fill it in"),
+        (many & text.str.contains("\0", literal=True), "holds binary data; notes are plain text"),
         (
-            text.str.contains("\ufffd", literal=True) | text.str.contains("[\u0080-\u009f]"),
+            text.str.contains("\ufffd", literal=True) | many,
             "has characters of a broken or mixed encoding; save the source as UTF-8",
         ),
         (
@@ -272,7 +285,7 @@ def _checked(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         bad = frame.filter(condition)
         if bad.height:
             raise BadInput(f"{_where(bad)} {told}.")
-    return frame
+    return frame.with_columns(without.alias("text"), controls.alias("controls"))
 
 
 def _where(bad: pl.DataFrame) -> str:

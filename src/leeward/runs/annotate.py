@@ -320,6 +320,7 @@ def _write(
         "lexicon": {"name": words.name, "concepts": len(words), "digest": words.digest},
         "text": mode,
         "other_languages": dict(foreign),
+        "control_characters": int(frame["controls"].sum()),
         "spans": {
             k: sum(n for c, n in by_category.items() if c.startswith(k)) for k in ("EID", "QID", "HMI")
         },
