@@ -119,8 +119,29 @@ def test_another_exploration_is_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="other data, points or lines"):
         lw.explore(spec(), tmp_path / "e", vary={"k": [4]}, plan=plan(), cohort=cohort)
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(BadInput, match="is no exploration"):
         lw.explore(spec(), tmp_path / "mine", vary={"k": [3]}, plan=plan(), cohort=cohort)
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "e").mkdir()
+    found = lw.explore(spec(), tmp_path / "e", vary={"k": [3]}, plan=plan(), cohort=cohort_of_events())
+    assert found.points["status"].to_list() == ["verified"]
+
+
+@pytest.mark.parametrize("values", ["k=2,x", "k=1e400", "k=2;m=1", "k=2,99999999999999999999", "k=0", "k=true"])
+def test_every_value_is_checked_before_the_first_point(tmp_path: Path, values: str) -> None:
+    with pytest.raises(BadInput, match=r"^--vary k, value \d: `k` must be a whole number"):
+        lw.explore(spec(), tmp_path / "e", vary=varied([values]), cohort=cohort_of_events())
+    assert not (tmp_path / "e").exists()
+
+
+def test_values_that_fit_are_taken() -> None:
+    fine = {"policy": ["hierarchy:1", "none", {"codes": [["401.9"]]}], "m": [2]}
+    assert len(points_of(METHOD, fine)) == 3
+    with pytest.raises(BadInput, match="--vary m, value 2: `m` must be"):
+        points_of(METHOD, {**fine, "m": [2, 2.5]})
 
 
 def test_a_point_without_a_release_is_shown_as_such(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 import yaml
 
 from leeward.errors import BadInput
-from leeward.fields import declarations, nearest
+from leeward.fields import checked, declarations, is_declared, nearest
+from leeward.fields.declarations import options_of
+from leeward.fields.refusals import BadParameter
 from leeward.methods import METHODS
 
 MOST_POINTS = 2_000
@@ -52,7 +54,7 @@ def points_of(
     Raises
     ------
     BadInput
-        An unknown method, a parameter that no method has, no value, or too many points.
+        An unknown method, a parameter that no method has, no value, one that does not fit, or too many points.
     """
     names = list(dict.fromkeys([str(method["name"]), *methods]))
     for name in names:
@@ -67,6 +69,8 @@ def points_of(
             )
         if not values:
             raise BadInput(f"--vary {parameter}: give at least one value.")
+    for name in names:
+        _check(name, vary)
     found: dict[str, Point] = {}
     for name in names:
         varied = {key: values for key, values in vary.items() if key in known[name]}
@@ -78,6 +82,23 @@ def points_of(
     if len(found) > MOST_POINTS:
         raise BadInput(f"--vary asks for {len(found):,} releases; at most {MOST_POINTS:,} are tried at once.")
     return list(found.values())
+
+
+def _check(name: str, vary: Mapping[str, Sequence[Any]]) -> None:
+    """BadInput at the first value that a parameter of the method does not take.
+
+    Rules between parameters are no matter of a single value: a point that breaks one is told as its outcome.
+    """
+    kind = METHODS[name].parameters_class()
+    for each in declarations(kind):
+        built = any(map(is_declared, options_of(each.hint)))  # of such a mapping its own class judges, in the point
+        for number, value in enumerate(vary.get(each.name, ()), start=1):
+            if built and isinstance(value, Mapping):
+                continue
+            try:
+                checked(kind, {each.name: value})
+            except BadParameter as error:
+                raise BadInput(f"--vary {each.name}, value {number}: `{each.name}` {error.rest}") from None
 
 
 def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, Any]:

@@ -330,7 +330,8 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
     """The folder, made or gone on with. BadInput where it holds something else."""
     text = to_json_text(settings)
     known = out / SETTINGS
-    if out.exists() and not known.is_file():
+    # An empty folder may be what is left of a run that was killed before it wrote its settings.
+    if out.exists() and not known.is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise BadInput(f"{out}: exists already and is no exploration; name another folder with -o.")
     if known.is_file() and known.read_text(encoding="utf-8") != text:
         raise BadInput(
