@@ -91,7 +91,9 @@ def _check(name: str, vary: Mapping[str, Sequence[Any]]) -> None:
     """
     kind = METHODS[name].parameters_class()
     for each in declarations(kind):
-        built = any(map(is_declared, options_of(each.hint)))  # of such a mapping its own class judges, in the point
+        built = any(
+            map(is_declared, options_of(each.hint))
+        )  # of such a mapping its own class judges, in the point
         for number, value in enumerate(vary.get(each.name, ()), start=1):
             if built and isinstance(value, Mapping):
                 continue

@@ -167,7 +167,9 @@ def annotate(
         f"In the table: {result['terms']:,} different terms, {result['terms_per_note']:.1f} a note.",
     ]
     if result["control_characters"]:
-        lines.append(f"Note: control characters of the notes that were left out: {result['control_characters']:,}.")
+        lines.append(
+            f"Note: control characters of the notes that were left out: {result['control_characters']:,}."
+        )
     if result["disagreeing"]:
         lines.append(f"Note: the patient data of {result['disagreeing']:,} notes disagree; see `disagrees`.")
     lines += [f"Table:  {shown / 'custody/table.parquet'}", f"Review: {shown / 'custody/review.html'}"]

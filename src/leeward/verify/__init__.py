@@ -106,7 +106,7 @@ def content_checks(share: Share, source: Source | None, *, formed: bool) -> list
 
 def guarded(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> list[Check]:
     """Some checks. A release whose form is refuted already may not even be readable: that is one more failed check, not
-    an exception.
+    an exception. Want of memory says nothing of the release.
     """
     try:
         return checks()
@@ -115,7 +115,7 @@ def guarded(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> li
             raise
         return [Check(name, False, f"The content could not be checked: {problem}")]
     except (Exception, PanicException) as problem:
-        if formed:
+        if formed or isinstance(problem, MemoryError):
             raise
         detail = f"The content could not be checked, because the form is wrong ({type(problem).__name__})."
         return [Check(name, False, detail)]

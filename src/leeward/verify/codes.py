@@ -35,6 +35,8 @@ def lists_codes(share: Share) -> bool:
         return False
     try:
         return {each.name: each.type for each in pq.read_schema(file)} == COLUMNS
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except UNREADABLE:
         return False
 
@@ -51,6 +53,8 @@ def codes_checks(share: Share, source: Source | None) -> list[Check]:
             checks.append(frequent_codes(share, listed, shown, source))
             if source.names is not None:
                 checks.append(names_of_source(share, listed, source.names))
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except UNREADABLE as problem:
         return [Check("codes_listed", False, f"The list of codes cannot be read ({type(problem).__name__}).")]
     return checks

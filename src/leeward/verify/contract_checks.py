@@ -209,6 +209,8 @@ def columns_of_contract(share: Share, contract: Contract) -> Check:
                 for column in columns
                 if column in schema.names and column not in table.nullable
             )
+        except MemoryError:  # Arrow's is an ArrowException too
+            raise
         except UNREADABLE:
             wrong += 1
             continue
@@ -232,6 +234,8 @@ def rows_in_order(share: Share, contract: Contract) -> Check:
     for file, table in parquet_files(share, contract):
         try:
             wrong += bool(table.order) and not ascending(file, table.order)
+        except MemoryError:  # Arrow's is an ArrowException too
+            raise
         except UNREADABLE:
             wrong += 1
     return of_count(

@@ -77,6 +77,8 @@ def foreign_writers(share: Share) -> int:
         if str(entry["path"]).endswith(".parquet"):
             try:
                 found += pq.read_metadata(share.folder / str(entry["path"])).created_by != OWN
+            except MemoryError:  # Arrow's is an ArrowException too
+                raise
             except UNREADABLE:
                 continue
     return found
@@ -109,6 +111,8 @@ def plain_parquet(file: Path) -> bool:
         ]
         as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
         return _written_again(as_numbers) == stored_digest or _written_again(stored) == stored_digest
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except UNREADABLE:
         return False
 
@@ -184,6 +188,8 @@ def plain_csv(file: Path) -> bool:
             pcsv.write_csv(table, sink)
             again = sink.getvalue().to_pybytes()
         return again == file.read_bytes()
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except UNREADABLE:
         return False
 

@@ -135,6 +135,8 @@ def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) 
                     strings_can_be_null=False,
                 ),
             )
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _explain(file, separator) from error
 

@@ -28,6 +28,8 @@ def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) 
     opened = _open(file, dictionary)
     try:
         yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (pa.ArrowException, OSError) as error:
         raise BadInput(
             f"{file.name}: a part of this Parquet file cannot be read; it seems damaged."
@@ -44,6 +46,8 @@ def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:
         raise BadInput(f"{file.name}: the file is empty.")
     try:
         return pq.ParquetFile(file, read_dictionary=list(dictionary))
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (pa.ArrowException, OSError) as error:
         raise BadInput(
             f"{file.name}: this is not a readable Parquet file (damaged, or another format)."

@@ -74,6 +74,8 @@ def plain(column: pa.Array, name: str = "the source", title: str = "") -> pl.Ser
         raise BadInput(f"{name}: {where} holds {kind}, not plain values; give text, numbers or dates.")
     try:
         return pl.Series(pl.from_arrow(column))
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (pl.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError):
         raise BadInput(
             f"{name}: {where} holds {kind}, which cannot be read; give text, numbers or dates."

@@ -123,6 +123,8 @@ def read_chunks(file: Path, nodes: Nodes) -> Chunks:
     """The chunks of every node; StructureFault for missing columns, nulls, unknown kinds, and what cannot be read."""
     try:
         return _read_chunks(file, nodes)
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (
         pa.ArrowException
     ):  # damaged pages; or a batch of two groups of rows, each with a dictionary of its own

@@ -74,6 +74,8 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
         folders = [Path(place) / str(part) for part in range(parts)]
         try:
             _spread(share, nodes, part_of, folders)
+        except MemoryError:  # Arrow's is an ArrowException too
+            raise
         except (StructureFault, OSError, pa.ArrowException, KeyError) as fault:
             return [
                 Check("layout", False, f"The rows of the chunks cannot be read ({type(fault).__name__}).")
