@@ -240,3 +240,17 @@ def test_no_command_has_two_flags_for_one_thing_or_flags_that_differ_by_an_s() -
         flags = {flag for each in command.params for flag in each.opts if flag.startswith("--")}
         for flag in flags:
             assert f"{flag}s" not in flags or (flag, f"{flag}s") in PAIRS, (name, flag)
+
+
+def test_the_end_of_a_file_is_not_told_as_an_interruption(
+    leeward: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(context: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(group, "invoke", fail)
+    result = leeward("methods")
+    assert result.status == 1
+    assert (
+        "a fault of Leeward's (EOFError in test_commands.py" in result.err and "interrupted" not in result.err
+    )

@@ -232,6 +232,21 @@ def test_a_file_that_is_no_key_is_refused(tmp_path: Path, content: str) -> None:
         keys.read_or_make(file)
 
 
+def test_only_a_regular_file_is_a_key_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        for take in (keys.read, keys.read_or_make):
+            with pytest.raises(BadInput, match="is a pipe or a device, no file"):
+                take(path)
+
+
+def test_of_a_large_key_file_little_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "k").open("wb") as file:
+        file.truncate(1 << 40)  # with no memory behind it
+    with pytest.raises(BadInput, match="holds no key"):
+        keys.read(tmp_path / "k")
+
+
 def test_the_key_may_not_lie_in_what_it_protects(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="may not lie in the folder"):
         keys.read_or_make(tmp_path / "OUT" / "notes.key", tmp_path / "OUT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
 from pathlib import Path
@@ -18,12 +19,12 @@ from tests.oracles import runs
 from leeward.errors import BadInput
 from leeward.notes import kernels
 from leeward.notes.annotators.dictionary import Dictionary
-from leeward.notes.annotators.learned import crf, load, shipped, svm
+from leeward.notes.annotators.learned import CARD, crf, load, shipped, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.kernels import best_sequence
 from leeward.notes.annotators.learned.labels import LABELS, Said, labels_of, spans_of
 from leeward.notes.annotators.learned.linear import LinearAnnotator
-from leeward.notes.annotators.learned.training import CARD, train
+from leeward.notes.annotators.learned.training import train
 from leeward.notes.annotators.learned.words import SLOTS, class_of, features_at, shape_of
 from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span
@@ -284,17 +285,43 @@ def test_odd_texts(both: list[LinearAnnotator], text: str) -> None:
 
 
 def test_missing_and_broken_models_are_named(tmp_path: Path) -> None:
-    for module in (crf, svm):
+    for name in ("svm", "crf"):
         with pytest.raises(BadInput, match="no such file; train a model"):
-            module.load(tmp_path)
+            load(name, tmp_path)
     (tmp_path / crf.FILE).write_bytes(b"text")
     with pytest.raises(BadInput, match="is no CRFsuite model"):
         crf.load(tmp_path)
-    (tmp_path / svm.FILE).write_bytes(b"text")
-    with pytest.raises(BadInput, match="is no model of `leeward notes train`"):
-        svm.load(tmp_path)
+    for content in (b"text", b""):
+        (tmp_path / svm.FILE).write_bytes(content)
+        with pytest.raises(BadInput, match="is no model of `leeward notes train`"):
+            svm.load(tmp_path)
     with pytest.raises(BadInput, match="no learned annotator 'lstm'; there are svm and crf"):
         load("lstm")
+
+
+@pytest.mark.parametrize("name", ["svm", "crf"])
+@pytest.mark.parametrize("fault", ["cut", "flip", "card", "no card", "no digest"])
+def test_a_model_whose_card_does_not_name_it_is_not_read(
+    trained: Path, tmp_path: Path, name: str, fault: str
+) -> None:
+    models = tmp_path / "models"
+    shutil.copytree(trained, models)
+    file = models / (svm.FILE if name == "svm" else crf.FILE)
+    content = bytearray(file.read_bytes())
+    if fault == "cut":
+        file.write_bytes(content[: len(content) // 2])
+    elif fault == "flip":
+        content[45] ^= 255
+        file.write_bytes(content)
+    elif fault == "card":
+        (models / CARD).write_bytes(b"")
+    elif fault == "no card":
+        (models / CARD).unlink()
+    else:
+        (models / CARD).write_text('{"leeward": "0.1.0"}')
+    told = "is not the file that model.json names" if fault in ("cut", "flip") else "names no SHA-256 of"
+    with pytest.raises(BadInput, match=told):
+        load(name, models)
 
 
 def test_training_refuses_what_it_cannot_learn_from(tmp_path: Path) -> None:

@@ -134,6 +134,17 @@ def test_a_broken_release_names_file_row_and_column(
     assert not registry.has("snomed") and not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("row", [1, 2, 4])
+def test_a_cell_longer_than_csv_reads_is_told_with_its_row(tmp_path: Path, row: int) -> None:
+    folder = release(tmp_path / "rf2")
+    file = rf2.required(folder, "Concept")
+    rows = file.read_text().splitlines()
+    rows[row - 1] = "9" * 200_000
+    file.write_text("\n".join(rows) + "\n")
+    with pytest.raises(BadInput, match=rf"{file.name}, row {row}: a cell of more than 131,072 characters"):
+        rf2.convert(folder, tmp_path / "tree.csv")
+
+
 def test_what_is_no_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

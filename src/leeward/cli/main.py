@@ -193,7 +193,11 @@ def status_of(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.exceptions.Exit as request:
         return request.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stop:
+        if isinstance(
+            stop.__cause__, EOFError
+        ):  # Click calls the end of any file an abort, as of typed answers
+            return _fault(stop.__cause__)
         _say("leeward: interrupted; nothing was left behind.")
         return 130
     except BrokenPipeError:

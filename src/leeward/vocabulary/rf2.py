@@ -46,7 +46,7 @@ def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
 
     Columns are compared in lower case; a quote is just a character. Raises BadInput naming file, row and column.
     """
-    table = csv.reader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    table = _rows(path)
     header = [cell.strip().lower() for cell in next(table, [])]
     if not any(header):
         raise BadInput(f"{path.name}: the file is empty; it needs a header and rows.")
@@ -64,6 +64,20 @@ def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
             raise BadInput(f"{path.name}, row {row}: the column 'active' needs 0 or 1.")
         if cells[on] == "1":
             yield row, [cells[place].strip() for place in places]
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    """The cells of every row, the header's first. BadInput for a cell longer than the csv module reads."""
+    table = csv.reader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    row = 1
+    try:
+        for row, cells in enumerate(table, start=2):
+            yield cells
+    except csv.Error:
+        longest = csv.field_size_limit()
+        raise BadInput(
+            f"{path.name}, row {row}: a cell of more than {longest:,} characters, or a damaged one; copy the file again."
+        ) from None
 
 
 def is_release(folder: Path) -> bool:

@@ -15,6 +15,8 @@ from leeward.errors import BadInput
 
 HEAD = "leeward-notes-key-1 "
 BYTES = 32
+LONGEST = 1024
+"""Bytes that are read of a key file; a key has 65."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,8 +95,13 @@ def read(path: str | Path) -> bytes:
         No such file, or no key in it.
     """
     file = Path(path)
+    if file.exists() and not (
+        file.is_file() or file.is_dir()
+    ):  # a pipe would be waited for, a device read for ever
+        raise BadInput(f"key file {file.name}: is a pipe or a device, no file; name another with --key.")
     try:
-        text = file.read_text(encoding="ascii").strip()
+        with file.open("rb") as stream:
+            text = stream.read(LONGEST).decode("ascii").strip()
         secret = base64.b64decode(text.removeprefix(HEAD.strip()).strip(), validate=True)
     except FileNotFoundError:
         raise BadInput(f"key file {file.name}: no such file; name another with --key.") from None

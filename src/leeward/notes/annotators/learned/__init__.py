@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,8 +14,10 @@ from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
 
 NAMES = ("svm", "crf")
+CARD = "model.json"
+"""What models were made of and with, and under `sha256` the digests of their files."""
 
-__all__ = ["NAMES", "LinearAnnotator", "Looked", "load", "look", "shipped"]
+__all__ = ["CARD", "NAMES", "LinearAnnotator", "Looked", "load", "look", "require_whole", "shipped"]
 
 
 def shipped() -> Path:
@@ -41,8 +45,27 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
 
     if dictionary is None:
         dictionary = own_dictionary()
-    read = svm.load if name == "svm" else crf.load
-    return read(folder or shipped(), dictionary)
+    module = svm if name == "svm" else crf
+    require_whole((folder or shipped()) / module.FILE)
+    return module.load(folder or shipped(), dictionary)
+
+
+def require_whole(file: Path) -> None:
+    """BadInput where a model's file is not the one that its card names: CRFsuite ends the process on a damaged one."""
+    if not file.is_file():
+        raise BadInput(f"{file}: no such file; train a model with `leeward notes train`.")
+    card = file.with_name(CARD)
+    try:
+        known = json.loads(card.read_text(encoding="utf-8"))["sha256"][file.name]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise BadInput(
+            f"{card}: names no SHA-256 of {file.name}: it is missing, damaged or of an earlier Leeward; train the "
+            "models again with `leeward notes train`."
+        ) from None
+    if hashlib.sha256(file.read_bytes()).hexdigest() != known:
+        raise BadInput(
+            f"{file}: is not the file that {CARD} names; copy the folder again, or train the models again."
+        )
 
 
 @cache

@@ -58,8 +58,6 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
     import pycrfsuite
 
     path = folder / FILE
-    if not path.is_file():
-        raise BadInput(f"{path}: no such file; train a model with `leeward notes train`.")
     if path.read_bytes()[:4] != b"lCRF":
         raise BadInput(f"{path}: is no CRFsuite model.")
     tagger = pycrfsuite.Tagger()

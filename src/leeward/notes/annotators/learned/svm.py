@@ -115,8 +115,6 @@ def _write(
 def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
     """The annotator of a trained model; BadInput where the file is missing or not ours."""
     path = folder / FILE
-    if not path.is_file():
-        raise BadInput(f"{path}: no such file; train a model with `leeward notes train`.")
     try:
         with np.load(path, allow_pickle=False) as stored:
             labels = [str(label) for label in stored["labels"]]
@@ -124,7 +122,7 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
             weights = np.zeros(columns * len(labels))
             weights[np.cumsum(stored["steps"].astype(np.int64))] = stored["weights"]
             intercept = stored["intercept"].astype(np.float64)
-    except (ValueError, KeyError, IndexError, OSError, zipfile.BadZipFile):
+    except (ValueError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile):
         raise BadInput(f"{path}: is no model of `leeward notes train`.") from None
     table = Weights(
         weights.reshape(columns, len(labels)),

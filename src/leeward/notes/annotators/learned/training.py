@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.notes.annotators.learned import crf, svm
+from leeward.notes.annotators.learned import CARD, crf, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.labels import labels_of
 from leeward.notes.spans import AnnotatedNote, Annotator
@@ -20,7 +21,6 @@ from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.version import __version__
 
-CARD = "model.json"
 FORGOTTEN = 0.2
 """Share of the dictionary's names and places that training leaves out, so that models learn what unlisted ones look
 like, instead of repeating the dictionary. Health terms stay: models that guess at them in unknown text call many
@@ -73,6 +73,9 @@ def train(
         progress("training the support vector machine")
         svm.train(sequences, aside / svm.FILE, Randomness.of(seed).stream("notes", "svm"))
         card = _card(corpus, seed, len(sequences), sum(len(labels) for _, labels in sequences), learned)
+        card["sha256"] = {
+            file: hashlib.sha256((aside / file).read_bytes()).hexdigest() for file in (crf.FILE, svm.FILE)
+        }
         (aside / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
         aside.rename(out)
     finally:
