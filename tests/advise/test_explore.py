@@ -130,7 +130,9 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     assert found.points["status"].to_list() == ["verified"]
 
 
-@pytest.mark.parametrize("values", ["k=2,x", "k=1e400", "k=2;m=1", "k=2,99999999999999999999", "k=0", "k=true"])
+@pytest.mark.parametrize(
+    "values", ["k=2,x", "k=1e400", "k=2;m=1", "k=2,99999999999999999999", "k=0", "k=true"]
+)
 def test_every_value_is_checked_before_the_first_point(tmp_path: Path, values: str) -> None:
     with pytest.raises(BadInput, match=r"^--vary k, value \d: `k` must be a whole number"):
         lw.explore(spec(), tmp_path / "e", vary=varied([values]), cohort=cohort_of_events())

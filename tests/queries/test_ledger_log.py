@@ -49,6 +49,29 @@ def test_the_log_is_append_only(ledger: Ledger, change: str) -> None:
     assert books.audit(ledger, "all").passed
 
 
+def test_an_audit_tells_times_that_are_yet_to_come(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "later than now" not in books.audit(ledger, "all").checks[0].detail
+    with monkeypatch.context() as ahead:
+        ahead.setattr(chain, "now", lambda: "2126-11-23T16:07:46+00:00")
+        pay(ledger, "all", "fever")
+    pay(ledger, "all", "cough")
+    audit = books.audit(ledger, "all")
+    assert audit.passed
+    assert "; 4 are dated later than now, from 2126-11-23T16:07:46+00:00 on" in audit.checks[0].detail
+
+
+def test_an_audit_says_that_opendp_rounds_up(ledger: Ledger) -> None:
+    for number in range(3):
+        pay(ledger, "all", f"question {number}", 0.2)
+    (found,) = (each for each in books.audit(ledger, "all").checks if each.name == "composition by OpenDP")
+    proved, charged = (int(word) for word in found.detail.split() if word.isdigit())
+    assert (
+        found.passed
+        and proved > charged
+        and found.detail.endswith("(the same but for rounding: OpenDP rounds up)")
+    )
+
+
 def test_an_audit_finds_an_earlier_head(ledger: Ledger) -> None:
     head = books.audit(ledger, "all").head
     pay(ledger, "all", "fever")

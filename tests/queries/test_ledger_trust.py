@@ -77,6 +77,19 @@ def test_edited_ledgers_are_refused(folder: Path, statements: tuple[str, ...]) -
         ask(folder)
 
 
+@pytest.mark.parametrize("start", [0, 100], ids=["head", "pages"])
+def test_a_damaged_file_is_told_as_that(folder: Path, start: int) -> None:
+    file = folder / "ledger.db"
+    content = bytearray(file.read_bytes())
+    content[start:] = b"\xa5" * (len(content) - start)
+    file.write_bytes(content)
+    with pytest.raises(
+        LedgerUnreachable, match=r"the ledger's file is damaged\. No answer was given"
+    ) as told:
+        ask(folder)
+    assert "running" not in str(told.value)
+
+
 def test_an_edit_while_a_session_is_open_is_refused(folder: Path) -> None:
     session = open_session(folder)
     edit(folder, "UPDATE accounts SET spent = 0")

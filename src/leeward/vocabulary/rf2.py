@@ -71,12 +71,13 @@ def _rows(path: Path) -> Iterator[list[str]]:
     table = csv.reader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     row = 1
     try:
-        for row, cells in enumerate(table, start=2):
+        for cells in table:
+            row += 1
             yield cells
     except csv.Error:
-        longest = csv.field_size_limit()
         raise BadInput(
-            f"{path.name}, row {row}: a cell of more than {longest:,} characters, or a damaged one; copy the file again."
+            f"{path.name}, row {row}: a cell of more than {csv.field_size_limit():,} characters, or a damaged one; "
+            "copy the file again."
         ) from None
 
 

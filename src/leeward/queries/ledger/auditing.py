@@ -98,6 +98,13 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
 def _chain(entries: list[Entry], count: int, head: str) -> Check:
     fault = chain.broken(entries, count, head)
     detail = f"{len(entries)} entries, each hash covers the one before" if fault is None else fault
+    present = chain.now()
+    later = [entry.time for entry in entries if entry.time > present]
+    if later:  # true times cannot be told any more; nothing was paid twice for it
+        detail += (
+            f"; {len(later)} are dated later than now, from {later[0]} on: a clock ran ahead, and entries keep that "
+            "time until it has come"
+        )
     return Check("chain of hashes", fault is None, detail)
 
 
@@ -140,7 +147,10 @@ def _composition(charges: list[dict[str, Any]], budget: Budget) -> Check:
     proved = composed((charge["epsilon"] for charge in charges), budget.accounting)
     passed = abs(proved - total) <= 1 + len(charges) + ROUNDING * total
     unit = "micro-epsilon" if budget.accounting == "pure" else "1e-12 rho"
-    return Check("composition by OpenDP", passed, f"{proved} {unit} by OpenDP, {total} charged")
+    detail = f"{proved} {unit} by OpenDP, {total} charged"
+    if passed and proved > total:
+        detail += " (the same but for rounding: OpenDP rounds up)"
+    return Check("composition by OpenDP", passed, detail)
 
 
 def _answers(

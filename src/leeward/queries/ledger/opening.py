@@ -36,6 +36,8 @@ from leeward.queries.ledger.urls import parse_url, place_of
 Opened = TypeVar("Opened", sa.Connection, Direct)
 
 EMBEDDED: Final = "ledger.db"
+DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""What SQLite says of a file that is no database any more."""
 REVISION: Final = "0003"
 """The migration that this version of Leeward works with."""
 
@@ -207,7 +209,13 @@ def _reached(ledger: Ledger) -> Iterator[None]:
     try:
         yield
     except _failures() as error:
-        cause = type(getattr(error, "orig", None) or error).__name__
+        refused = getattr(error, "orig", None) or error
+        if getattr(refused, "sqlite_errorcode", None) in DAMAGED:
+            raise LedgerUnreachable(
+                f"{ledger.place}: the ledger's file is damaged. No answer was given. Put its newest copy "
+                "back; `leeward budget` says how to go on with an older one."
+            ) from None
+        cause = type(refused).__name__
         if state_of(error) in {*LOCKED, CANCELED}:
             cause = f"others held its lock for {BUSY_SECONDS} seconds"
         raise _unreachable(ledger, cause) from None

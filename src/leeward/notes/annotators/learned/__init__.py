@@ -47,7 +47,8 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
         dictionary = own_dictionary()
     module = svm if name == "svm" else crf
     require_whole((folder or shipped()) / module.FILE)
-    return module.load(folder or shipped(), dictionary)
+    annotator: LinearAnnotator = module.load(folder or shipped(), dictionary)
+    return annotator
 
 
 def require_whole(file: Path) -> None:
