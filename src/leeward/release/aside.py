@@ -77,7 +77,12 @@ def finish(folder: Path, out: Path) -> None:
     """
     umask = os.umask(0)
     os.umask(umask)
-    folder.rename(out)
+    try:
+        folder.rename(out)
+    except OSError:
+        if not out.exists():
+            raise
+        raise BadInput(f"{out}: another run wrote a folder of this name; name another one with -o.") from None
     OPEN.discard(folder)
     out.chmod(0o777 & ~umask)
     (out / LOCK).unlink(missing_ok=True)

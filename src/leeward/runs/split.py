@@ -60,7 +60,7 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
                                 files.enter_context(pq.ParquetWriter(file, block.schema, compression="zstd"))
                             )
                         chosen = block.filter(pc.equal(part, number))
-                        writers[number].write_table(chosen.cast(writers[number].schema))
+                        writers[number].write_table(chosen)
                         rows[number] += chosen.num_rows
             if not any(rows):
                 raise BadInput(f"{Path(source).name}: no rows to cut into parts.")
@@ -72,26 +72,40 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
 
 
 def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tuple[pa.Table, pa.Array]]:
-    """The table block by block, and the part of each row."""
+    """The table block by block, all with the same types, and the part of each row.
+
+    Identifiers that the reader calls alike are in one part, so that it can tell of them.
+    """
     import numpy as np
-    import polars as pl
     import pyarrow as pa
 
     from leeward.cohort.readers.columns import require_columns
     from leeward.cohort.readers.files import find_files
     from leeward.cohort.readers.stores import reader_of
-    from leeward.cohort.readers.tables import require_same_columns
+    from leeward.cohort.readers.tables import common_types, require_same_columns, with_type
+    from leeward.cohort.readers.values import patients, plainest
 
     files = find_files(source)
     header = reader_of(files[0]).header(files[0])
     require_columns(files[0].name, [patient] if patient else [], header)
+    require_columns(files[0].name, header, header)
+    for file in files[1:]:
+        require_same_columns(files[0], header, file, reader_of(file).header(file))
+    types = common_types(files, header)
     key, draws = [secrets.randbits(64) for _ in range(4)], np.random.default_rng(secrets.randbits(128))
     for file in files:
-        require_same_columns(files[0], header, file, reader_of(file).header(file))
+        row = 1
         for batch in reader_of(file).batches(file, header):
+            columns = [
+                with_type(batch.column(name), kind, file.name, name)
+                for name, kind in zip(header, types, strict=True)
+            ]
+            block = pa.table(columns, header)
             if patient is None:
-                part = draws.integers(0, parts, batch.num_rows)
+                part = draws.integers(0, parts, block.num_rows)
             else:
-                who = pl.Series(pl.from_arrow(batch.column(patient))).cast(pl.String).str.strip_chars()
-                part = (who.hash(*key) % parts).to_numpy()
-            yield pa.Table.from_batches([batch]), pa.array(part)
+                rows = np.arange(row, row + block.num_rows)
+                who = patients(columns[header.index(patient)], file.name, patient, rows)
+                part = (plainest(who).hash(*key) % parts).to_numpy()
+            row += block.num_rows
+            yield block, pa.array(part)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ from leeward.cohort.readers.ages import (
     noticed,
     of_patients,
 )
-from leeward.cohort.readers.code_numbers import NO_CODE, CodeNumbers, row_text
+from leeward.cohort.readers.code_numbers import NO_CODE, CodeNumbers
 from leeward.cohort.readers.codes import (
     AS_WRITTEN,
     ROWS_KEPT,
@@ -45,7 +45,8 @@ from leeward.cohort.readers.values import (
     GERMAN_DATE,
     dates,
     identifiers,
-    is_missing,
+    patients,
+    plainest,
     same_type,
     years,
 )
@@ -121,27 +122,15 @@ class Collector:
         if row is None:
             row = np.arange(self.last_row + 1, self.last_row + 1 + batch.num_rows, dtype=np.uint32)
         self.last_row = int(row[-1])
-        patient = identifiers(batch.column(self.columns.patient), self._file, self.columns.patient)
-        no_patient = is_missing(patient, self.missing)
-        if no_patient.any():
-            self._refuse(row[no_patient])
+        own, who = row.astype(np.int64) - self._rows_before, self.columns.patient
+        patient = patients(batch.column(who), self._file, who, own, self.missing)
         numbers = np.stack(
-            [
-                self.codes.number(batch.column(c), self._file, c, row.astype(np.int64) - self._rows_before)
-                for c in self.columns.code
-            ],
-            axis=1,
+            [self.codes.number(batch.column(c), self._file, c, own) for c in self.columns.code], axis=1
         )  # rows by code columns
         self._add_events(batch, patient, row, numbers)
         if self.columns.patients:
             attributes = {c: pl.Series(pl.from_arrow(batch.column(c))) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
-
-    def _refuse(self, rows: UInt32s) -> NoReturn:
-        raise BadInput(
-            f"{self._file}: column '{self.columns.patient}' names no patient in "
-            f"{row_text(rows.astype(np.int64) - self._rows_before)}; every row needs one."
-        )
 
     def _add_events(self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:
         width = numbers.shape[1]
@@ -409,13 +398,7 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
     first = pl.DataFrame({"patient": patient, "row": row}).unique(
         "patient", keep="first", maintain_order=True
     )
-    plainest = (
-        first["patient"]
-        .str.replace_all(r"\s+", "")
-        .str.replace(r"\.0+$", "")
-        .str.replace(r"^0+([0-9])", "$1")
-    )
-    twice = first.filter(plainest.is_duplicated())
+    twice = first.filter(plainest(first["patient"]).is_duplicated())
     if not twice.height:
         return []
     message = (

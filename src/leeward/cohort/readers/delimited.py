@@ -98,6 +98,11 @@ def header(file: Path) -> list[str]:
     return _header(file)[0]
 
 
+def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
+    """What the columns hold: text."""
+    return [pa.string()] * len(columns)
+
+
 def _header(file: Path) -> tuple[list[str], str]:
     """The column names, and the separator."""
     with text_of(file) as text:

@@ -20,11 +20,7 @@ def header(file: Path) -> list[str]:
 
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
     """The asked columns, up to 2**20 rows at a time; text columns in `dictionary` dictionary-encoded."""
-    for name, kind in zip(columns, _types(file, columns), strict=True):
-        if pa.types.is_nested(kind) or pa.types.is_decimal256(kind):
-            raise BadInput(
-                f"{file.name}: column '{name}' holds {kind}, not plain values; give text, numbers or dates."
-            )
+    types(file, columns)
     opened = _open(file, dictionary)
     try:
         yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
@@ -36,9 +32,16 @@ def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) 
         ) from error
 
 
-def _types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
+def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
+    """What the columns hold; BadInput where that is no plain values."""
     schema = _open(file, ()).schema_arrow
-    return [schema.field(name).type for name in columns]
+    kinds = [schema.field(name).type for name in columns]
+    for name, kind in zip(columns, kinds, strict=True):
+        if pa.types.is_nested(kind) or pa.types.is_decimal256(kind):
+            raise BadInput(
+                f"{file.name}: column '{name}' holds {kind}, not plain values; give text, numbers or dates."
+            )
+    return kinds
 
 
 def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:

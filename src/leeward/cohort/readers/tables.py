@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import parquet
@@ -92,6 +94,63 @@ def require_same_columns(first: Path, expected: list[str], file: Path, header: l
             f"{file.name}: its columns differ from those of {first.name} ({' and '.join(parts)}); "
             f"files that are read together must have the same columns."
         )
+
+
+def common_types(files: Sequence[Path], columns: Sequence[str]) -> list[pa.DataType]:
+    """The type that holds the values of each column of all files as they are; BadInput where none does.
+
+    Whole and decimal numbers become whole ones (`with_type` refuses fractions), so that no code passes through a float.
+    """
+    found = [reader_of(file).types(file, columns) for file in files]
+    common = found[0]
+    for file, kinds in zip(files, found, strict=True):
+        for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
+            both = _type_of_both(common[place], kind)
+            if both is None:
+                raise BadInput(
+                    f"{file.name}: column '{name}' holds {kind}, in {files[0].name} {common[place]}: save them with "
+                    f"one type."
+                )
+            common[place] = both
+    return common
+
+
+def _type_of_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    for holds, common in (
+        (_is_text, pa.large_string()),
+        (pa.types.is_floating, pa.float64()),
+        (_is_number, pa.int64()),
+    ):
+        if holds(one) and holds(other):
+            return common
+    return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def with_type(column: pa.Array, kind: pa.DataType, name: str, title: str) -> pa.Array:
+    """The same values as another type; BadInput where one has none."""
+    if pa.types.is_floating(column.type) and pa.types.is_integer(kind):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        raise BadInput(
+            f"{name}: column '{title}' holds fractions, or numbers beyond 64 bits, and in other files whole numbers: "
+            f"save them with one type."
+        ) from None
 
 
 def read_frame(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import Bools
+from leeward.arrays import Bools, Int64s
 from leeward.cohort.readers.code_numbers import check_indices, row_text
 from leeward.errors import BadInput
 
@@ -88,7 +88,7 @@ def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
     '007' stays text: it is not the identifier '7'.
     """
     series = plain(column, name, title)
-    if series.dtype.is_integer():
+    if series.dtype.is_integer() or series.dtype == pl.Null:
         return (
             series.cast(pl.Int64, strict=False)
             if series.dtype != pl.UInt64
@@ -108,6 +108,25 @@ def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
             f"{name}: column '{title}' holds {series.dtype}; identifiers must be whole numbers or text."
         )
     return _from_text(series)
+
+
+def patients(
+    column: pa.Array, name: str, title: str, rows: Int64s, missing: frozenset[str] = frozenset()
+) -> pl.Series:
+    """The `identifiers` of a column of patients; BadInput where one of the `rows` (their numbers) names none."""
+    found = identifiers(column, name, title)
+    absent = is_missing(found, missing)
+    if absent.any():
+        raise BadInput(
+            f"{name}: column '{title}' names no patient in {row_text(rows[absent])}; every row needs one."
+        )
+    return found
+
+
+def plainest(identifier: pl.Series) -> pl.Series:
+    """Texts that are equal for identifiers that differ in blanks, leading zeros or '.0' alone."""
+    texts = identifier.cast(pl.String).str.replace_all(r"\s+", "")
+    return texts.str.replace(r"\.0+$", "").str.replace(r"^0+([0-9])", "$1")
 
 
 def _from_text(texts: pl.Series) -> pl.Series:
