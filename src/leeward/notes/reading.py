@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from leeward.cohort.readers.files import refuse_log
 from leeward.errors import BadInput
 from leeward.notes.pipeline import KNOWN
 from leeward.paths import exists
@@ -75,6 +76,7 @@ def read(
     given = Path(path)
     if not exists(given):
         raise BadInput(f"{given.name}: no such file or folder.")
+    refuse_log(given)
     frame = _checked(_read(given, dict(columns or {})), given.name)
     if metadata is not None:
         frame = _registered(frame, Path(metadata))

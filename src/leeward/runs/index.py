@@ -342,12 +342,15 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
     import polars as pl
 
+    from leeward.cohort.readers.files import refuse_log
+
     path = Path(str(source.path))
     if path.is_dir():
         path = next((path / sub / name for sub in ("", "custody", "custody/data", "data") for name in TABLES
                      if (path / sub / name).is_file()), path)  # fmt: skip
     if not path.is_file() or path.suffix != ".parquet":
         return None
+    refuse_log(path)
     try:
         schema = pl.read_parquet_schema(path)
     except pl.exceptions.PolarsError:

@@ -16,6 +16,16 @@ STATISTICS = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav", ".por")
 WHOLE = WORKBOOKS + STATISTICS
 """Files that are read at once (`readers.whole`)."""
 
+LOGS = {
+    "_delta_log": ("a Delta table", "DuckDB: COPY (FROM delta_scan('{0}')) TO 'current.parquet'"),
+    "metadata/*.metadata.json*": (
+        "an Iceberg table",
+        "DuckDB: COPY (FROM iceberg_scan('{0}')) TO 'current.parquet'",
+    ),
+    ".hoodie": ("a Hudi table", "Spark: spark.read.format('hudi').load('{0}').write.parquet('current')"),
+}
+"""What lies in the folder of a table whose log says which rows are current: its kind, and what exports these."""
+
 
 def suffix(file: Path) -> str:
     """The ending that names the format, lower case, without a final `.gz`."""
@@ -30,8 +40,29 @@ def is_gzip(file: Path) -> bool:
     return file.suffix.lower() == ".gz"
 
 
+def refuse_log(path: str | Path) -> None:
+    """BadInput for a folder of Delta, Iceberg or Hudi and whatever lies in one: its files hold deleted rows too."""
+    given = Path(path).absolute()
+    places = dict.fromkeys((given, *given.parents, given.resolve(), *given.resolve().parents))
+    for folder in places:
+        for log, (kind, export) in LOGS.items():
+            if next(folder.glob(log), None) is not None:
+                raise BadInput(
+                    f"{folder.name}: {kind} keeps deleted and replaced rows in its files, and its log alone says which "
+                    f"rows are current. Export these and give the export, for example with "
+                    f"{export.format(folder.name)}."
+                )
+
+
 def find_files(path: str | Path, readable: tuple[str, ...] = READABLE) -> list[Path]:
     """The files that `path` means, in the order of their names, never empty."""
+    files = _found(path, readable)
+    for folder in {place.parent for file in files for place in (file, file.resolve())}:
+        refuse_log(folder)
+    return files
+
+
+def _found(path: str | Path, readable: tuple[str, ...]) -> list[Path]:
     given = Path(path)
     if is_folder(given):
         return _files_of_folder(given, readable)
@@ -59,6 +90,8 @@ def _files_of_folder(folder: Path, readable: tuple[str, ...]) -> list[Path]:
         if file.is_file() and not file.name.startswith((".", "_")) and suffix(file) in readable
     )
     if not files:
+        for each in (folder, *folder.iterdir()):
+            refuse_log(each)
         raise BadInput(
             f"{folder.name}: the folder has no file that can be read ({', '.join(readable)}, each also .gz)."
         )

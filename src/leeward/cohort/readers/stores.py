@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from leeward.cohort.readers import delimited, parquet
 from leeward.cohort.readers.columns import require_columns
-from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, WHOLE, find_files, suffix
+from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, WHOLE, find_files, refuse_log, suffix
 from leeward.cohort.readers.values import plain
 from leeward.errors import BadInput
 
@@ -71,6 +71,7 @@ class Folder:
         for entry in sorted(path.iterdir()):
             if entry.name.startswith((".", "_")):
                 continue
+            refuse_log(entry)
             readable = suffix(entry) in READABLE
             if entry.is_file() and readable:
                 self._put(entry.name.split(".")[0].lower(), [entry])
