@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leeward import annotate, index
 from leeward.cohort import Cohort, read
 from leeward.errors import BadInput
 
@@ -197,3 +199,79 @@ def test_more_codes_known_than_any_record_has() -> None:
     ]
     made = [[list(table.batches()) for table in each] for each in found]
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"])
+def test_wide_characters_by_their_mark(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes("\ufeffpatient,code\n1,401.9\n2,Größe\n".encode(encoding))
+    cohort = read(file)
+    assert cohort.code_sets().codes == ("401.9", "Größe")
+    assert kinds(cohort)["encoding"] == (1, ())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe\x00\xd8A\x00\n\x00",
+        b"\xff\xfe" + "patient,code\n1,401.9\n".encode("utf-16-le") + b"\x00\xd8A\x00\n\x00",
+        b"\xff\xfe\x00\x00" + "patient,code\n1,401.9\n".encode("utf-32-le") + b"\xff\xff\xff\xff",
+        b"\xff\xfe\x00\x00a",
+    ],
+)
+def test_what_begins_as_wide_characters_and_goes_on_otherwise(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(content)
+    with pytest.raises(
+        BadInput, match=r"a\.csv: (begins as UTF-(16|32) and goes on otherwise|row 2 is not).* UTF-8"
+    ):
+        read(file)
+
+
+def test_a_header_without_an_end(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("patient,code," + "x" * 200_000 + "\n1,2,3\n")
+    with pytest.raises(BadInput, match=r"a\.csv: the header cannot be read as delimited text"):
+        read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("offset", [0x7FFFFFFF, 0xFFFFFFFE, 1])
+def test_a_zip_whose_directory_is_elsewhere(tmp_path: Path, offset: int) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.csv", "patient,code\n1,401.9\n")
+    content = bytearray(file.read_bytes())
+    at = content.rindex(b"PK\x05\x06") + 16
+    content[at : at + 4] = offset.to_bytes(4, "little")
+    file.write_bytes(content)
+    with pytest.raises(BadInput, match=r"a\.zip: this is not a readable \.zip file"):
+        read(file)
+
+
+@pytest.mark.parametrize("name", ["Patient.ndjson", "Condition.jsonl"])
+def test_json_that_lies_too_deep(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[" * 100_000 + "\n")
+    with pytest.raises(BadInput, match=rf"{name}: row 1 is not JSON"):
+        read(tmp_path)
+    with pytest.raises(BadInput, match="is not JSON"):
+        annotate(tmp_path / name, tmp_path / "out")
+
+
+def test_a_time_of_no_known_zone(tmp_path: Path) -> None:
+    times = pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))
+    codes = pa.array(["401.9", "250.00"])
+    file = tmp_path / "a.parquet"
+    for names in (["patient", "code"], ["code", "patient"]):
+        pq.write_table(pa.table([times, codes], names), file)
+        with pytest.raises(BadInput, match=r"a\.parquet: column '(patient|code)' holds timestamp"):
+            read(file)
+        with pytest.raises(BadInput, match=r"a\.parquet: column '(patient|code)' holds timestamp"):
+            index(file, tmp_path / "index", epsilon_total=1)
+        with pytest.raises(BadInput, match=r"a\.parquet: column '(patient|code)' holds timestamp"):
+            index(file, tmp_path / "index", epsilon_total=1, engine="spark", terms="icd9")
+    assert not (tmp_path / "index").exists()
+    plain = pa.array(["1", "2"])
+    pq.write_table(pa.table([plain, codes, times], ["patient", "code", "at"]), file)
+    assert read(file).code_sets().codes == ("250.00", "401.9")
+    for asked in ({"columns": {"patients": "at"}}, {"format": "table"}):
+        with pytest.raises(BadInput, match=r"a\.parquet: column 'at' holds timestamp"):
+            read(file, **asked)

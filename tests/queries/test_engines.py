@@ -73,6 +73,21 @@ def test_the_local_engine_in_stretches_equals_the_whole(tmp_path: Path, row: str
         assert contents(folder) == expected
 
 
+def test_blanks_around_an_identifier_make_no_other_patient(tmp_path: Path) -> None:
+    events = events_of(60, text=True)
+    index_cohort(cohort_of(events), tmp_path / "whole", terms=TERMS)
+    blanks = events.with_columns(
+        patient=pl.when(pl.int_range(pl.len()) % 3 == 0)
+        .then(pl.format(" {}\t", "patient"))
+        .otherwise("patient")
+    )
+    empty = blanks.head(1).with_columns(patient=pl.lit(" "))
+    index_events(
+        pl.concat([blanks, empty]), tmp_path / "blanks", make("local"), terms=TERMS, attributes=["sex"]
+    )
+    assert contents(tmp_path / "blanks") == contents(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("text", [False, True])
 def test_spark_gives_the_same_bytes(tmp_path: Path, spark_engine: SparkEngine, text: bool) -> None:
     events = events_of(400, text)

@@ -51,7 +51,7 @@ def test_wide_form_plans_and_spark() -> None:
         "source: {path: d.csv, columns: {code: [a, b]}, missing: '?'}\nmethod: {name: x}\nengine: {spark: "
         "{master: 'local[2]'}}\nmeasure: [are]\nplan: [{cox: {time: t, event: e, covariates: [age]}}]\n"
     )
-    assert spec.source.columns["code"] == ["a", "b"]
+    assert spec.source.columns["code"] == ("a", "b")
     assert spec.source.missing == ("?",)
 
 
@@ -110,6 +110,26 @@ START = "source: {path: a.csv}\nmethod: {name: x, k: 5}\n"
         (
             "source: {path: a}\nmethod: {name: x, k: 5, k: 2}",
             r"\(line 2, column 25\): the key `k` is given twice",
+        ),
+        *(
+            (
+                f"source: {{path: !!{tag} x}}\nmethod: {{name: x}}",
+                "not valid YAML: a value is not of the type",
+            )
+            for tag in ("bool", "int", "float", "timestamp")
+        ),
+        *(
+            (f"source: {{path: a, columns: {{{role}: {value}}}}}\nmethod: {{name: x}}", message)
+            for role in ("patient", "code")
+            for value, message in (
+                ("1.0e+308", f"`source.columns.{role}` must be text or a list of text; got a decimal number"),
+                (
+                    '!!float "1:2:3"',
+                    f"`source.columns.{role}` must be text or a list of text; got a decimal number",
+                ),
+                ("{a: b}", f"`source.columns.{role}` must be text or a list of text; got a mapping"),
+                ("[1, a]", f"`source.columns.{role}` must be text or a list of text; got a list"),
+            )
         ),
     ],
 )

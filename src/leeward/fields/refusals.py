@@ -36,6 +36,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def wanted(hint: Any, parameter: Parameter) -> str:
     """What a value must be, in words: the type and its range or choices."""
     known = [_wanted(option, parameter) for option in options_of(hint) if option is not type(None)]
+    known = [words for words in known if not any(other.startswith(f"{words} or ") for other in known)]
     return " or ".join(dict.fromkeys(known))
 
 

@@ -217,7 +217,7 @@ def _json_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
                 row = json.loads(line)
             except UnicodeDecodeError:
                 raise BadInput(f"{file.name}: row {number} is not UTF-8; save the file as UTF-8.") from None
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise BadInput(
                     f"{file.name}: row {number} is not JSON; one whole object a line is needed."
                 ) from None

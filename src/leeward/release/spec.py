@@ -56,7 +56,8 @@ class SourceSpec(Declared):
         ),
     ] = None
     columns: Annotated[
-        Mapping[str, Any], Parameter(f"The source's names of {', '.join(COLUMNS)}; several codes: wide form.")
+        Mapping[str, str | tuple[str, ...]],
+        Parameter(f"The source's names of {', '.join(COLUMNS)}; several codes: wide form."),
     ] = field(default_factory=dict)
     vocabulary: Annotated[
         str | None,
@@ -184,7 +185,7 @@ def content_of_yaml(text: str) -> Any:
         raise BadInput(f"not valid YAML{place}: {problem}.") from None
     except RecursionError:
         raise BadInput("not valid YAML: lists and mappings lie too deep in each other.") from None
-    except (ValueError, TypeError, OverflowError, AttributeError):
+    except (ValueError, TypeError, OverflowError, AttributeError, LookupError):
         raise BadInput(
             "not valid YAML: a value is not of the type that its tag or its form says (a date, a number)."
         ) from None

@@ -310,21 +310,31 @@ def _with_columns(cohort: Cohort, wanted: Sequence[str]) -> Cohort:
 
 def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
-    import polars as pl
+    import pyarrow as pa
 
-    columns = dict(source.columns)
+    from leeward.cohort.readers import parquet
+
+    columns = {role: name for role, name in source.columns.items() if role != "patients"}
     plain = source.format in (None, "events") and not source.lines and not source.missing
     path = Path(str(source.path))
     if not plain or path.suffix != ".parquet" or not path.is_file() or "birth" in columns:
         return None
-    if isinstance(columns.get("code", ""), list):
-        return None
-    available = pl.read_parquet_schema(path)
-    roles = {role: columns.get(role, role) for role in ("patient", "code")}
-    roles |= {role: columns.get(role, role) for role in ("visit", "date", "age")
-              if role in columns or (not columns and role in available)}  # fmt: skip
-    dates = roles.get("date")
-    return None if dates is not None and dates in available and not available[dates].is_temporal() else roles
+    if not all(isinstance(name, str) for name in columns.values()):
+        return None  # several columns of codes
+    available = {field.name: field.type for field in parquet.schema(path)}
+    roles = {role: str(columns.get(role, role)) for role in ("patient", "code")}
+    roles |= {role: str(columns.get(role, role)) for role in ("visit", "date", "age")
+              if role in columns or (not source.columns and role in available)}  # fmt: skip
+    fit = {
+        "patient": lambda kind: pa.types.is_integer(kind) or parquet.is_text(kind),
+        "code": parquet.is_text,
+        "date": pa.types.is_temporal,
+    }
+    for role, fits in fit.items():
+        column = roles.get(role)
+        if column in available and not fits(available[column]):
+            return None  # the reader converts it, or says why not
+    return roles
 
 
 def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:
@@ -341,7 +351,9 @@ def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:
 def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
     import polars as pl
+    import pyarrow as pa
 
+    from leeward.cohort.readers import parquet
     from leeward.cohort.readers.files import refuse_log
 
     path = Path(str(source.path))
@@ -351,11 +363,8 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     if not path.is_file() or path.suffix != ".parquet":
         return None
     refuse_log(path)
-    try:
-        schema = pl.read_parquet_schema(path)
-    except pl.exceptions.PolarsError:
-        raise BadInput(f"{path.name}: not a Parquet file, or a damaged one.") from None
-    if not {"patient", "terms"} <= set(schema) or not isinstance(schema["terms"], pl.List):
+    held = parquet.schema(path)
+    if not {"patient", "terms"} <= set(held.names) or not pa.types.is_nested(held.field("terms").type):
         return None
     return pl.read_parquet(path)
 
@@ -391,7 +400,7 @@ def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
     if source.format in (None, "events"):
         named.setdefault("patient", "patient")
         named.setdefault("code", "code")
-    return dataclasses.replace(source, columns={**named, "patients": list(columns)})
+    return dataclasses.replace(source, columns={**named, "patients": tuple(columns)})
 
 
 def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:

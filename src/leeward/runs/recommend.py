@@ -118,4 +118,4 @@ def _with_patients(source: SourceSpec, columns: list[str] | None) -> SourceSpec:
     if not columns or source.columns.get("patients"):
         return source
     named = {name: name for name in ("patient", "code")} | dict(source.columns)
-    return dataclasses.replace(source, columns={**named, "patients": columns})
+    return dataclasses.replace(source, columns={**named, "patients": tuple(columns)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import shutil
 import tempfile
@@ -43,9 +44,11 @@ def _member(file: Path, table: str | None, folder: Path) -> Path:
             file
         ) from None  # the last: a compression or an encryption that this Python does not know
     except OSError as error:
-        if error.errno is not None:  # a full or failing disk
+        if error.errno not in (None, errno.EINVAL):  # a full or failing disk
             raise
-        raise damaged(file) from None  # damaged bzip2 has no error of its own
+        raise damaged(
+            file
+        ) from None  # damaged bzip2 has no error of its own, and a directory may lie nowhere
     return target
 
 

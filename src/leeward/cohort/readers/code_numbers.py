@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.arrays import Int32s, Int64s
+from leeward.cohort.readers.parquet import is_text
 from leeward.errors import BadInput
 from leeward.texts import outside_xml
 
@@ -104,7 +105,7 @@ def _refuse_control(
 
 def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
     kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+    if is_text(kind):
         return values.to_pylist()
     if pa.types.is_integer(kind):
         return [None if v is None else str(v) for v in values.to_pylist()]

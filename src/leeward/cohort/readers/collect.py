@@ -46,6 +46,7 @@ from leeward.cohort.readers.values import (
     dates,
     identifiers,
     patients,
+    plain,
     plainest,
     same_type,
     years,
@@ -129,7 +130,7 @@ class Collector:
         )  # rows by code columns
         self._add_events(batch, patient, row, numbers)
         if self.columns.patients:
-            attributes = {c: pl.Series(pl.from_arrow(batch.column(c))) for c in self.columns.patients}
+            attributes = {c: plain(batch.column(c), self._file, c) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
 
     def _add_events(self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:

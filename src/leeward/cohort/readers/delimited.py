@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NoReturn, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -28,6 +28,17 @@ from leeward.errors import BadInput
 BLOCK_BYTES = 8 << 20
 SEPARATORS = (",", "\t", ";", "|")
 
+
+NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-32": "UTF-32", "cp1252": "Windows-1252"}
+"""What messages call the encodings."""
+
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""The first bytes of a text in wide characters; the first mark that fits counts."""
 
 _told: ContextVar[list[str] | None] = ContextVar("encodings", default=None)
 
@@ -44,7 +55,7 @@ def encodings_told() -> Iterator[list[str]]:
 
 
 def encoding_of(file: Path) -> str:
-    """`utf-8-sig`, or what the bytes look like instead: `utf-16` by its mark, or `cp1252`.
+    """`utf-8-sig`, or what the bytes look like instead: `utf-16` or `utf-32` by their mark, or `cp1252`.
 
     The latter where text is not UTF-8 but has no sign that UTF-8 writes in several bytes, and every byte is one of
     Windows-1252: a file that mixes the two is damaged and stays an error.
@@ -53,8 +64,7 @@ def encoding_of(file: Path) -> str:
     found = _encoding(file, stat.st_size, stat.st_mtime_ns)
     said = _told.get()
     if found != "utf-8-sig" and said is not None:
-        name = {"utf-16": "UTF-16", "cp1252": "Windows-1252"}[found]
-        said.append(f"{file.name} is not UTF-8: read as {name} (save it as UTF-8 to be sure)")
+        said.append(f"{file.name} is not UTF-8: read as {NAMES[found]} (save it as UTF-8 to be sure)")
     return found
 
 
@@ -66,8 +76,8 @@ def _encoding(file: Path, size: int, changed: int) -> str:
             decoder = codecs.getincrementaldecoder("utf-8")()
             first, utf8, many, legacy = True, True, False, True
             while piece := stream.read(LOOK_BYTES):
-                if first and piece[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                    return "utf-16"
+                if first and piece.startswith(tuple(MARKS)):
+                    return next(encoding for mark, encoding in MARKS.items() if piece.startswith(mark))
                 first = False
                 if piece.isascii():
                     continue
@@ -105,11 +115,8 @@ def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
 
 def _header(file: Path) -> tuple[list[str], str]:
     """The column names, and the separator."""
-    with text_of(file) as text:
-        try:
-            first = text.readline()
-        except (OSError, EOFError, zlib.error) as error:
-            raise damaged_gzip(file) from error
+    with open_text(file) as text:
+        first = text.readline()
     if not first:
         raise BadInput(f"{file.name}: the file is empty.")
     if _undecodable(first):
@@ -117,7 +124,10 @@ def _header(file: Path) -> tuple[list[str], str]:
     if not first.strip():
         raise BadInput(f"{file.name}: the first row is blank; it must hold the column names.")
     separator = "\t" if suffix(file) in (".tsv", ".tab") else max(SEPARATORS, key=first.count)
-    return next(csv.reader([first], delimiter=separator)), separator
+    try:
+        return next(csv.reader([first], delimiter=separator)), separator
+    except csv.Error:
+        raise BadInput(f"{file.name}: the header cannot be read as delimited text.") from None
 
 
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
@@ -142,43 +152,57 @@ def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) 
             )
     except MemoryError:  # Arrow's is an ArrowException too
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _explain(file, separator) from error
+    except (pa.ArrowException, OSError, ValueError):
+        _refuse(file, separator)
 
 
-def _explain(file: Path, separator: str) -> BadInput:
-    """The error of the first row that breaks the rules, found by walking the file again."""
-    with text_of(file) as text:
+def _refuse(file: Path, separator: str) -> NoReturn:
+    """Raise the error of the first row that breaks the rules, found by walking the file again."""
+    with open_text(file) as text:
         reader = csv.reader(text, delimiter=separator)
+        row = 0
         try:
             width = len(next(reader))
-            row = 0
             for fields in reader:
                 if not fields:
                     continue
                 row += 1
                 if any(_undecodable(field) for field in fields):
-                    return not_utf8(file, f"row {row}")
+                    raise not_utf8(file, f"row {row}")
                 if len(fields) != width:
                     fields_found = f"{len(fields)} field{'s' if len(fields) != 1 else ''}"
-                    return BadInput(
+                    raise BadInput(
                         f"{file.name}: row {row} has {fields_found} where the header has {width}; "
                         f"quote values that hold the separator, or repair the row."
                     )
-        except (OSError, EOFError, zlib.error):
-            return damaged_gzip(file)
         except csv.Error:
-            return BadInput(f"{file.name}: row {row + 1} cannot be read as delimited text.")
-    return BadInput(
+            raise BadInput(f"{file.name}: row {row + 1} cannot be read as delimited text.") from None
+    raise BadInput(
         f"{file.name}: the file cannot be read as delimited text; check its quotes and separators."
     )
 
 
-def text_of(file: Path) -> io.TextIOWrapper:
-    """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named."""
+@contextmanager
+def open_text(file: Path) -> Iterator[io.TextIOWrapper]:
+    """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named.
+
+    Raises
+    ------
+    BadInput
+        The file is no whole gzip, or no text of the encoding that its mark says.
+    """
+    encoding = encoding_of(file)
     # The wrapper closes what is opened here.
     raw = cast("IO[bytes]", gzip.GzipFile(file, "rb") if is_gzip(file) else file.open("rb"))
-    return io.TextIOWrapper(raw, encoding=encoding_of(file), errors="surrogateescape", newline="")
+    try:
+        with io.TextIOWrapper(raw, encoding=encoding, errors="surrogateescape", newline="") as text:
+            yield text
+    except UnicodeError:
+        raise BadInput(
+            f"{file.name}: begins as {NAMES[encoding]} and goes on otherwise; save the file as UTF-8."
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged_gzip(file) from error
 
 
 def _undecodable(text: str) -> bool:

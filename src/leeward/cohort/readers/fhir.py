@@ -325,7 +325,7 @@ def _parsed(line: bytes, file: Path, row: int) -> Resource:
         resource = json.loads(line)
     except UnicodeDecodeError:
         raise not_utf8(file, f"row {row}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadInput(f"{file.name}: row {row} is not JSON; NDJSON has one whole resource a line.") from None
     if not isinstance(resource, dict):
         raise BadInput(f"{file.name}: row {row} is no FHIR resource.")

@@ -15,7 +15,12 @@ BATCH_ROWS = 1 << 20
 
 def header(file: Path) -> list[str]:
     """The file's column names."""
-    return list(_open(file, ()).schema_arrow.names)
+    return list(schema(file).names)
+
+
+def schema(file: Path) -> pa.Schema:
+    """The file's columns and what they hold."""
+    return _open(file, ()).schema_arrow
 
 
 def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
@@ -34,14 +39,21 @@ def batches(file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()) 
 
 def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
     """What the columns hold; BadInput where that is no plain values."""
-    schema = _open(file, ()).schema_arrow
-    kinds = [schema.field(name).type for name in columns]
+    found = schema(file)
+    kinds = [found.field(name).type for name in columns]
     for name, kind in zip(columns, kinds, strict=True):
         if pa.types.is_nested(kind) or pa.types.is_decimal256(kind):
             raise BadInput(
                 f"{file.name}: column '{name}' holds {kind}, not plain values; give text, numbers or dates."
             )
     return kinds
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text, in whatever encoding."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
 def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:

@@ -121,19 +121,13 @@ def _type_of_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if pa.types.is_null(one):
         return other
     for holds, common in (
-        (_is_text, pa.large_string()),
+        (parquet.is_text, pa.large_string()),
         (pa.types.is_floating, pa.float64()),
         (_is_number, pa.int64()),
     ):
         if holds(one) and holds(other):
             return common
     return None
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
 def _is_number(kind: pa.DataType) -> bool:

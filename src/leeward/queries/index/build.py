@@ -187,6 +187,8 @@ def index_events(
         raise BadInput("events have the columns patient and code.")
     frame = frame.select(*names, *attributes).filter(~nw.col("patient").is_null(), ~nw.col("code").is_null())
     schema = engine.collect(frame.head(0)).schema
+    if schema["patient"] == pl.String:  # blanks around it make no other patient, as when the reader reads
+        frame = frame.with_columns(nw.col("patient").str.strip_chars()).filter(nw.col("patient") != "")
     kind = row_kind(names, row)
     qids = qids_of_events(
         {n: schema[n] for n in names}, {n: schema[n] for n in attributes}, domains or {}, kind
