@@ -105,10 +105,12 @@ def _flags(situation: Situation) -> str:
     for name in ("patient", "code", "visit", "date", "age", "birth"):
         column = source.columns.get(name)
         if column:
-            named.append(f" --{name} {','.join(column) if isinstance(column, list) else column}")
+            named.append(f" --{name} {column if isinstance(column, str) else ','.join(column)}")
     named += [f" --missing '{text}'" for text in source.missing]
     if source.vocabulary:
         named.append(f" --vocabulary {source.vocabulary}")
+    if source.code_separator:
+        named.append(f" --code-separator '{source.code_separator}'")
     if source.accept_unknown:
         named.append(" --accept-unknown")
     return "".join(named) + " --row patient"

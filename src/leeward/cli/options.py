@@ -28,6 +28,7 @@ INPUT = (
     "vocabulary",
     "vocabulary_column",
     "accept_unknown",
+    "code_separator",
     "missing",
     "date_format",
     "lines",
@@ -41,7 +42,8 @@ INPUT = (
 """Names of the input flags, as they reach a command."""
 
 OTHERS = (
-    "vocabulary", "accept_unknown", "date_format", "source_format", "query", "table", "events", "concepts",
+    "vocabulary", "accept_unknown", "code_separator", "date_format", "source_format", "query", "table", "events",
+    "concepts",
 )  # fmt: skip
 """Those among them that do not name a column."""
 
@@ -95,6 +97,11 @@ input_options: Callable[[F], F] = _stack(
         "--accept-unknown",
         is_flag=True,
         help="Keep codes that are not of the vocabulary as written, even above 5 % of the entries.",
+    ),
+    click.option(
+        "--code-separator",
+        metavar="TEXT",
+        help="What stands between the codes where a cell holds several, such as ','.",
     ),
     click.option(
         "--missing",
@@ -363,6 +370,7 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
         domains=flags["events"] or None,
         concepts=flags["concepts"],
         accept_unknown=flags["accept_unknown"],
+        code_separator=flags["code_separator"],
         date_format=flags["date_format"],
         missing=missing,
         lines=lines,

@@ -89,6 +89,9 @@ class SourceSpec(Declared):
         bool,
         Parameter("Keep codes that are not of the vocabulary as written, even above 5 % of the entries."),
     ] = False
+    code_separator: Annotated[
+        str | None, Parameter("What stands between the codes where a cell holds several.")
+    ] = None
     name: Annotated[str | None, Parameter("Name of a cohort given in memory; it cannot be read again.")] = (
         None
     )

@@ -315,7 +315,9 @@ def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     from leeward.cohort.readers import parquet
 
     columns = {role: name for role, name in source.columns.items() if role != "patients"}
-    plain = source.format in (None, "events") and not source.lines and not source.missing
+    plain = source.format in (None, "events") and not (
+        source.lines or source.missing or source.code_separator
+    )
     path = Path(str(source.path))
     if not plain or path.suffix != ".parquet" or not path.is_file() or "birth" in columns:
         return None

@@ -60,6 +60,7 @@ def read_source(source: SourceSpec) -> Cohort:
         table=source.table,
         concepts=source.concepts,
         accept_unknown=source.accept_unknown,
+        code_separator=source.code_separator,
     )
 
 

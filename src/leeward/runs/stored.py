@@ -75,6 +75,7 @@ def run_stored(
             source.vocabulary,
             frozenset(text.strip() for text in source.missing),
             accept_unknown=source.accept_unknown,
+            code_separator=source.code_separator,
         )
         if cohort is None or partitions_of(method, cohort.patients, engine_name(spec.engine)) < 2:
             return None

@@ -10,7 +10,7 @@ from typing import Any
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.archives import unpacked
-from leeward.cohort.readers.codes import SHARE_UNKNOWN, UNKNOWN_CODE
+from leeward.cohort.readers.codes import FEW_JOINED, JOINED_CODES, SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import encodings_told
 from leeward.cohort.readers.detect import detected
@@ -44,6 +44,7 @@ def read(
     table: str | None = None,
     concepts: bool = False,
     accept_unknown: bool = False,
+    code_separator: str | None = None,
 ) -> Cohort:
     """Read a cohort.
 
@@ -88,7 +89,9 @@ def read(
         OMOP: CONCEPT's concept_code, with its vocabulary, in the place of concept ids.
     accept_unknown
         Keep codes that are not of the vocabulary as written however many they are; otherwise more than 5 % of the
-        entries are an error.
+        entries are an error, and so are more than a few cells that hold several codes each.
+    code_separator
+        What stands between the codes where a cell holds several, for example ','.
 
     Raises
     ------
@@ -102,6 +105,7 @@ def read(
         )
     given = {
         "patients": patients, "drop": tuple(drop), "domains": domains, "query": query, "concepts": concepts,
+        "code_separator": code_separator,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value not in (None, (), [], {}, False)}
     frame, name, store = as_frame(path), "frame", None
@@ -146,8 +150,13 @@ def _codes(columns: ColumnNames | None) -> tuple[str, ...]:
 
 
 def refuse_unknown(cohort: Cohort, total: int) -> None:
-    """BadInput where more of the `total` entries than may be are not of the vocabulary, as the notices say."""
+    """BadInput where more of the `total` entries than may be are not of the vocabulary, or cells hold several codes, as
+    the notices say."""
     for notice in cohort.notices:
+        if notice.kind == JOINED_CODES and notice.count > FEW_JOINED:
+            raise BadInput(
+                f"{cohort.name}: {notice}; or keep such cells as one code each (--vocabulary none, --accept-unknown)."
+            )
         if notice.kind == UNKNOWN_CODE and notice.count > SHARE_UNKNOWN * total:
             raise BadInput(
                 f"{cohort.name}: {notice} ({100 * notice.count / total:.0f} % of {total:,} entries). Name another "

@@ -40,22 +40,23 @@ class CodeNumbers:
 
         `rows` are the numbers of the rows, for messages (default: 1, 2, …).
         """
-        if pa.types.is_nested(column.type) or pa.types.is_decimal256(column.type):
-            raise BadInput(
-                f"{name}: column '{title}' holds {column.type}, not codes; codes are text or whole numbers."
-            )
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        check_indices(column, name, title)
-        values = _as_texts(column.dictionary, name, title)
-        _refuse_line_breaks(values, name, title)
-        _refuse_control(column, values, name, title, rows)
-        table = np.array([*map(self._number, values), NO_CODE], np.int32)
-        indices = column.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(values))
-        # By way of Polars: pyarrow's own conversion imports pandas, which costs more than a million rows.
-        return table[pl.Series(pl.from_arrow(indices)).to_numpy()]
+        values, indices = _distinct(column, name, title, rows)
+        return np.array([*map(self._number, values), NO_CODE], np.int32)[indices]
+
+    def numbers_apart(
+        self, column: pa.Array, name: str, title: str, rows: Int64s, separator: str
+    ) -> tuple[Int64s, Int32s]:
+        """Of each code in the cells its row's place and its number, in the order of the rows."""
+        values, indices = _distinct(column, name, title, rows)
+        cells = [[*map(self._number, (value or "").split(separator))] for value in (*values, None)]
+        known = [[number for number in cell if number != NO_CODE] for cell in cells]
+        ends = np.cumsum([len(cell) for cell in known])
+        counts = np.diff(ends, prepend=0)[indices]
+        places = np.repeat(np.arange(len(indices)), counts)
+        inside = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = (ends - np.diff(ends, prepend=0))[indices]
+        flat = np.array([number for cell in known for number in cell], np.int32)
+        return places, flat[np.repeat(starts, counts) + inside]
 
     def _number(self, value: str | None) -> int:
         text = value.strip() if value is not None else ""
@@ -65,6 +66,27 @@ class CodeNumbers:
         if number == len(self.texts):
             self.texts.append(text)
         return number
+
+
+def _distinct(
+    column: pa.Array, name: str, title: str, rows: Int64s | None
+) -> tuple[list[str | None], Int64s]:
+    """The distinct values, and of each row its value's place among them, the end where it is null."""
+    if pa.types.is_nested(column.type) or pa.types.is_decimal256(column.type):
+        raise BadInput(
+            f"{name}: column '{title}' holds {column.type}, not codes; codes are text or whole numbers."
+        )
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    check_indices(column, name, title)
+    values = _as_texts(column.dictionary, name, title)
+    _refuse_line_breaks(values, name, title)
+    _refuse_control(column, values, name, title, rows)
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(values))
+    # By way of Polars: pyarrow's own conversion imports pandas, which costs more than a million rows.
+    return values, pl.Series(pl.from_arrow(indices)).to_numpy()
 
 
 def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None:

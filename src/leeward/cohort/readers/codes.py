@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,9 @@ VOCABULARY_NAMES = {
     for name in names
 }
 """How files name the vocabularies, in lower case."""
+
+ICD_NAMES = ("icd9", "icd10", "icd", "icd-undotted")
+"""The classifications of diagnoses."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class Normalised:
     codes: tuple[str, ...]
     unknown: Bools
     restored: Bools
+    joined: Bools
     vocabulary: str | None = None
     title: str = "its vocabulary"
     guess: Notice | None = None
@@ -129,6 +134,7 @@ class Normalised:
             unknown[i] = standard is None or not rule.known(standard)
             restored[i] &= ~unknown[i]
             codes.append(as_written(text) if standard is None or unknown[i] else standard)
+        joined = [out and _joins(text, rule) for text, rule, out in zip(texts, rules, unknown, strict=True)]
         names = {rule.name for rule in rules}
         if {"icd9", "icd10"} <= names <= {"icd9", "icd10", "icd"}:
             only: Rules | None = rules_of("icd")
@@ -138,6 +144,7 @@ class Normalised:
             tuple(codes),
             unknown,
             restored,
+            np.array(joined, np.bool_),
             only.name if only else None,
             only.title if only else "their vocabularies",
         )
@@ -155,20 +162,35 @@ class Normalised:
         kind = pl.Enum(sorted(set(self.codes)))
         return pl.Series("code", self.codes, dtype=kind).gather(numbers)
 
-    def notices(self, numbers: Int32s, rows: UInt32s, entries: Int64s | None = None) -> list[Notice]:
+    def notices(
+        self, numbers: Int32s, rows: UInt32s, where: str, entries: Int64s | None = None
+    ) -> list[Notice]:
         """What was repaired or is unknown, with its rows; `numbers` holds the number of each event's text.
 
-        Where only some of the events are at hand, `entries` says how often each of the texts occurs.
+        `where` names the columns of codes. Where only some of the events are at hand, `entries` says how often each of
+        the texts occurs.
         """
         found = [self.guess] if self.guess else []
         found += _looks_missing(self.codes, numbers, rows, entries)
+        if self.joined.any():
+            at = rows[self.joined[numbers]]
+            hits = len(at) if entries is None else int(entries[self.joined].sum())
+            message = (
+                f"{counted('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count as "
+                f"one code each: read them apart with --code-separator '{self._separator()}'"
+            )
+            found.append(Notice(JOINED_CODES, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         for kind, mask, what in (
             (
                 "restored leading zeros",
                 self.restored,
                 "had lost leading zeros, which were put back (8 became 008)",
             ),
-            (UNKNOWN_CODE, self.unknown, f"are not of {self.title}: kept as written{self.others}"),
+            (
+                UNKNOWN_CODE,
+                self.unknown & ~self.joined,
+                f"are not of {self.title}: kept as written{self.others}",
+            ),
         ):
             if mask.any():
                 at = rows[mask[numbers]]
@@ -178,6 +200,11 @@ class Normalised:
                 message = f"{many} with {counted('distinct code', distinct)} {what}"
                 found.append(Notice(kind, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
+
+    def _separator(self) -> str:
+        """What stands between most of the codes that share a cell."""
+        texts = "".join(code for code, hit in zip(self.codes, self.joined, strict=True) if hit)
+        return max(SEPARATORS, key=texts.count)
 
 
 SHARE_RECOGNISED = 0.75
@@ -204,11 +231,48 @@ UNKNOWN_CODE = "unknown code"
 SHARE_UNKNOWN = 0.05
 """More unrecognised entries than this share are an error, unless they are accepted."""
 
+JOINED_CODES = "several codes in a cell"
+"""The kind of the notice that counts cells whose parts are codes."""
+
+FEW_JOINED = 5
+"""More such cells are an error, unless unrecognised entries are accepted."""
+
+SEPARATORS = ",;|"
+"""What tables write between several codes in a cell."""
+
 SHARE_DOTTED = 0.95
 """Codes of ICD-10-CM are written with dots when at least this share of those longer than a category is."""
 
 ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d")
 """Codes of drugs, whose beginning looks like ICD-10."""
+
+
+def _parts(text: str) -> list[str]:
+    return [part for each in re.split(f"[{SEPARATORS}]", text) if (part := each.strip())]
+
+
+def _joins(text: str, rules: Rules) -> bool:
+    """Whether a text is several codes: of the rules' vocabulary, for ICD of either classification."""
+    rules = rules_of("icd") if rules.name in ICD_NAMES else rules
+    parts = _parts(text)
+    return len(parts) > 1 and all(
+        code is not None and rules.known(code) for code, _ in map(rules.clean, parts)
+    )
+
+
+def _joined_of_none(texts: Sequence[str], entries: Int64s) -> Bools:
+    """Which texts are several codes, where the source is of a classification of diagnoses once they are read apart."""
+    apart = [_parts(text) for text in texts]
+    counts: Counter[str] = Counter()
+    for parts, count in zip(apart, entries, strict=True):
+        counts.update(dict.fromkeys(parts, int(count)))
+    distinct = list(counts)
+    if (
+        all(len(parts) < 2 for parts in apart)
+        or _Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None
+    ):
+        return np.zeros(len(texts), np.bool_)
+    return np.array([_joins(text, rules_of("icd")) for text in texts], np.bool_)
 
 
 def _looks_missing(
@@ -316,7 +380,8 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     seen = _Seen.of(texts, counts)
     found = seen.vocabulary(texts) if named is None else named
     if found is None:
-        return replace(Normalised.by(AS_WRITTEN, texts), guess=_not_recognised(seen))
+        joined = _joined_of_none(texts, counts)
+        return replace(Normalised.by(AS_WRITTEN, texts), guess=_not_recognised(seen), joined=joined)
     if named == "icd":
         found = seen.both(texts)
     normalised = Normalised.by(rules_of(found), texts)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, UInt32s, counted
+from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import (
@@ -70,6 +70,8 @@ class Collector:
     """Dates that cannot be read become notices, not errors; so they do where ages come from births."""
     forms: tuple[str, ...] = (*ISO, GERMAN)
     """How dates may be written where they are read leniently and `date_format` says nothing."""
+    separator: str | None = None
+    """What stands between the codes of a cell; None: a cell is one code."""
     last_row: int = 0
     _file: str = field(init=False)
     _rows_before: int = 0
@@ -89,6 +91,10 @@ class Collector:
     _converted: dict[str, list[UInt32s]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.separator is not None and not self.separator.strip():
+            raise BadInput(
+                "--code-separator is blank; give what stands between the codes of a cell, such as ','."
+            )
         self._file = self.name
         self.lenient |= self.columns.birth is not None
         self.codes = CodeNumbers(self.missing)
@@ -125,26 +131,39 @@ class Collector:
         self.last_row = int(row[-1])
         own, who = row.astype(np.int64) - self._rows_before, self.columns.patient
         patient = patients(batch.column(who), self._file, who, own, self.missing)
-        numbers = np.stack(
-            [self.codes.number(batch.column(c), self._file, c, own) for c in self.columns.code], axis=1
-        )  # rows by code columns
-        self._add_events(batch, patient, row, numbers)
+        source, numbers, gaps = self._codes_of(batch, own)
+        if gaps is not None:
+            self._note_gaps(patient, row, gaps)
+        self._add_events(batch, patient, row, source, numbers)
         if self.columns.patients:
             attributes = {c: plain(batch.column(c), self._file, c) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
 
-    def _add_events(self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:
-        width = numbers.shape[1]
-        kept = np.flatnonzero(numbers.ravel() != NO_CODE)
-        complete = len(kept) == numbers.size
-        if not complete:
-            self._note_gaps(patient, row, numbers)
-        source = None if complete and width == 1 else kept // width
+    def _codes_of(self, batch: pa.RecordBatch, rows: Int64s) -> tuple[Int64s | None, Int32s, Bools | None]:
+        """Of each event its row's place (None: one a row) and its code's number; the cells without a code (rows by
+        columns of codes; None: none is)."""
+        titles, between = self.columns.code, self.separator
+        if between is not None:
+            cells = [self.codes.numbers_apart(batch.column(c), self._file, c, rows, between) for c in titles]
+            source = np.concatenate([places for places, _ in cells])
+            order = np.argsort(source, kind="stable")
+            empty = [np.bincount(places, minlength=batch.num_rows) == 0 for places, _ in cells]
+            numbers = np.concatenate([numbers for _, numbers in cells])
+            return source[order], numbers[order], np.stack(empty, axis=1)
+        wide = np.stack([self.codes.number(batch.column(c), self._file, c, rows) for c in titles], axis=1)
+        numbers = wide.ravel()
+        kept = np.flatnonzero(numbers != NO_CODE)
+        if len(kept) == wide.size:
+            return (None if len(titles) == 1 else kept // len(titles)), numbers, None
+        return kept // len(titles), numbers[kept], wide == NO_CODE
 
+    def _add_events(
+        self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, source: Int64s | None, numbers: Int32s
+    ) -> None:
         def of_events(series: pl.Series) -> pl.Series:
             return series if source is None else series.gather(source)
 
-        self._code_numbers.append(numbers.ravel()[kept] if source is not None else numbers.ravel())
+        self._code_numbers.append(numbers)
         self._patients.append(of_events(patient))
         self._event_rows.append(row if source is None else row[source])
         first_row = int(row[0]) - self._rows_before
@@ -204,8 +223,7 @@ class Collector:
             known = zip(BIRTH, (read, two_digits, year_only), strict=True)
             self._births.append(pl.DataFrame({key: of_events(series) for key, series in known}))
 
-    def _note_gaps(self, patient: pl.Series, row: UInt32s, numbers: Int32s) -> None:
-        gaps = numbers == NO_CODE
+    def _note_gaps(self, patient: pl.Series, row: UInt32s, gaps: Bools) -> None:
         self._gaps += int(gaps.sum())
         self._rows_with_gap.append(row[gaps.any(axis=1)].astype(np.int64))
         empty = gaps.all(axis=1)
@@ -233,7 +251,7 @@ class Collector:
         normalised = normalise(self.codes.texts, vocabulary, entries)
         texts = np.argsort(first_row, kind="stable").astype(np.int32)
         gaps = self._gap_notices(patients()) if self._gaps else []
-        return normalised, [*gaps, *normalised.notices(texts, first_row[texts], entries)]
+        return normalised, [*gaps, *normalised.notices(texts, first_row[texts], self._where(), entries)]
 
     def cohort(
         self,
@@ -279,7 +297,7 @@ class Collector:
             *self._conversion_notices(),
             *self._gap_notices(patient),
             *_alike(patient, row),
-            *normalised.notices(numbers, row),
+            *normalised.notices(numbers, row, self._where()),
         ]
         extra |= {role: same_type(parts) for role, parts in self._optional.items()}
         notices += self._date_notices(row)

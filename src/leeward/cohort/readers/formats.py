@@ -47,7 +47,14 @@ class NoOptions:
 
 
 @dataclass(frozen=True)
-class EventOptions:
+class CellOptions:
+    """`code_separator`: what stands between the codes of a cell."""
+
+    code_separator: str | None = None
+
+
+@dataclass(frozen=True)
+class EventOptions(CellOptions):
     """`patients`: a further table of attributes, one row a patient."""
 
     patients: str | Path | None = None
@@ -84,7 +91,7 @@ class OmopOptions(DomainOptions):
 
 
 @dataclass(frozen=True)
-class SqlOptions:
+class SqlOptions(CellOptions):
     """`query`: SELECT … or a table's name."""
 
     query: str | None = None
@@ -101,11 +108,13 @@ class Reader:
 def _events(asked: Request, options: EventOptions) -> Cohort:
     if isinstance(asked.path, pl.DataFrame):
         return read_frame(
-            asked.path, asked.columns, asked.vocabulary, asked.missing, asked.name, asked.date_format
-        )
+            asked.path, asked.columns, asked.vocabulary, asked.missing, asked.name, asked.date_format,
+            options.code_separator,
+        )  # fmt: skip
     return read_tables(
-        asked.path, asked.columns, asked.vocabulary, asked.missing, asked.date_format, options.patients
-    )
+        asked.path, asked.columns, asked.vocabulary, asked.missing, asked.date_format, options.patients,
+        options.code_separator,
+    )  # fmt: skip
 
 
 def _table(asked: Request, options: TableOptions) -> Cohort:
@@ -141,8 +150,9 @@ def _fhir(asked: Request, options: NoOptions) -> Cohort:
 def _sql(asked: Request, options: SqlOptions) -> Cohort:
     assert isinstance(asked.store, Database)
     return read_sql(
-        asked.store, asked.columns, asked.vocabulary, asked.missing, asked.date_format, options.query
-    )
+        asked.store, asked.columns, asked.vocabulary, asked.missing, asked.date_format, options.query,
+        options.code_separator,
+    )  # fmt: skip
 
 
 def _omop(asked: Request, options: OmopOptions) -> Cohort:

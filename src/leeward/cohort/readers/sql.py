@@ -156,6 +156,7 @@ def read_sql(
     missing: frozenset[str],
     date_format: str | None,
     query: str | None,
+    separator: str | None = None,
 ) -> Cohort:
     """A cohort from one table or query."""
     if query is not None and any(sign.isspace() for sign in query.strip()):
@@ -169,7 +170,7 @@ def read_sql(
         mapped = ColumnMap.of(columns, header)
         require_columns(title, mapped.needed(), header)
         batches = database.rows(title, mapped.needed())
-    collector = Collector(title, mapped, missing, date_format)
+    collector = Collector(title, mapped, missing, date_format, separator=separator)
     for batch in batches:
         collector.add(batch)
     return collector.cohort(vocabulary)

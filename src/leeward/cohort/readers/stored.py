@@ -58,6 +58,7 @@ def store(
     missing: frozenset[str] = frozenset(),
     *,
     accept_unknown: bool = False,
+    code_separator: str | None = None,
 ) -> StoredCohort | None:
     """The patients and codes of a table, in files below `folder`; None where rows name the vocabulary of their code.
 
@@ -69,7 +70,7 @@ def store(
         if mapped.vocabulary is not None:
             return None
         mapped = replace(mapped, visit=None, date=None, age=None, birth=None, patients=())
-        collector = Collector(Path(path).name, mapped, missing)
+        collector = Collector(Path(path).name, mapped, missing, separator=code_separator)
         spread = _Spread(folder, min(MOST_FILES, max(1, -(-sum(map(_rows, files)) // ROWS_A_FILE))))
         with spread.files:
             for file in files:

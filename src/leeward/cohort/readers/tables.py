@@ -28,6 +28,7 @@ def read_tables(
     missing: frozenset[str],
     date_format: str | None,
     attributes: str | Path | None,
+    separator: str | None = None,
 ) -> Cohort:
     """A cohort from delimited or Parquet files; the parameters are those of `read`."""
     files, mapped = mapped_files(path, columns, patients_apart=attributes is not None)
@@ -35,7 +36,7 @@ def read_tables(
     if attributes is not None:
         mapped = replace(mapped, patients=())
     needed = mapped.needed()
-    collector = Collector(Path(path).name, mapped, missing, date_format)
+    collector = Collector(Path(path).name, mapped, missing, date_format, separator=separator)
     for file in files:
         collector.begin(file.name)
         for batch in reader_of(file).batches(file, needed, mapped.encoded()):
@@ -154,11 +155,12 @@ def read_frame(
     missing: frozenset[str],
     name: str,
     date_format: str | None = None,
+    separator: str | None = None,
 ) -> Cohort:
     """A cohort from a frame in memory."""
     mapped = ColumnMap.of(columns, frame.columns)
     require_columns(name, mapped.needed(), frame.columns)
-    collector = Collector(name, mapped, missing, date_format)
+    collector = Collector(name, mapped, missing, date_format, separator=separator)
     for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
         collector.add(batch)
     return collector.cohort(vocabulary)
