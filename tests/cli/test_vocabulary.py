@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from leeward.cli.main import status_of
+from leeward.errors import BadInput
 from leeward.vocabulary import registry
 
 
@@ -68,6 +69,53 @@ def test_codes_that_a_concept_ancestor_lacks_hang_below_the_root(
     assert sorted(tree.leaf_labels()) == codes
     assert tree.labels[int(tree.parent[tree.index["999"]])] == "*"
     assert tree.labels[int(tree.parent[tree.index["100"]])] == "10"
+
+
+CONCEPTS = {
+    1: "root-code", 10: "73211009", 11: "38341003", 100: "44054006", 101: "46635009", 110: "59621000",
+    500: "7", 501: "7",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_a_concept_ancestor_by_the_codes_of_concept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, separator: str
+) -> None:
+    """The tree has CONCEPT's codes as labels; a concept that CONCEPT lacks its id, codes that two have both."""
+    from leeward.vocabulary import load, open_tree
+
+    monkeypatch.setattr(open_tree, "SMALL_BYTES", 1 << 20 if small else 0)
+    more = ANCESTORS + "1,500,1,1\n10,500,1,1\n1,501,1,1\n11,501,1,1\n10,102,1,1\n1,102,2,2\n"
+    (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(more.replace(",", separator))
+    rows = [("concept_id", "concept_name", "concept_code", "vocabulary_id")]
+    rows += [(str(number), 'a "b', code, "SNOMED") for number, code in CONCEPTS.items()]
+    quoted = [[each.replace('a "b', '"a ""b"') for each in row] if separator == "," else row for row in rows]
+    (tmp_path / "Concept.csv").write_text("".join(separator.join(row) + "\n" for row in quoted))
+    by_id = load(tmp_path / "CONCEPT_ANCESTOR.csv")
+    by_code = load(f"{tmp_path / 'CONCEPT_ANCESTOR.csv'}#concept_code")
+    codes = ["44054006", "46635009", "59621000", "102", "7", "999"]
+    groups = {frozenset(group) for group in by_code.level_groups(codes, 1).values()}
+    assert groups == {
+        frozenset({"44054006", "46635009", "102"}), frozenset({"59621000"}), frozenset({"7"}), frozenset({"999"}),
+    }  # fmt: skip
+    assert by_code.level("44054006", 1) == CONCEPTS[int(by_id.level("100", 1))] == "73211009"
+    tree = by_code.hierarchy(codes)
+    assert sorted(tree.leaf_labels()) == sorted(codes)
+    above = {code: tree.labels[int(tree.parent[tree.index[code]])] for code in codes}
+    assert (above["44054006"], above["59621000"], above["7"]) == ("73211009", "38341003", "*")
+
+
+def test_a_concept_ancestor_by_code_needs_concept_beside_it(tmp_path: Path) -> None:
+    from leeward.vocabulary import load
+
+    (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(ANCESTORS)
+    name = f"{tmp_path / 'CONCEPT_ANCESTOR.csv'}#concept_code"
+    with pytest.raises(BadInput, match=r"CONCEPT_ANCESTOR\.csv: no file CONCEPT beside it"):
+        load(name)
+    (tmp_path / "CONCEPT.csv").write_text("concept_id,concept_name\n1,a\n")
+    with pytest.raises(BadInput, match=r"CONCEPT\.csv: cannot be read as OMOP's CONCEPT"):
+        load(name).level("1", 1)
 
 
 def test_without_a_hierarchy_each_code_is_alone() -> None:

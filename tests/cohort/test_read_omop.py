@@ -11,6 +11,7 @@ from tests.cohort.sources import OMOP, changed, frame_of, kinds, whole_ages, wri
 
 from leeward.cohort import Cohort, read
 from leeward.errors import BadInput
+from leeward.vocabulary import load
 
 
 def events(cohort: Cohort) -> list[tuple[Any, ...]]:
@@ -93,6 +94,32 @@ def test_concepts_become_codes_of_their_vocabularies(tmp_path: Path) -> None:
     assert kinds(cohort)["concept not in CONCEPT"][0] == 1
     named = read(tmp_path / "cdm", concepts=True, vocabulary="icd10", accept_unknown=True)
     assert "vocabulary" not in named.require_events().columns
+
+
+def test_concepts_keep_the_hierarchy_beside_them(tmp_path: Path) -> None:
+    ancestors = {
+        "ancestor_concept_id": [4008576, 4008576, 4008576, 9],
+        "descendant_concept_id": [201826, 4008576, 320128, 4008576],
+        "min_levels_of_separation": [1, 0, 1, 1],
+        "max_levels_of_separation": [1, 0, 1, 1],
+    }
+    concept = {
+        "concept_id": [201826, 320128, 4008576],
+        "concept_code": ["44054006", "38341003", "73211009"],
+        "concept_name": ["Type 2 diabetes", "Hypertension", "Diabetes"],
+        "vocabulary_id": ["SNOMED"] * 3,
+    }
+    folder = write_csv(tmp_path / "cdm", {**OMOP, "concept_ancestor": ancestors, "concept": concept})
+    for concepts in (False, True):
+        cohort = read(folder, concepts=concepts)
+        assert kinds(cohort)["hierarchy"][0] == 1 and "no hierarchy" not in kinds(cohort)
+        assert cohort.vocabulary is not None
+        vocabulary = load(cohort.vocabulary)
+        codes = cohort.code_sets().codes
+        assert len(vocabulary.level_groups(codes, 1)) == 1 < len(codes)
+        assert vocabulary.level(codes[0], 1) == ("73211009" if concepts else "4008576")
+    (folder / "concept_ancestor.csv").unlink()
+    assert "no hierarchy" in kinds(read(folder, concepts=True))
 
 
 def test_icd_concepts_are_written_as_icd(tmp_path: Path) -> None:

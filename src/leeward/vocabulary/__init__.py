@@ -97,6 +97,7 @@ def built_in(title: str) -> Vocabulary | None:
 def load(name_or_path: str | Path) -> Vocabulary:
     """A built-in vocabulary by name (`icd9`, `icd10`), or one from a file (formats: `custom.read`).
 
+    `…/CONCEPT_ANCESTOR.csv#concept_code` is the tree by the codes of the CONCEPT beside it, in place of concept ids.
     Raises BadInput for a name that is neither built in nor a file, and for a file that is not a hierarchy.
     """
     name = str(name_or_path).lower()
@@ -107,19 +108,22 @@ def load(name_or_path: str | Path) -> Vocabulary:
         from leeward.vocabulary.open_tree import FLAT, OpenVocabulary
 
         return OpenVocabulary(FLAT)
-    path = added(name) or Path(name_or_path)
+    from leeward.vocabulary.omop import BY_CODE, concept_beside, is_concept_ancestor
+
+    written = str(name_or_path)
+    path = added(name) or Path(written.removesuffix(BY_CODE))
     if not is_file(path):
         raise BadInput(
             f"vocabulary {path.name!r} is neither built in ({', '.join(VOCABULARIES)}) nor a file; "
             "give one of these names or the path of a CSV with the columns node,parent."
         )
-    from leeward.vocabulary.omop import is_concept_ancestor
     from leeward.vocabulary.rf2 import is_converted
 
     if is_concept_ancestor(path) or is_converted(path):
         from leeward.vocabulary.open_tree import OpenVocabulary
 
-        return OpenVocabulary(path.name, path)
+        by_code = written.endswith(BY_CODE) and is_concept_ancestor(path)
+        return OpenVocabulary(path.name, path, concept_beside(path) if by_code else None)
     from leeward.vocabulary.custom import read
 
     return CustomVocabulary(read(path))

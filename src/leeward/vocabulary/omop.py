@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -12,6 +12,9 @@ from leeward.vocabulary.hierarchy import Hierarchy
 
 ROOT = "*"
 """The root's label: the concepts that nothing is above hang under it."""
+
+BY_CODE = "#concept_code"
+"""After the path of a CONCEPT_ANCESTOR: its labels are the codes of the CONCEPT beside it."""
 
 Row = tuple[int, int, int]
 """Ancestor, descendant, fewest levels between them."""
@@ -83,6 +86,31 @@ def is_concept_ancestor(path: Path) -> bool:
         return "ancestor_concept_id" in header_of(path).lower()
     except (OSError, EOFError):
         return False
+
+
+def concept_beside(path: Path) -> Path:
+    """The file CONCEPT in the folder of a CONCEPT_ANCESTOR. Raises BadInput where there is none."""
+    found = [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
+    if len(found) != 1:
+        raise BadInput(f"{path.name}: no file CONCEPT beside it, which says the codes of its concepts.")
+    return found[0]
+
+
+def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple[str, str]]:
+    """(concept_id, concept_code) of the rows of CONCEPT whose `column`, one of these two, holds a wanted text."""
+    import polars as pl
+
+    separator = "\t" if "\t" in header_of(concept) else ","
+    try:
+        rows = pl.scan_csv(
+            concept, separator=separator, infer_schema=False, quote_char=None if separator == "\t" else '"'
+        )
+        rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
+        rows = rows.select(pl.col("concept_id", "concept_code").str.strip_chars()).drop_nulls()
+        chosen = rows.filter(pl.col(column).is_in(pl.Series(list(wanted), dtype=pl.String).implode()))
+        return sorted(chosen.collect(engine="streaming").iter_rows())
+    except (pl.exceptions.PolarsError, OSError):
+        raise BadInput(f"{concept.name}: cannot be read as OMOP's CONCEPT.") from None
 
 
 def require_concept_ancestor(path: Path) -> None:

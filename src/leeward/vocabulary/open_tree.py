@@ -5,6 +5,7 @@ A code that the tree lacks hangs below the root, so that every method can run on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,10 +32,12 @@ class OpenVocabulary:
     """Codes below a tree that may lack some of them (see `leeward.vocabulary.Vocabulary`).
 
     `path`: a CONCEPT_ANCESTOR, or a tree of `rf2.convert`; None: no tree, so that every code hangs below the root.
+    `concept`: OMOP's CONCEPT, whose codes the labels are then; None: they are concept ids.
     """
 
     name: str
     path: Path | None = None
+    concept: Path | None = None
 
     def normalise(self, code: str) -> str | None:
         """The code without outer blanks; None if nothing is left."""
@@ -106,23 +109,50 @@ class OpenVocabulary:
             return None
         if rf2.is_converted(self.path):
             return _lines_above(self.path, codes)
-        if self.path.stat().st_size <= SMALL_BYTES:
-            return _whole(str(self.path), self.path.stat().st_mtime_ns)
-        return _above(str(self.path), self.path.stat().st_mtime_ns, tuple(sorted(set(codes))))
+        small = self.path.stat().st_size <= SMALL_BYTES
+        asked = None if small else tuple(sorted(set(codes)))
+        if self.concept is not None:
+            return _by_code(self.path, _stamp(self.path), self.concept, _stamp(self.concept), asked)
+        return _of_ancestors(self.path, _stamp(self.path), asked)
+
+
+def _stamp(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 @lru_cache(maxsize=2)
-def _whole(path: str, stamp: int) -> Hierarchy:
-    return omop.from_concept_ancestor(path)
+def _of_ancestors(path: Path, stamp: int, codes: tuple[str, ...] | None) -> Hierarchy:
+    """The whole tree of a CONCEPT_ANCESTOR, or the part above some concepts."""
+    return omop.from_concept_ancestor(path) if codes is None else _above(path, codes)
 
 
 @lru_cache(maxsize=2)
-def _above(path: str, stamp: int, codes: tuple[str, ...]) -> Hierarchy:
+def _by_code(
+    path: Path, stamp: int, concept: Path, stamp_of_concept: int, codes: tuple[str, ...] | None
+) -> Hierarchy:
+    """The same with CONCEPT's codes for labels. What CONCEPT lacks keeps its id, and where several concepts have one
+    code the id follows each: nobody can tell which of them such a code is."""
+    ids = None
+    if codes is not None:
+        found = omop.concepts_of(concept, "concept_code", codes)
+        ids = tuple(sorted({each for each, _ in found} | set(codes).difference(code for _, code in found)))
+    tree = _of_ancestors(path, stamp, ids)
+    named = dict(zip(tree.labels, tree.labels, strict=True)) | dict(
+        omop.concepts_of(concept, "concept_id", tree.labels)
+    )
+    shared = Counter(named.values())
+    label = {each: code if shared[code] == 1 else f"{code} ({each})" for each, code in named.items()}
+    return Hierarchy.from_pairs(
+        [(label[node], label.get(above)) for node, above in tree.to_pairs()], tree.name
+    )
+
+
+def _above(path: Path, codes: Iterable[str]) -> Hierarchy:
     """The tree above some concepts, from a complete table: the parent is one level up, the smallest id of several.
 
     Nothing in it depends on other codes than those asked for.
     """
-    separator = "\t" if "\t" in omop.header_of(Path(path)) else ","
+    separator = "\t" if "\t" in omop.header_of(path) else ","
     rows = pl.scan_csv(path, separator=separator, infer_schema=False)
     rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
     wanted = pl.Series([int(code) for code in codes if code.isdecimal()], dtype=pl.Int64)
@@ -140,7 +170,7 @@ def _above(path: str, stamp: int, codes: tuple[str, ...]) -> Hierarchy:
     nodes = sorted(set(there["above"].to_list()) | set(there["below"].to_list()))
     pairs: list[tuple[str, str | None]] = [(ROOT, None)]
     pairs += [(str(node), str(parent[node]) if node in parent else ROOT) for node in nodes]
-    return Hierarchy.from_pairs(pairs, Path(path).name)
+    return Hierarchy.from_pairs(pairs, path.name)
 
 
 def _lines_above(path: Path, codes: Iterable[str]) -> Hierarchy:

@@ -61,7 +61,7 @@ class Rules:
 def rules_of(vocabulary: str) -> Rules:
     """The rules of 'icd9', 'icd10', 'icd' (or another of their names), 'none', or of a hierarchy file `node,parent`."""
     from leeward.vocabulary import added
-    from leeward.vocabulary.omop import is_concept_ancestor
+    from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
     if name == "none":
@@ -78,7 +78,8 @@ def rules_of(vocabulary: str) -> Rules:
         both = ICD if name == "icd" else ICD_UNDOTTED
         return Rules(name, both.name, both.clean, both.is_known)
     open_to_all = vocabulary.strip().lower()
-    if open_to_all == "flat" or added(open_to_all) is not None or is_concept_ancestor(Path(vocabulary)):
+    tree = Path(vocabulary.removesuffix(BY_CODE))
+    if open_to_all == "flat" or added(open_to_all) is not None or is_concept_ancestor(tree):
         return Rules(
             vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), lambda code: True
         )

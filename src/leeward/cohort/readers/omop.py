@@ -113,10 +113,11 @@ def read_omop(
     notes, of_notes = notes_of(store, "note", "note_id", "person_id", "note_date", "note_text")
     codes = cohort.code_sets().codes
     names = {} if ending == "source_value" else names_of_concepts(store, codes, by_code=concepts)
-    if not concepts and ending != "source_value":
+    if concepts:
+        beside = store.file("concept_ancestor") if store.file("concept") else None
+        cohort = with_tree(cohort, beside, by_code=True)
+    elif ending != "source_value":
         cohort = with_tree(cohort, store.file("concept_ancestor"), "omop")
-    elif concepts:
-        cohort = with_tree(cohort)
     return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
         *notices, *births.notices, *told, *of_notes
     )

@@ -11,18 +11,23 @@ from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.vocabulary import added
+from leeward.vocabulary.omop import BY_CODE
 
 
-def with_tree(cohort: Cohort, beside: Path | None = None, kind: str | None = None) -> Cohort:
+def with_tree(
+    cohort: Cohort, beside: Path | None = None, kind: str | None = None, *, by_code: bool = False
+) -> Cohort:
     """The cohort with a vocabulary: the file found beside its tables, the added one of a `kind`, or none of any code.
 
+    `by_code`: the cohort's codes are those of the CONCEPT beside the file, not concept ids.
     Without a tree every code hangs below one root, and a notice says so; a vocabulary that is known already stays.
     """
     if cohort.vocabulary is not None or cohort.events is None:
         return cohort
     if beside is not None:
         message = f"the codes are generalized along {beside.name}, found beside the tables"
-        return replace(cohort, vocabulary=str(beside)).with_notices(Notice("hierarchy", message, 1))
+        vocabulary = f"{beside}{BY_CODE if by_code else ''}"
+        return replace(cohort, vocabulary=vocabulary).with_notices(Notice("hierarchy", message, 1))
     if kind is not None and added(kind) is not None:
         message = f"the codes are generalized along the vocabulary `{kind}` that was added"
         return replace(cohort, vocabulary=kind).with_notices(Notice("hierarchy", message, 1))
