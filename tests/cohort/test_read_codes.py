@@ -51,8 +51,23 @@ def test_unknown_codes_are_kept_and_reported_by_row() -> None:
     cohort = cohort_of(["401.1", "banana", "401.1", "no  such", "banana"], "icd9")
     assert codes_of(cohort) == ["401.1", "banana", "401.1", "no such", "banana"]
     assert notices(cohort) == {"unknown code": (3, (2, 4, 5))}
-    message = str(cohort.notices[0])
-    assert message == "3 entries with 2 distinct codes are not of ICD-9-CM: kept as written (rows 2, 4, 5)"
+    assert str(cohort.notices[0]) == (
+        "3 entries with 2 distinct codes are not of ICD-9-CM (2 codes not even by form: a slip, or a word for none): "
+        "kept as written, to be released as codes unless repaired or left out (--missing) (rows 2, 4, 5)"
+    )
+
+
+def test_junk_below_the_limit_is_told_as_what_it_is() -> None:
+    cohort = cohort_of(["250.00", "401.9"] * 48 + ["-", "25O.00", "-", "389.99"], None)
+    assert codes_of(cohort)[-4:] == ["-", "25O.00", "-", "389.99"]
+    told = {notice.kind: str(notice) for notice in cohort.notices}
+    assert told["looks missing"].startswith(
+        "2 entries say '-', which may mean 'no code' and would be released as codes"
+    )
+    assert "--missing '-'" in told["looks missing"]
+    assert told["unknown code"].startswith(
+        "3 entries with 2 distinct codes are not of ICD-9-CM (2 codes not even by form: a slip, or a word for none)"
+    )
 
 
 def test_icd9_is_recognised_from_codes_that_tell() -> None:

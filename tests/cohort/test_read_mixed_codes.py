@@ -86,7 +86,7 @@ def test_texts_that_mean_nothing_are_suggested() -> None:
     cohort = cohort_of(["250.00", "401.9"] * 50 + ["NULL", "n/a", "-"])
     message = notice(cohort, "looks missing")
     assert message.startswith(
-        "3 entries say '-', 'NULL', 'n/a', which may mean 'no code' and would count as codes"
+        "3 entries say '-', 'NULL', 'n/a', which may mean 'no code' and would be released as codes"
     )
     assert "--missing 'NULL'" in message and "(rows 101, 102, 103)" in message
 

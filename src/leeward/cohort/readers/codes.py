@@ -13,6 +13,7 @@ import polars as pl
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
 from leeward.cohort.notices import Notice
+from leeward.cohort.readers.seen import SHARE_OF_BOTH, Seen
 from leeward.cohort.readers.values import NO_VALUE_TEXTS
 from leeward.errors import BadInput
 
@@ -181,17 +182,17 @@ class Normalised:
                 f"one code each: read them apart with --code-separator '{self._separator()}'"
             )
             found.append(Notice(JOINED_CODES, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
+        kept = (
+            f"are not of {self.title}{self._formless()}: kept as written, to be released as codes unless repaired or "
+            f"left out (--missing){self.others}"
+        )
         for kind, mask, what in (
             (
                 "restored leading zeros",
                 self.restored,
                 "had lost leading zeros, which were put back (8 became 008)",
             ),
-            (
-                UNKNOWN_CODE,
-                self.unknown & ~self.joined,
-                f"are not of {self.title}: kept as written{self.others}",
-            ),
+            (UNKNOWN_CODE, self.unknown & ~self.joined, kept),
         ):
             if mask.any():
                 at = rows[mask[numbers]]
@@ -202,29 +203,25 @@ class Normalised:
                 found.append(Notice(kind, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
 
+    def _formless(self) -> str:
+        """How many of the unknown codes have no form of a code of ICD, for a message."""
+        if self.vocabulary not in ICD_NAMES:
+            return ""
+        from leeward.vocabulary.icd9cm import ICD9CM
+        from leeward.vocabulary.icd10cm import ICD10CM
+
+        unknown = {code for code, out in zip(self.codes, self.unknown & ~self.joined, strict=True) if out}
+        count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in unknown)
+        return f" ({counted('code', count)} not even by form: a slip, or a word for none)" if count else ""
+
     def _separator(self) -> str:
         """What stands between most of the codes that share a cell."""
         texts = "".join(code for code, hit in zip(self.codes, self.joined, strict=True) if hit)
         return max(SEPARATORS, key=texts.count)
 
 
-SHARE_RECOGNISED = 0.75
-"""A vocabulary is recognised when at least this share of the entries is of it."""
-
-SHARE_DISTINCT = 1 / 3
-"""… and at least this share of the distinct codes, so that a few frequent ones do not decide alone."""
-
 SHARE_LOOKS = 0.5
 """A notice says that a vocabulary could be named when at least this share of the entries is of one."""
-
-SHARE_INTACT = 0.75
-"""… and at least this share of these without putting leading zeros back."""
-
-SHARE_TELLING = 0.02
-"""… and at least this share of these has four or more characters or a letter: numbers such as 1 … 999 tell nothing."""
-
-SHARE_OF_BOTH = 0.01
-"""Both classifications are there when each has at least this share of the recognised entries to itself."""
 
 UNKNOWN_CODE = "unknown code"
 """The kind of the notice that counts entries which are not of the vocabulary."""
@@ -240,12 +237,6 @@ FEW_JOINED = 5
 
 SEPARATORS = ",;|"
 """What tables write between several codes in a cell."""
-
-SHARE_DOTTED = 0.95
-"""Codes of ICD-10-CM are written with dots when at least this share of those longer than a category is."""
-
-ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d")
-"""Codes of drugs, whose beginning looks like ICD-10."""
 
 
 def _parts(text: str) -> list[str]:
@@ -270,7 +261,7 @@ def _joined_of_none(texts: Sequence[str], entries: Int64s) -> Bools:
     distinct = list(counts)
     if (
         all(len(parts) < 2 for parts in apart)
-        or _Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None
+        or Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None
     ):
         return np.zeros(len(texts), np.bool_)
     return np.array([_joins(text, rules_of("icd")) for text in texts], np.bool_)
@@ -289,84 +280,10 @@ def _looks_missing(
     hits = len(at) if entries is None else int(entries[mask].sum())
     says = "entry says" if hits == 1 else "entries say"
     message = (
-        f"{hits:,} {says} {quoted}, which may mean 'no code' and would count as codes: leave them out with "
+        f"{hits:,} {says} {quoted}, which may mean 'no code' and would be released as codes: leave them out with "
         + " ".join(f"--missing {word!r}" for word in words)
     )
     return [Notice("looks missing", message, hits, tuple(int(row) for row in at[:ROWS_KEPT]))]
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What the distinct texts of a source look like; one entry a text.
-
-    ninth, tenth : of ICD-9-CM, of ICD-10-CM (by form and category).
-    either : an E code without a dot that both have.
-    surely_tenth : of ICD-10-CM alone, and no E code without a dot, which a slip makes of one of ICD-9-CM.
-    restored : of ICD-9-CM only once leading zeros are put back.
-    entries : how many entries have the text.
-    """
-
-    ninth: Bools
-    tenth: Bools
-    either: Bools
-    surely_tenth: Bools
-    restored: Bools
-    entries: Int64s
-
-    @staticmethod
-    def of(texts: Sequence[str], entries: Int64s) -> _Seen:
-        from leeward.vocabulary.icd import could_be_either, is_undotted_e
-        from leeward.vocabulary.icd9cm import ICD9CM
-        from leeward.vocabulary.icd10cm import ICD10CM
-
-        cleaned = [ICD9CM.clean(text) for text in texts]
-        ninth = np.array([code is not None and ICD9CM.is_known(code) for code, _ in cleaned], np.bool_)
-        tenth = np.array([ICD10CM.is_known(text) for text in texts], np.bool_)
-        return _Seen(
-            ninth,
-            tenth,
-            np.array([could_be_either(text) for text in texts], np.bool_),
-            tenth & ~ninth & ~np.array([is_undotted_e(text) for text in texts], np.bool_),
-            np.array([zeros for _, zeros in cleaned], np.bool_),
-            entries,
-        )
-
-    def share(self, which: Bools) -> float:
-        """The share of the entries."""
-        return float(self.entries[which].sum() / max(self.entries.sum(), 1))
-
-    def vocabulary(self, texts: Sequence[str]) -> str | None:
-        """`icd9`, `icd10`, `icd` or `icd-undotted`; None where the texts are of none."""
-        known = self.ninth | self.tenth
-        telling = np.array([len(text) >= 4 or not text.isdigit() for text in texts], np.bool_)
-        drugs = np.array([bool(ATC.fullmatch(text)) for text in texts], np.bool_)
-        count = max(int(known.sum()), 1)
-        if (
-            known.mean() < SHARE_DISTINCT
-            or self.share(known) < SHARE_RECOGNISED
-            or (known & ~self.restored).sum() < SHARE_INTACT * count
-            or (known & telling & ~self.restored).sum() < SHARE_TELLING * count
-            or drugs.sum() > count / 2
-        ):
-            return None
-        ninth, tenth = self.share(self.ninth & ~self.tenth), self.share(self.surely_tenth)
-        least = SHARE_OF_BOTH * self.share(known)
-        if min(ninth, tenth) >= least:
-            return self.both(texts)
-        return "icd9" if ninth >= tenth else "icd10"
-
-    def both(self, texts: Sequence[str]) -> str:
-        """The vocabulary of a source with codes of both: whether its E codes without a dot can be told apart."""
-        long = [
-            "." in text
-            for text, tenth in zip(texts, self.tenth & ~self.ninth, strict=True)
-            if tenth and len(text) > 3
-        ]
-        return (
-            "icd"
-            if not self.either.any() or sum(long) >= max(SHARE_DOTTED * len(long), 1)
-            else "icd-undotted"
-        )
 
 
 def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | None = None) -> Normalised:
@@ -378,7 +295,7 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     named = vocabulary if vocabulary is None else VOCABULARY_NAMES.get(vocabulary.strip().lower(), vocabulary)
     if named not in (None, "icd9", "icd10", "icd"):
         return Normalised.by(rules_of(str(named)), texts)
-    seen = _Seen.of(texts, counts)
+    seen = Seen.of(texts, counts)
     found = seen.vocabulary(texts) if named is None else named
     if found is None:
         joined = _joined_of_none(texts, counts)
@@ -393,7 +310,7 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     return replace(normalised, others=_others(found, seen))
 
 
-def _recognised(normalised: Normalised, seen: _Seen) -> Notice:
+def _recognised(normalised: Normalised, seen: Seen) -> Notice:
     total = int(seen.entries.sum())
     if normalised.vocabulary in ("icd", "icd-undotted"):
         known = ~normalised.unknown
@@ -421,7 +338,7 @@ def _recognised(normalised: Normalised, seen: _Seen) -> Notice:
     return Notice("vocabulary recognised", message, len(normalised.codes))
 
 
-def _not_recognised(seen: _Seen) -> Notice | None:
+def _not_recognised(seen: Seen) -> Notice | None:
     share = seen.share((seen.ninth & ~seen.restored) | seen.tenth)
     if share < SHARE_LOOKS:
         return None
@@ -432,7 +349,7 @@ def _not_recognised(seen: _Seen) -> Notice | None:
     return Notice("vocabulary not recognised", message, int(seen.entries.sum()))
 
 
-def _others(found: str, seen: _Seen) -> str:
+def _others(found: str, seen: Seen) -> str:
     """What the unrecognised entries may be, for a message; empty where nothing can be said."""
     other, name = (
         (seen.tenth & ~seen.ninth, "ICD-10-CM") if found == "icd9" else (seen.ninth & ~seen.tenth, "ICD-9-CM")
