@@ -10,9 +10,19 @@ from collections.abc import Iterable
 
 
 class LeewardError(Exception):
-    """Base of every error that is shown without a traceback."""
+    """Base of every error that is shown without a traceback. Its message is one line, whatever a file is called."""
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(one_line(each) if isinstance(each, str) else each for each in args))
+
+
+def one_line(text: str) -> str:
+    r"""The text with line breaks, control characters and all that is not printable written out (`\n`, `\x1b`)."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 class BadInput(LeewardError):

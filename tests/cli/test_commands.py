@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 from tests.cli.conftest import Run
 
-from leeward.cli.main import COMMANDS
+import leeward as lw
+from leeward.cli.main import COMMANDS, status_of
 from leeward.cli.main import leeward as group
 from leeward.cli.options import INPUT
+from leeward.errors import BadInput
 from leeward.methods.disassociation import Disassociation
 
 
@@ -253,4 +255,25 @@ def test_the_end_of_a_file_is_not_told_as_an_interruption(
     assert result.status == 1
     assert (
         "a fault of Leeward's (EOFError in test_commands.py" in result.err and "interrupted" not in result.err
+    )
+
+
+@pytest.mark.parametrize("name", ["a\nleeward: all is well.csv", "a\x1b[31m\r.csv", "a\u2028\u0085b.csv"])
+def test_a_file_name_makes_no_line_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = tmp_path / name
+    file.write_text("who,what\n1,401.9\n")
+    assert status_of(["profile", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.splitlines() == error.splitlines()[:1] and "no column 'patient'" in error
+    with pytest.raises(BadInput) as raised:
+        lw.read(file)
+    assert str(raised.value).isprintable()
+    file.write_bytes("patient,code\n1,401.9\n2,Größe\n".encode("cp1252"))
+    assert status_of(["profile", str(file)]) == 0
+    told = capsys.readouterr()
+    assert not any(line.startswith(("leeward: all", "b.csv")) for line in (told.out + told.err).splitlines())
+    assert (
+        all(each.message.isprintable() for each in lw.read(file).notices) and lw.read(file).name.isprintable()
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from leeward.cohort.notices import ROWS_SHOWN, Notice
-from leeward.errors import BadInput
+from leeward.errors import BadInput, one_line
 
 if TYPE_CHECKING:
     from leeward.cohort.code_name import CodeName
@@ -54,6 +54,9 @@ class Cohort:
     domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
     names: Mapping[str, CodeName] = field(default_factory=dict, compare=False, repr=False)
     _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", one_line(self.name))
 
     def require_events(self) -> pl.DataFrame:
         """The events, or an error that says what is missing."""

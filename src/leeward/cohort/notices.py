@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leeward.errors import one_line
+
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
 
@@ -19,6 +21,9 @@ class Notice:
     message: str
     count: int
     rows: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", one_line(self.message))
 
     def __str__(self) -> str:
         if not self.rows:
