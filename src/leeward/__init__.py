@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
@@ -100,9 +100,14 @@ __all__ = [  # names, made of names
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'leeward' has no attribute {name!r}")
+    from leeward.runs.calls import checked
+
     module, _, attribute = _WHERE[name].partition(":")
     found = importlib.import_module(module)
-    return getattr(found, attribute) if attribute else found
+    if not attribute:
+        return SimpleNamespace(**{each: checked(getattr(found, each)) for each in found.__all__})
+    found = getattr(found, attribute)
+    return checked(found) if isinstance(found, FunctionType) else found
 
 
 def __dir__() -> list[str]:

@@ -56,6 +56,23 @@ class Cohort:
     _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        frames = {role: getattr(self, role) for role in ("events", "patients", "notes")}
+        for name, value, kind in (
+            *((role, frame, pl.DataFrame) for role, frame in frames.items() if frame is not None),
+            ("name", self.name, str),
+            ("notices", self.notices, tuple),
+            ("domains", self.domains, Mapping),
+            ("names", self.names, Mapping),
+        ):
+            if not isinstance(value, kind):
+                raise BadInput(
+                    f"`{name}` of a Cohort must be a {kind.__name__}; got {type(value).__name__}. `lw.read` makes a "
+                    f"Cohort of files and of frames."
+                )
+        if self.events is not None and not {"patient", "code"} <= set(self.events.columns):
+            raise BadInput(
+                "`events` of a Cohort have the columns patient and code; `lw.read` names columns so."
+            )
         object.__setattr__(self, "name", one_line(self.name))
 
     def require_events(self) -> pl.DataFrame:

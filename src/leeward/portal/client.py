@@ -18,6 +18,13 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 WAIT = 120.0
 
 
+class PortalSilent(BadInput):
+    """The portal does not answer."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: the portal does not answer.")
+
+
 class PortalRefused(BadInput):
     """The portal refused; `status` is HTTP's, `problem` what it said."""
 
@@ -117,9 +124,9 @@ class Portal:
                 with self._open("POST", path, body, headers) as reply:
                     found: dict[str, Any] = json.load(reply)
                     return found
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
+            except (PortalSilent, ConnectionError, TimeoutError):
                 if not again or key is None:
-                    raise BadInput(f"{self.url}: the portal does not answer.") from None
+                    raise PortalSilent(self.url) from None
         raise AssertionError
 
     def _open(
@@ -136,6 +143,8 @@ class Portal:
             if error.code == 402:
                 raise NotEnoughBudget(str(problem.get("detail", ""))) from None
             raise PortalRefused(error.code, problem) from None
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            raise PortalSilent(self.url) from None
 
 
 def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
@@ -156,6 +165,8 @@ def connect(url: str, *, token: str | None = None) -> Portal:
     secret = token or os.environ.get("LEEWARD_TOKEN", "")
     if not secret:
         raise BadInput("a portal is asked with a token; give `token`, or set LEEWARD_TOKEN.")
+    if not (secret.isascii() and secret.isprintable()):
+        raise BadInput("the token holds characters that no token has; copy it again.")
     parts = urlsplit(url)
     if parts.scheme != "https" and (parts.hostname or "") not in {"127.0.0.1", "localhost", "::1"}:
         raise BadInput("the address of a portal begins with https: a token would be readable on the way.")

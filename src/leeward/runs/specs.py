@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from leeward.release import Anonymized
 
 
+@runtime_checkable
 class Method(Protocol):
     """A method: frozen parameters and one verb."""
 

@@ -87,7 +87,7 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
 
     files = find_files(source)
     header = reader_of(files[0]).header(files[0])
-    require_columns(files[0].name, [patient] if patient else [], header)
+    require_columns(files[0].name, [] if patient is None else [patient], header)
     require_columns(files[0].name, header, header)
     for file in files[1:]:
         require_same_columns(files[0], header, file, reader_of(file).header(file))

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
+from leeward.errors import BadInput
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ def patient_numbers(patient: pl.Series) -> tuple[Int64s, pl.Series]:
 def categories(codes: pl.Series) -> tuple[str, ...]:
     """The distinct codes, sorted, of the `code` column (an Enum)."""
     if not isinstance(codes.dtype, pl.Enum):
-        raise TypeError(f"the column 'code' must be an Enum of the sorted codes; got {codes.dtype}")
+        raise BadInput(
+            f"the column 'code' of a Cohort must be an Enum of the sorted codes; got {codes.dtype}."
+        )
     return tuple(codes.dtype.categories.to_list())
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.paths import exists, is_file, is_folder
 from leeward.queries.ledger.direct import Connection, Direct
 from leeward.queries.ledger.engines import (
     BUSY_SECONDS,
@@ -296,7 +297,7 @@ def _connected(where: str | Path, *, may_create: bool, beside: Path | None) -> L
         return _by_url(where, may_create, beside)
     folder = Path(where)
     file = folder / EMBEDDED
-    if not file.is_file() and not (may_create and folder.is_dir()):
+    if not is_file(file) and not (may_create and is_folder(folder)):
         raise LedgerUnreachable(
             f"{file}: the index has no ledger, so nothing is answered. It is made once, by `leeward index`; "
             "put the file back, or give the one that has the budget now with --ledger URL."
@@ -306,7 +307,7 @@ def _connected(where: str | Path, *, may_create: bool, beside: Path | None) -> L
 
 def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
     url = parse_url(text)
-    if url.get_backend_name() == "sqlite" and not may_create and not Path(url.database or "").is_file():
+    if url.get_backend_name() == "sqlite" and not may_create and not is_file(url.database or ""):
         raise LedgerUnreachable(f"{url.database}: there is no ledger here. No answer was given.")
     try:
         return _ledger(url, place_of(url), beside)
@@ -328,10 +329,10 @@ def _ledger(url: sa.URL, place: str, beside: Path | None) -> Ledger:
     key = f"{os.getpid()} {url.render_as_string(hide_password=False)}"
     if url.get_backend_name() == "sqlite" and url.database:
         file = Path(url.database)
-        if not file.exists():
+        if not exists(file):
             with suppress(OSError):  # the driver says what is wrong with the place
                 os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-        if file.exists():
+        if exists(file):
             status = file.stat()
             key = f"{os.getpid()} {file.resolve()} {status.st_dev} {status.st_ino}"
     with _lock:

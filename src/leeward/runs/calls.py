@@ -1,0 +1,147 @@
+"""Calls of the library: an argument of the wrong kind is BadInput, by what the function's own annotations say."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import importlib
+import inspect
+import numbers
+import os
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import BadInput
+from leeward.fields.declarations import LARGEST
+from leeward.fields.refusals import kind_of
+
+ELSEWHERE = {
+    "Cohort": "leeward.cohort.cohort:Cohort",
+    "Plan": "leeward.advise.plan:Plan",
+    "Release": "leeward.release:Release",
+    "pl": "polars:",
+}
+"""Names in annotations that their modules import for the types alone: "module:attribute"."""
+
+MAKERS = {"Cohort": "lw.read(…)", "Method": "lw.Disassociation(…)", "Release": "lw.open(…)"}
+"""What gives an object of a class, for messages."""
+
+
+NUMBERS = {int: numbers.Integral, float: numbers.Real}
+
+LISTS = (Sequence, Iterable)
+
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"} | {
+    Mapping: "a mapping", Sequence: "a list", Iterable: "a list", tuple: "a list", Callable: "a function",
+}  # fmt: skip
+
+
+@functools.cache
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, refusing arguments that do not fit its annotations, and paths that no file system has."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        hints, given = _hints(function), signature.bind(*args, **kwargs)
+        for name, value in given.arguments.items():
+            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                given.arguments[name] = {key: _judged(key, hints[name], each) for key, each in value.items()}
+            else:
+                given.arguments[name] = _judged(name, hints[name], value)
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def _judged(name: str, hint: Any, value: Any) -> Any:
+    """The value, whole numbers of NumPy as Python's; BadInput where it does not fit."""
+    if not _fits(hint, value):
+        raise BadInput(f"`{name}` must be {_wanted(hint)}; got {_found(hint, value)}.")
+    if isinstance(value, str) or (Path in _options(hint) and isinstance(value, os.PathLike)):
+        _refuse_unwritable(name, value, is_path=Path in _options(hint))
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        if abs(int(value)) > LARGEST:
+            raise BadInput(f"`{name}` must be {_wanted(hint)}; got one beyond 2**63 - 1.")
+        return int(value)
+    return value
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The type of each parameter."""
+    names = dict(vars(sys.modules[function.__module__]))
+    for name, place in ELSEWHERE.items():
+        module, _, attribute = place.partition(":")
+        found = importlib.import_module(module)
+        names.setdefault(name, getattr(found, attribute) if attribute else found)
+    written = inspect.get_annotations(function)
+    return {name: eval(hint, names) for name, hint in written.items() if name != "return"}
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if len(_options(hint)) > 1:
+        return any(_fits(each, value) for each in inside)
+    if origin is typing.Literal:
+        return isinstance(value, str) and value in inside
+    if hint in NUMBERS:
+        return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
+    if hint is Path:
+        return isinstance(value, os.PathLike)
+    if not isinstance(value, origin or hint) or (origin in LISTS and isinstance(value, str | bytes)):
+        return False
+    if origin is Mapping:
+        return all(_fits(inside[0], key) and _fits(inside[1], item) for key, item in value.items())
+    if origin in LISTS and not isinstance(value, Iterator):
+        return all(_fits(inside[0], item) for item in value)
+    return True
+
+
+def _wanted(hint: Any) -> str:
+    """What a value must be, in words."""
+    origin = typing.get_origin(hint)
+    if len(_options(hint)) > 1:
+        return " or ".join(dict.fromkeys(_wanted(each) for each in _options(hint) if each is not type(None)))
+    if origin is typing.Literal:
+        return " or ".join(f"`{each}`" for each in typing.get_args(hint))
+    if (origin or hint) in WORDS:
+        inside = typing.get_args(hint)
+        return WORDS[origin or hint] + (" of text" if origin in LISTS and inside == (str,) else "")
+    maker = MAKERS.get(hint.__name__)
+    return f"a {hint.__name__}" + (f" (`{maker}` gives one)" if maker else "")
+
+
+def _found(hint: Any, value: Any) -> str:
+    """The kind of what was given, or of what is wrong inside it."""
+    if (
+        typing.get_origin(hint) in LISTS
+        and isinstance(value, Sequence)
+        and not isinstance(value, str | bytes)
+    ):
+        (inside,) = typing.get_args(hint)
+        return f"{kind_of(next(each for each in value if not _fits(inside, each)))} in it"
+    return kind_of(value)
+
+
+def _refuse_unwritable(name: str, text: str | os.PathLike[str], *, is_path: bool) -> None:
+    """BadInput for text that cannot be written down, and for a path that no file system takes."""
+    try:
+        str(text).encode()
+        if is_path and "://" not in str(text):
+            Path(text).stat()
+    except ValueError:
+        raise BadInput(f"`{name}` holds a character that no text or no path has.") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadInput(f"`{name}`: the path is longer than any that a file system has.") from None
