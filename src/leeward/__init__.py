@@ -100,14 +100,14 @@ __all__ = [  # names, made of names
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'leeward' has no attribute {name!r}")
-    from leeward.runs.calls import checked
+    from leeward.runs.calls import check_arguments
 
     module, _, attribute = _WHERE[name].partition(":")
     found = importlib.import_module(module)
     if not attribute:
-        return SimpleNamespace(**{each: checked(getattr(found, each)) for each in found.__all__})
+        return SimpleNamespace(**{each: check_arguments(getattr(found, each)) for each in found.__all__})
     found = getattr(found, attribute)
-    return checked(found) if isinstance(found, FunctionType) else found
+    return check_arguments(found) if isinstance(found, FunctionType) else found
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,6 @@ ELSEWHERE = {
 MAKERS = {"Cohort": "lw.read(…)", "Method": "lw.Disassociation(…)", "Release": "lw.open(…)"}
 """What gives an object of a class, for messages."""
 
-
 NUMBERS = {int: numbers.Integral, float: numbers.Real}
 
 LISTS = (Sequence, Iterable)
@@ -41,49 +40,50 @@ WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 @functools.cache
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def check_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, refusing arguments that do not fit its annotations, and paths that no file system has."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        hints, given = _hints(function), signature.bind(*args, **kwargs)
+        hints, given = _hints_of(function), signature.bind(*args, **kwargs)
         for name, value in given.arguments.items():
             if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-                given.arguments[name] = {key: _judged(key, hints[name], each) for key, each in value.items()}
+                given.arguments[name] = {key: _take(key, hints[name], each) for key, each in value.items()}
             else:
-                given.arguments[name] = _judged(name, hints[name], value)
+                given.arguments[name] = _take(name, hints[name], value)
         return function(*given.args, **given.kwargs)
 
     return call
 
 
-def _judged(name: str, hint: Any, value: Any) -> Any:
+def _take(name: str, hint: Any, value: Any) -> Any:
     """The value, whole numbers of NumPy as Python's; BadInput where it does not fit."""
     if not _fits(hint, value):
-        raise BadInput(f"`{name}` must be {_wanted(hint)}; got {_found(hint, value)}.")
-    if isinstance(value, str) or (Path in _options(hint) and isinstance(value, os.PathLike)):
-        _refuse_unwritable(name, value, is_path=Path in _options(hint))
+        raise BadInput(f"`{name}` must be {_describe(hint)}; got {_describe_given(hint, value)}.")
+    if isinstance(value, str) or (Path in _options_of(hint) and isinstance(value, os.PathLike)):
+        _refuse_unwritable(name, value, is_path=Path in _options_of(hint))
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         if abs(int(value)) > LARGEST:
-            raise BadInput(f"`{name}` must be {_wanted(hint)}; got one beyond 2**63 - 1.")
+            raise BadInput(f"`{name}` must be {_describe(hint)}; got one beyond 2**63 - 1.")
         return int(value)
     return value
 
 
 @functools.cache
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The type of each parameter."""
     names = dict(vars(sys.modules[function.__module__]))
+    written = {name: hint for name, hint in inspect.get_annotations(function).items() if name != "return"}
     for name, place in ELSEWHERE.items():
-        module, _, attribute = place.partition(":")
-        found = importlib.import_module(module)
-        names.setdefault(name, getattr(found, attribute) if attribute else found)
-    written = inspect.get_annotations(function)
-    return {name: eval(hint, names) for name, hint in written.items() if name != "return"}
+        if name not in names and any(name in hint for hint in written.values()):
+            module, _, attribute = place.partition(":")
+            found = importlib.import_module(module)
+            names[name] = getattr(found, attribute) if attribute else found
+    return {name: eval(hint, names) for name, hint in written.items()}
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def _options_of(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
@@ -91,7 +91,7 @@ def _fits(hint: Any, value: Any) -> bool:
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
-    if len(_options(hint)) > 1:
+    if len(_options_of(hint)) > 1:
         return any(_fits(each, value) for each in inside)
     if origin is typing.Literal:
         return isinstance(value, str) and value in inside
@@ -108,11 +108,13 @@ def _fits(hint: Any, value: Any) -> bool:
     return True
 
 
-def _wanted(hint: Any) -> str:
+def _describe(hint: Any) -> str:
     """What a value must be, in words."""
     origin = typing.get_origin(hint)
-    if len(_options(hint)) > 1:
-        return " or ".join(dict.fromkeys(_wanted(each) for each in _options(hint) if each is not type(None)))
+    if len(_options_of(hint)) > 1:
+        return " or ".join(
+            dict.fromkeys(_describe(each) for each in _options_of(hint) if each is not type(None))
+        )
     if origin is typing.Literal:
         return " or ".join(f"`{each}`" for each in typing.get_args(hint))
     if (origin or hint) in WORDS:
@@ -122,15 +124,15 @@ def _wanted(hint: Any) -> str:
     return f"a {hint.__name__}" + (f" (`{maker}` gives one)" if maker else "")
 
 
-def _found(hint: Any, value: Any) -> str:
-    """The kind of what was given, or of what is wrong inside it."""
-    if (
-        typing.get_origin(hint) in LISTS
-        and isinstance(value, Sequence)
-        and not isinstance(value, str | bytes)
-    ):
-        (inside,) = typing.get_args(hint)
-        return f"{kind_of(next(each for each in value if not _fits(inside, each)))} in it"
+def _describe_given(hint: Any, value: Any) -> str:
+    """The kind of what was given, or of what does not fit inside it."""
+    for each in _options_of(hint):
+        origin, inside = typing.get_origin(each), typing.get_args(each)
+        if origin is Mapping and isinstance(value, Mapping):
+            sides = [side for item in value.items() for side in zip(inside, item, strict=True)]
+            return f"{kind_of(next(side for kind, side in sides if not _fits(kind, side)))} in it"
+        if origin in LISTS and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return f"{kind_of(next(item for item in value if not _fits(inside[0], item)))} in it"
     return kind_of(value)
 
 

@@ -82,8 +82,8 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
     from leeward.cohort.readers.columns import require_columns
     from leeward.cohort.readers.files import find_files
     from leeward.cohort.readers.stores import reader_of
-    from leeward.cohort.readers.tables import common_types, require_same_columns, with_type
-    from leeward.cohort.readers.values import patients, plainest
+    from leeward.cohort.readers.tables import cast_column, common_types, require_same_columns
+    from leeward.cohort.readers.values import identify_patients, simplify
 
     files = find_files(source)
     header = reader_of(files[0]).header(files[0])
@@ -97,7 +97,7 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
         row = 1
         for batch in reader_of(file).batches(file, header):
             columns = [
-                with_type(batch.column(name), kind, file.name, name)
+                cast_column(batch.column(name), kind, file.name, name)
                 for name, kind in zip(header, types, strict=True)
             ]
             block = pa.table(columns, header)
@@ -105,7 +105,7 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
                 part = draws.integers(0, parts, block.num_rows)
             else:
                 rows = np.arange(row, row + block.num_rows)
-                who = patients(columns[header.index(patient)], file.name, patient, rows)
-                part = (plainest(who).hash(*key) % parts).to_numpy()
+                who = identify_patients(columns[header.index(patient)], file.name, patient, rows)
+                part = (simplify(who).hash(*key) % parts).to_numpy()
             row += block.num_rows
             yield block, pa.array(part)

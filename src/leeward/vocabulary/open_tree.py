@@ -112,8 +112,8 @@ class OpenVocabulary:
         small = self.path.stat().st_size <= SMALL_BYTES
         asked = None if small else tuple(sorted(set(codes)))
         if self.concept is not None:
-            return _by_code(self.path, _stamp(self.path), self.concept, _stamp(self.concept), asked)
-        return _of_ancestors(self.path, _stamp(self.path), asked)
+            return _label_by_code(self.path, _stamp(self.path), self.concept, _stamp(self.concept), asked)
+        return _read_ancestors(self.path, _stamp(self.path), asked)
 
 
 def _stamp(path: Path) -> int:
@@ -121,13 +121,13 @@ def _stamp(path: Path) -> int:
 
 
 @lru_cache(maxsize=2)
-def _of_ancestors(path: Path, stamp: int, codes: tuple[str, ...] | None) -> Hierarchy:
+def _read_ancestors(path: Path, stamp: int, codes: tuple[str, ...] | None) -> Hierarchy:
     """The whole tree of a CONCEPT_ANCESTOR, or the part above some concepts."""
     return omop.from_concept_ancestor(path) if codes is None else _above(path, codes)
 
 
 @lru_cache(maxsize=2)
-def _by_code(
+def _label_by_code(
     path: Path, stamp: int, concept: Path, stamp_of_concept: int, codes: tuple[str, ...] | None
 ) -> Hierarchy:
     """The same with CONCEPT's codes for labels. What CONCEPT lacks keeps its id, and where several concepts have one
@@ -136,7 +136,7 @@ def _by_code(
     if codes is not None:
         found = omop.concepts_of(concept, "concept_code", codes)
         ids = tuple(sorted({each for each, _ in found} | set(codes).difference(code for _, code in found)))
-    tree = _of_ancestors(path, stamp, ids)
+    tree = _read_ancestors(path, stamp, ids)
     named = dict(zip(tree.labels, tree.labels, strict=True)) | dict(
         omop.concepts_of(concept, "concept_id", tree.labels)
     )

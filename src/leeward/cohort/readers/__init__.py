@@ -34,7 +34,7 @@ def read(
     format: str | None = None,  # noqa: A002  # the spec's own word
     columns: ColumnNames | None = None,
     vocabulary: str | Path | None = None,
-    missing: Iterable[str] = (),
+    missing: str | Iterable[str] = (),
     lines: bool = False,
     patients: str | Path | None = None,
     date_format: str | None = None,
@@ -130,7 +130,9 @@ def read(
                 store=store,
                 columns=columns,
                 vocabulary=None if vocabulary is None else str(vocabulary),
-                missing=frozenset(text.strip() for text in missing),
+                missing=frozenset(
+                    text.strip() for text in ((missing,) if isinstance(missing, str) else missing)
+                ),
                 date_format=date_format,
             ),
             options_of(kind, given),

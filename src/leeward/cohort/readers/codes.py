@@ -183,8 +183,8 @@ class Normalised:
             )
             found.append(Notice(JOINED_CODES, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         kept = (
-            f"are not of {self.title}{self._formless()}: kept as written, to be released as codes unless repaired or "
-            f"left out (--missing){self.others}"
+            f"are not of {self.title}{self._tell_formless()}: kept as written, to be released as codes unless repaired "
+            f"or left out (--missing){self.others}"
         )
         for kind, mask, what in (
             (
@@ -203,7 +203,7 @@ class Normalised:
                 found.append(Notice(kind, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
 
-    def _formless(self) -> str:
+    def _tell_formless(self) -> str:
         """How many of the unknown codes have no form of a code of ICD, for a message."""
         if self.vocabulary not in ICD_NAMES:
             return ""
@@ -252,7 +252,7 @@ def _joins(text: str, rules: Rules) -> bool:
     )
 
 
-def _joined_of_none(texts: Sequence[str], entries: Int64s) -> Bools:
+def _find_joined(texts: Sequence[str], entries: Int64s) -> Bools:
     """Which texts are several codes, where the source is of a classification of diagnoses once they are read apart."""
     apart = [_parts(text) for text in texts]
     counts: Counter[str] = Counter()
@@ -298,7 +298,7 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     seen = Seen.of(texts, counts)
     found = seen.vocabulary(texts) if named is None else named
     if found is None:
-        joined = _joined_of_none(texts, counts)
+        joined = _find_joined(texts, counts)
         return replace(Normalised.by(AS_WRITTEN, texts), guess=_not_recognised(seen), joined=joined)
     if named == "icd":
         found = seen.both(texts)

@@ -45,10 +45,10 @@ from leeward.cohort.readers.values import (
     GERMAN_DATE,
     dates,
     identifiers,
-    patients,
+    identify_patients,
     plain,
-    plainest,
     same_type,
+    simplify,
     years,
 )
 from leeward.errors import BadInput
@@ -130,7 +130,7 @@ class Collector:
             row = np.arange(self.last_row + 1, self.last_row + 1 + batch.num_rows, dtype=np.uint32)
         self.last_row = int(row[-1])
         own, who = row.astype(np.int64) - self._rows_before, self.columns.patient
-        patient = patients(batch.column(who), self._file, who, own, self.missing)
+        patient = identify_patients(batch.column(who), self._file, who, own, self.missing)
         source, numbers, gaps = self._codes_of(batch, own)
         if gaps is not None:
             self._note_gaps(patient, row, gaps)
@@ -417,7 +417,7 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
     first = pl.DataFrame({"patient": patient, "row": row}).unique(
         "patient", keep="first", maintain_order=True
     )
-    twice = first.filter(plainest(first["patient"]).is_duplicated())
+    twice = first.filter(simplify(first["patient"]).is_duplicated())
     if not twice.height:
         return []
     message = (

@@ -56,13 +56,13 @@ def refuse_log(path: str | Path) -> None:
 
 def find_files(path: str | Path, readable: tuple[str, ...] = READABLE) -> list[Path]:
     """The files that `path` means, in the order of their names, never empty."""
-    files = _found(path, readable)
+    files = _match_files(path, readable)
     for folder in {place.parent for file in files for place in (file, file.resolve())}:
         refuse_log(folder)
     return files
 
 
-def _found(path: str | Path, readable: tuple[str, ...]) -> list[Path]:
+def _match_files(path: str | Path, readable: tuple[str, ...]) -> list[Path]:
     given = Path(path)
     if is_folder(given):
         return _files_of_folder(given, readable)

@@ -100,7 +100,7 @@ def require_same_columns(first: Path, expected: list[str], file: Path, header: l
 def common_types(files: Sequence[Path], columns: Sequence[str]) -> list[pa.DataType]:
     """The type that holds the values of each column of all files as they are; BadInput where none does.
 
-    Whole and decimal numbers become whole ones (`with_type` refuses fractions), so that no code passes through a float.
+    Whole and decimal numbers become whole ones (`cast_column` refuses fractions): no code passes through a float.
     """
     found = [reader_of(file).types(file, columns) for file in files]
     common = found[0]
@@ -135,7 +135,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def with_type(column: pa.Array, kind: pa.DataType, name: str, title: str) -> pa.Array:
+def cast_column(column: pa.Array, kind: pa.DataType, name: str, title: str) -> pa.Array:
     """The same values as another type; BadInput where one has none."""
     if pa.types.is_floating(column.type) and pa.types.is_integer(kind):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)

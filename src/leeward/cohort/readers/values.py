@@ -110,7 +110,7 @@ def identifiers(column: pa.Array, name: str, title: str) -> pl.Series:
     return _from_text(series)
 
 
-def patients(
+def identify_patients(
     column: pa.Array, name: str, title: str, rows: Int64s, missing: frozenset[str] = frozenset()
 ) -> pl.Series:
     """The `identifiers` of a column of patients; BadInput where one of the `rows` (their numbers) names none."""
@@ -123,7 +123,7 @@ def patients(
     return found
 
 
-def plainest(identifier: pl.Series) -> pl.Series:
+def simplify(identifier: pl.Series) -> pl.Series:
     """Texts that are equal for identifiers that differ in blanks, leading zeros or '.0' alone."""
     texts = identifier.cast(pl.String).str.replace_all(r"\s+", "")
     return texts.str.replace(r"\.0+$", "").str.replace(r"^0+([0-9])", "$1")
