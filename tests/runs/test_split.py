@@ -129,6 +129,17 @@ def test_codes_of_unlike_types_are_refused(tmp_path: Path, first: list[object], 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_text_of_every_encoding_is_cut(tmp_path: Path, kind: pa.DataType) -> None:
+    table = pa.table(
+        {"patient": pa.array(["1", "2", "3"]).cast(kind), "code": pa.array(["a", "008", None]).cast(kind)}
+    )
+    pq.write_table(table, tmp_path / "e.parquet")
+    assert sum(lw.split(tmp_path / "e.parquet", tmp_path / "parts", 2, "patient")) == 3
+    parts = pl.read_parquet(tmp_path / "parts" / "*.parquet").cast(pl.String).sort("patient")
+    assert parts.rows() == [("1", "a"), ("2", "008"), ("3", None)]
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_fractions_beside_whole_numbers_are_refused(tmp_path: Path, order: tuple[int, int]) -> None:
     frames = [pl.DataFrame({"patient": [1, 2], "age": age}) for age in ([33.5, 40.0], [33, 40])]

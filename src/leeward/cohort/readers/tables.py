@@ -97,13 +97,17 @@ def require_same_columns(first: Path, expected: list[str], file: Path, header: l
         )
 
 
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""Types whose rows Arrow cannot choose among, and those of the same values that it can."""
+
+
 def common_types(files: Sequence[Path], columns: Sequence[str]) -> list[pa.DataType]:
     """The type that holds the values of each column of all files as they are; BadInput where none does.
 
     Whole and decimal numbers become whole ones (`cast_column` refuses fractions): no code passes through a float.
     """
     found = [reader_of(file).types(file, columns) for file in files]
-    common = found[0]
+    common = [VIEWS.get(kind, kind) for kind in found[0]]
     for file, kinds in zip(files, found, strict=True):
         for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
             both = _type_of_both(common[place], kind)
