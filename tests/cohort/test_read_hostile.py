@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,7 @@ import pytest
 from leeward import annotate, index
 from leeward.cohort import Cohort, read
 from leeward.errors import BadInput
+from leeward.methods.visits.selection import carried
 
 
 def kinds(cohort: Cohort) -> dict[str, tuple[int, tuple[int, ...]]]:
@@ -275,3 +278,28 @@ def test_a_time_of_no_known_zone(tmp_path: Path) -> None:
     for asked in ({"columns": {"patients": "at"}}, {"format": "table"}):
         with pytest.raises(BadInput, match=r"a\.parquet: column 'at' holds timestamp"):
             read(file, **asked)
+
+
+def test_notes_and_selections_with_a_time_of_no_known_zone(tmp_path: Path) -> None:
+    columns = {
+        "patient": ["1", "2"],
+        "text": ["Seen by Dr. Abel.", "No fever."],
+        "terms": [["fever"], ["fever"]],
+    }
+    table = pa.table({**columns, "at": pa.array([1, 2], pa.timestamp("us", "Mars/Olympus"))})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file)
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(table.drop("at"), plain)
+    calls: list[Callable[[], object]] = [
+        lambda: annotate(file, tmp_path / "out"),
+        lambda: annotate(plain, tmp_path / "out", metadata=file),
+        lambda: index(file, tmp_path / "out", epsilon_total=1),
+        lambda: carried(file, "patient", None, np.array([0])),  # type: ignore[arg-type]  # the master comes later
+    ]
+    for call in calls:
+        with pytest.raises(
+            BadInput, match=r"a\.parquet: this Parquet file is damaged, or holds values of a type"
+        ):
+            call()
+    assert not (tmp_path / "out").exists()

@@ -144,7 +144,7 @@ HEAD = f"note,patient,text\n1,{SECRET},{SECRET} has fever\n".encode()
             r"n\.jsonl: row 2 is not JSON",
         ),
         (_file("n.jsonl", b"[1]\n"), r"n\.jsonl: row 1 is no JSON object"),
-        (_file("n.parquet", b"PAR1 no"), r"n\.parquet: is no Parquet file"),
+        (_file("n.parquet", b"PAR1 no"), r"n\.parquet: this is not a readable Parquet file"),
         (_file("n.ndjson", b'{"resourceType": "Document\n'), r"n\.ndjson: row 1 is not JSON"),
         (_file("n.docx", b"PK"), r"n\.docx: not a file of notes"),
         (_file("n.ndjson.gz", gzip.compress(b"{")), r"n\.ndjson\.gz: row 1 is not JSON"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from leeward.cohort.readers import parquet
 from leeward.cohort.readers.files import refuse_log
 from leeward.errors import BadInput
 from leeward.notes.pipeline import KNOWN
@@ -139,7 +140,7 @@ def _text_of(file: Path) -> str:
 def _of_table(file: Path, columns: Mapping[str, str]) -> pl.DataFrame:
     ending = _ending(file)
     if ending in (".parquet", ".pq"):
-        table = _parquet(file)
+        table = parquet.frame(file)
     elif ending in (".jsonl", ".ndjson"):
         table = _json_lines(file)
     elif ending in (".csv", ".tsv", ".tab"):
@@ -174,13 +175,6 @@ def _column(file: Path, name: str, there: Sequence[str], columns: Mapping[str, s
         return columns[name]
     folded = {column.lower(): column for column in reversed(there)}
     return next((folded[each] for each in (name, *ALSO.get(name, ())) if each in folded), None)
-
-
-def _parquet(file: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file)
-    except (pl.exceptions.PolarsError, OSError):
-        raise BadInput(f"{file.name}: is no Parquet file, or a damaged one.") from None
 
 
 def _delimited(file: Path) -> pl.DataFrame:
@@ -305,7 +299,7 @@ def _registered(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
     if not file.is_file():
         raise BadInput(f"--metadata {file.name}: no such file.")
     ending = _ending(file)
-    table = _parquet(file) if ending in (".parquet", ".pq") else _delimited(file)
+    table = parquet.frame(file) if ending in (".parquet", ".pq") else _delimited(file)
     by = next((c for c in ("note", "patient") if _column(file, c, table.columns, {}) is not None), None)
     if by is None:
         raise BadInput(

@@ -352,7 +352,6 @@ def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:
 
 def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
-    import polars as pl
     import pyarrow as pa
 
     from leeward.cohort.readers import parquet
@@ -368,7 +367,7 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     held = parquet.schema(path)
     if not {"patient", "terms"} <= set(held.names) or not pa.types.is_nested(held.field("terms").type):
         return None
-    return pl.read_parquet(path)
+    return parquet.frame(path)
 
 
 def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:

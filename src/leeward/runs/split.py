@@ -89,8 +89,7 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
     header = reader_of(files[0]).header(files[0])
     require_columns(files[0].name, [] if patient is None else [patient], header)
     require_columns(files[0].name, header, header)
-    for file in files[1:]:
-        require_same_columns(files[0], header, file, reader_of(file).header(file))
+    require_same_columns(files, header)
     types = common_types(files, header)
     key, draws = [secrets.randbits(64) for _ in range(4)], np.random.default_rng(secrets.randbits(128))
     for file in files:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
+from leeward.paths import is_file
 
 BATCH_ROWS = 1 << 20
 
@@ -49,6 +51,16 @@ def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
     return kinds
 
 
+def frame(file: Path) -> pl.DataFrame:
+    """A whole file at once. By way of Arrow: of a type that it does not know Polars' own reader ends the process."""
+    try:
+        return pl.DataFrame(_open(file, ()).read())
+    except (pa.ArrowException, OSError, pl.exceptions.PolarsError):
+        raise BadInput(
+            f"{file.name}: this Parquet file is damaged, or holds values of a type that cannot be read."
+        ) from None
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column of this type holds text, in whatever encoding."""
     if pa.types.is_dictionary(kind):
@@ -57,6 +69,8 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _open(file: Path, dictionary: Sequence[str]) -> pq.ParquetFile:
+    if not is_file(file):
+        raise BadInput(f"{file.name}: no such file.")
     if file.stat().st_size == 0:
         raise BadInput(f"{file.name}: the file is empty.")
     try:

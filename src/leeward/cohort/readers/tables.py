@@ -55,12 +55,11 @@ def mapped_files(
     `patients_apart`: the patients' columns are those of another file.
     """
     files = find_files(path)
-    headers = [reader_of(file).header(file) for file in files]
-    mapped = ColumnMap.of(columns, headers[0])
+    header = reader_of(files[0]).header(files[0])
+    mapped = ColumnMap.of(columns, header)
     own = replace(mapped, patients=()) if patients_apart else mapped
-    require_columns(files[0].name, own.needed(), headers[0])
-    for file, header in zip(files[1:], headers[1:], strict=True):
-        require_same_columns(files[0], headers[0], file, header)
+    require_columns(files[0].name, own.needed(), header)
+    require_same_columns(files, header)
     return files, mapped
 
 
@@ -85,16 +84,19 @@ def _with_attributes(
     return replace(cohort, patients=patients).with_notices(*notices)
 
 
-def require_same_columns(first: Path, expected: list[str], file: Path, header: list[str]) -> None:
-    lacking = [column for column in expected if column not in header]
-    further = [column for column in header if column not in expected]
-    if lacking or further:
-        parts = [f"lacks {len(lacking)} of them"] if lacking else []
-        parts += [f"has {len(further)} others"] if further else []
-        raise BadInput(
-            f"{file.name}: its columns differ from those of {first.name} ({' and '.join(parts)}); "
-            f"files that are read together must have the same columns."
-        )
+def require_same_columns(files: Sequence[Path], expected: Sequence[str]) -> None:
+    """BadInput where a file has other columns than the first, whose they are."""
+    for file in files[1:]:
+        header = reader_of(file).header(file)
+        lacking = [column for column in expected if column not in header]
+        further = [column for column in header if column not in expected]
+        if lacking or further:
+            parts = [f"lacks {len(lacking)} of them"] if lacking else []
+            parts += [f"has {len(further)} others"] if further else []
+            raise BadInput(
+                f"{file.name}: its columns differ from those of {files[0].name} ({' and '.join(parts)}); "
+                f"files that are read together must have the same columns."
+            )
 
 
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}

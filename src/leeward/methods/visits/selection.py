@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.cohort.readers import parquet
+from leeward.cohort.readers.files import refuse_log
 from leeward.errors import BadInput
 from leeward.methods.visits.extract import Master
 from leeward.methods.visits.visit_lists import read_visit_lists
@@ -104,9 +106,10 @@ def _named(file: str, columns: list[str], column: str) -> str:
 
 def _table(path: str) -> pl.DataFrame:
     """A CSV, TSV or Parquet file."""
+    refuse_log(path)
+    if path.endswith(".parquet"):
+        return parquet.frame(Path(path))
     try:
-        if path.endswith(".parquet"):
-            return pl.read_parquet(path)
         return pl.read_csv(path, separator="\t" if ".tsv" in path else ",", infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
         raise BadInput(
