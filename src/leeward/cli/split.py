@@ -17,6 +17,7 @@ def split(source: str, out: str, parts: int, patient: str | None) -> None:
 
     All rows of a patient are in one part, drawn at random. Release each part by itself: no patient is in two parts, so
     the guarantee of the releases holds for all of them together. The parts are patient data: remove them when done.
+    Files of a folder need columns of types that one type holds without a change.
 
     \b
     Examples:

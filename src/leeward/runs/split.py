@@ -36,7 +36,8 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
     Raises
     ------
     BadInput
-        The table cannot be read, has no such column, or `out` exists. Nothing is left at `out`.
+        The table cannot be read, has no such column, a row names no patient, types of files differ so that a value
+        would change, or `out` exists. Nothing is left at `out`.
     """
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
