@@ -277,3 +277,26 @@ def test_a_file_name_makes_no_line_of_its_own(
     assert (
         all(each.message.isprintable() for each in lw.read(file).notices) and lw.read(file).name.isprintable()
     )
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "x\udcff"])
+@pytest.mark.parametrize(
+    "command",
+    ["profile {}", "split {} --parts 2 -o new", "split {events} --parts 2 -o {}", "compare {} {} -o new",
+     "disassociate {events} --k 2 --m 1 -o {}", "verify {}", "show {}", "dossier {} -o new", "estimate {} a",
+     "index {} --epsilon-total 1 -o new", "index {events} --epsilon-total 1 -o {}", "query {} a --epsilon 1",
+     "audit {}", "notes annotate {events} -o {}", "vocabulary add omop {}", "synth claims --patients 3 -o {}"],
+)  # fmt: skip
+def test_names_that_no_file_has(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.csv").write_text("patient,code\n" + "1,401.9\n2,401.9\n3,401.9\n4,401.9\n")
+    assert status_of([part.format(name, events="events.csv") for part in command.split()]) == 2
+    said = capsys.readouterr().err
+    assert "fault" not in said and len(said.splitlines()[-1]) < 1000
+    assert [path.name for path in tmp_path.iterdir()] == ["events.csv"]

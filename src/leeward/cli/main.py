@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import click
 
-from leeward.errors import LeewardError
+from leeward.errors import BadInput, LeewardError
 from leeward.memory import watched_memory
 from leeward.methods import METHODS
 from leeward.process import Process
@@ -86,7 +86,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Each command: where it is, and its line in `leeward --help`. A command of a method follows from METHODS."""
 
-DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS})
+DISK_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
+)
 
 
 class LazyGroup(click.Group):
@@ -182,6 +184,7 @@ def status_of(args: Sequence[str] | None = None) -> int:
     before = _end_like_an_interrupt()
     Process.of_command = True
     try:
+        _refuse_undecodable(sys.argv[1:] if args is None else args)
         with watched_memory(_end_for_memory):
             outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -211,6 +214,13 @@ def status_of(args: Sequence[str] | None = None) -> int:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
+
+def _refuse_undecodable(args: Sequence[str]) -> None:
+    """BadInput for an argument whose bytes are no text: no page, manifest or table could hold such a name."""
+    for number, each in enumerate(args, start=1):
+        if any("\ud800" <= sign <= "\udfff" for sign in each):
+            raise BadInput(f"argument {number} is no text in UTF-8; rename the file.")
 
 
 MORE_MEMORY = (
@@ -257,7 +267,7 @@ def _address_space_is_bounded() -> bool:
 def _fault(error: BaseException) -> int:
     """An error of the disk is for the user to solve. Every other is ours; its text may hold data and is not printed."""
     if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{str(error.filename)[:200]}: " if error.filename else ""
         _say(f"leeward: {where}{os.strerror(error.errno or 0).lower()}; nothing was left behind.")
         return 2
     if _short_of_memory(error):

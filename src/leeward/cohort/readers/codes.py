@@ -254,16 +254,15 @@ def _joins(text: str, rules: Rules) -> bool:
 
 def _find_joined(texts: Sequence[str], entries: Int64s) -> Bools:
     """Which texts are several codes, where the source is of a classification of diagnoses once they are read apart."""
-    apart = [_parts(text) for text in texts]
+    none = np.zeros(len(texts), np.bool_)
+    if not any(sign in text for text in texts for sign in SEPARATORS):
+        return none
     counts: Counter[str] = Counter()
-    for parts, count in zip(apart, entries, strict=True):
-        counts.update(dict.fromkeys(parts, int(count)))
+    for text, count in zip(texts, entries, strict=True):
+        counts.update(dict.fromkeys(_parts(text), int(count)))
     distinct = list(counts)
-    if (
-        all(len(parts) < 2 for parts in apart)
-        or Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None
-    ):
-        return np.zeros(len(texts), np.bool_)
+    if Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None:
+        return none
     return np.array([_joins(text, rules_of("icd")) for text in texts], np.bool_)
 
 
