@@ -131,6 +131,20 @@ def test_a_stored_table(tmp_path: Path) -> None:
     assert (stored.patients, stored.events) == (7, 13)
 
 
+def test_lines_are_read_apart(tmp_path: Path) -> None:
+    file = tmp_path / "records.txt"
+    file.write_text("401.9;I10 250.00\n428.0;I50.9\n" * 4)
+    with pytest.raises(BadInput, match="8 cells hold several codes"):
+        read(file, lines=True)
+    assert read(file, lines=True, code_separator=";").code_sets().codes == (
+        "250.00",
+        "401.9",
+        "428.0",
+        "I10",
+        "I50.9",
+    )
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\n"])
 def test_a_blank_separator_is_refused(blank: str) -> None:
     with pytest.raises(BadInput, match="--code-separator is blank"):
@@ -139,5 +153,7 @@ def test_a_blank_separator_is_refused(blank: str) -> None:
 
 def test_formats_with_codes_of_their_own_take_no_separator(tmp_path: Path) -> None:
     (tmp_path / "Condition.ndjson").write_text("{}\n")
-    with pytest.raises(BadInput, match="`code_separator` is for the format events or sql; this is 'fhir'"):
+    with pytest.raises(
+        BadInput, match="`code_separator` is for the format events or lines or sql; this is 'fhir'"
+    ):
         read(tmp_path, code_separator=",")

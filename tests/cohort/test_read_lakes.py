@@ -41,6 +41,7 @@ ENTRIES: dict[str, Callable[[Path, Path], object]] = {
     "index": lambda source, out: lw.index(str(source), out, epsilon_total=1),
     "spark": lambda source, out: lw.index(str(source), out, epsilon_total=1, engine="spark", terms="icd9"),
     "notes": lambda source, out: lw.annotate(source, out),
+    "registration": lambda source, out: lw.annotate(out.parent / "notes.csv", out, metadata=source),
 }
 
 
@@ -48,9 +49,10 @@ ENTRIES: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("kind", NAMES)
 def test_no_table_with_a_log_is_read_as_files(tmp_path: Path, kind: str, entry: str) -> None:
     EVENTS.write_parquet(tmp_path / "plain.parquet")
+    (tmp_path / "notes.csv").write_text("patient,text\n1,No fever.\n")
     first, _ = _lake(tmp_path / "events", kind)
-    sources = [tmp_path / "events", first, first.parent / "*.parquet"]
-    for source in sources[:2] if entry == "notes" else sources:
+    sources = {"notes": [tmp_path / "events", first], "registration": [first]}
+    for source in sources.get(entry, [tmp_path / "events", first, first.parent / "*.parquet"]):
         with pytest.raises(BadInput, match=f"events: {NAMES[kind]} .* Export .*current"):
             ENTRIES[entry](source, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -298,6 +298,7 @@ def _registered(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
     """The notes with what a table of registration says of their patients (or of the notes themselves)."""
     if not file.is_file():
         raise BadInput(f"--metadata {file.name}: no such file.")
+    refuse_log(file)
     ending = _ending(file)
     table = parquet.frame(file) if ending in (".parquet", ".pq") else _delimited(file)
     by = next((c for c in ("note", "patient") if _column(file, c, table.columns, {}) is not None), None)

@@ -131,11 +131,13 @@ def _table(asked: Request, options: TableOptions) -> Cohort:
     )
 
 
-def _lines(asked: Request, options: NoOptions) -> Cohort:
+def _lines(asked: Request, options: CellOptions) -> Cohort:
     from leeward.cohort.readers import lines
 
     path = _path(asked)
-    collector = Collector(Path(path).name, ColumnMap(), asked.missing, unit="line")
+    collector = Collector(
+        Path(path).name, ColumnMap(), asked.missing, unit="line", separator=options.code_separator
+    )
     for file in find_files(path, lines.ENDINGS):
         collector.begin(file.name)
         for batch in lines.batches(file, collector.last_row):
@@ -190,7 +192,7 @@ def _path(asked: Request) -> str | Path:
 READERS: dict[str, Reader] = {
     "events": Reader(_events, EventOptions),
     "table": Reader(_table, TableOptions),
-    "lines": Reader(_lines, NoOptions),
+    "lines": Reader(_lines, CellOptions),
     "omop": Reader(_omop, OmopOptions),
     "fhir": Reader(_fhir, NoOptions),
     "synthea": Reader(_synthea, DomainOptions),

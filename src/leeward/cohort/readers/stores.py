@@ -68,10 +68,12 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._files: dict[str, list[Path]] = {}
+        refuse_log(path)
         for entry in sorted(path.iterdir()):
             if entry.name.startswith((".", "_")):
                 continue
-            refuse_log(entry)
+            if entry.is_dir() or entry.is_symlink():
+                refuse_log(entry)
             readable = suffix(entry) in READABLE
             if entry.is_file() and readable:
                 self._put(entry.name.split(".")[0].lower(), [entry])
