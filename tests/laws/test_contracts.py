@@ -141,6 +141,17 @@ def at(content: Any, place: tuple[Any, ...]) -> Any:
     return content
 
 
+def stating(key: str, value: float) -> Change:
+    """A number that nobody computed, in the manifest, where the guarantee's numbers stand."""
+
+    def add(manifest: dict[str, Any]) -> None:
+        stated = manifest["guarantee"] | {key: value}
+        order = ("name", "k", "m", "epsilon", "delta")
+        manifest["guarantee"] = {name: stated[name] for name in order if name in stated} | stated
+
+    return in_manifest(add)
+
+
 def claiming(key: str, value: float) -> Change:
     """A number that nobody computed, in the manifest, and in the README wherever that has the numbers."""
 
@@ -150,13 +161,23 @@ def claiming(key: str, value: float) -> Change:
         numbers = ", ".join(
             f"{name} = {stated[name]:g}" for name in ("k", "m") if stated.get(name) is not None
         )
-        in_manifest(lambda m: m["guarantee"].update({key: value}))(out)
+        stating(key, value)(out)
         readme = out / "share/README.md"
         text = readme.read_text(encoding="utf-8")
         assert text.count(f"{numbers})") == 2
         readme.write_text(text.replace(f"{numbers})", f"{numbers}, {key} = {value:g})"), encoding="utf-8")
 
     return apply
+
+
+def last_file_first(out: Path) -> None:
+    """The last file is listed first, in the manifest and in the README."""
+    in_manifest(lambda m: m["files"].insert(0, m["files"].pop()))(out)
+    readme = out / "share/README.md"
+    before, head, rest = readme.read_text(encoding="utf-8").partition("|---|---:|\n")
+    rows, after = rest.split("\n\n", 1)
+    *others, last = rows.split("\n")
+    readme.write_text(before + head + "\n".join([last, *others]) + "\n\n" + after, encoding="utf-8")
 
 
 def kinds(manifest: dict[str, Any]) -> Iterator[tuple[str, Change]]:
@@ -174,11 +195,15 @@ def kinds(manifest: dict[str, Any]) -> Iterator[tuple[str, Change]]:
         if key not in manifest["guarantee"]:
             yield f"{key} of the guarantee", claiming(key, value)
             yield (
+                f"{key} of the manifest alone",
+                stating(key, value),
+            )
+            yield (
                 f"{key} of the guarantee, null",
                 in_manifest(lambda m, k=key: m["guarantee"].update({k: None})),
             )
     yield "key of the guarantee", in_manifest(lambda m: m["guarantee"].update(note="p00"))
-    yield "files in another order", in_manifest(lambda m: m["files"].insert(0, m["files"].pop()))
+    yield "files in another order", last_file_first
     for place in ((), ("guarantee",), ("parameters",), ("files", 0), ("guarantee", "facts")):
         if len(at(manifest, place)) > 1:
             yield f"keys of {place} in another order", in_manifest(lambda m, p=place: reordered(at(m, p)))
