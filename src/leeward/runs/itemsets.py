@@ -157,7 +157,6 @@ def write(
     method = {
         "name": "notes",
         **{key: value for key, value in asked.question(session.index).items() if key != "release"},
-        "row": session.index.meta.row,
     }
     with draft(out) as pending:
         pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))
