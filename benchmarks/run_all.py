@@ -78,6 +78,7 @@ python benchmarks/verifying.py --data DIR --people 1000000 --repeat 1
 python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 4
 python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rotterdam,mgus2,support2 --k 5,10,20,50
 python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
+python benchmarks/condensation_times.py --data DIR
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
 python benchmarks/newcomer.py --data DIR
 python benchmarks/report_pictures.py --data DIR --out FOLDER

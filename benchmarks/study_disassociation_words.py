@@ -36,7 +36,7 @@ In the paper more than 17 % of pairs and 96 % of sets of five codes are in one r
 37 %), and as many sets of five on UCI (96 %), so more has to be generalized or suppressed to protect pairs; whether
 that is why CBA suppresses more here was not tested. The paper calls about 95 % of records unsafe at a probability of
 0.2, as fewer than 5 % contain a code that occurs at least five times; here nearly all patients have only such codes,
-and a quarter have a pair that fewer than five patients share. This section: commit 0d0188a.""",
+and a quarter have a pair that fewer than five patients share. This section: commit 4372f73.""",
     "against": """\
 Queries on codes that CBA keeps, as in the paper; UGACLIP is compared on queries whose codes both keep. Dis is
 the partitioning `settled`; "as published" is HorPart with clusters below 2k. CBA's "better reading" is the one of

@@ -351,7 +351,7 @@ def unknown_commits(text: str) -> list[str]:
     named = sorted(set(COMMIT.findall(text)))
     asked = subprocess.run(
         ["git", "cat-file", "--batch-check=%(objecttype)"],
-        cwd=TREE, input="\n".join(named), capture_output=True, text=True, check=True,
+        cwd=TREE, input="\n".join(named), capture_output=True, text=True, check=True, timeout=60,
     ).stdout.splitlines()  # fmt: skip
     return [name for name, kind in zip(named, asked, strict=True) if kind != "commit"]
 

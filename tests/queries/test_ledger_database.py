@@ -258,7 +258,7 @@ def test_urls_that_lead_nowhere(url: str) -> None:
 
 def test_a_broken_file_answers_nothing(tmp_path: Path) -> None:
     (tmp_path / books.EMBEDDED).write_bytes(b"not a database" * 100)
-    with pytest.raises(LedgerUnreachable, match="cannot reach the ledger"):
+    with pytest.raises(LedgerUnreachable, match="file is damaged"):
         books.open_ledger(tmp_path)
 
 
