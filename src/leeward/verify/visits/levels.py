@@ -14,8 +14,6 @@ from leeward.verify.visits.known_codes import known_codes_check, known_codes_sho
 from leeward.verify.visits.reading import VisitLists, read_visits
 from leeward.verify.visits.shown import contained_check
 
-LEVELS = ("code", "codes", "containment", "visit")
-
 
 def level_checks(
     share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str, placed: Placed | None = None
