@@ -32,9 +32,9 @@ def test_the_split_and_the_junk_are_told(leeward: Run, mixed: Path) -> None:
     assert shown.status == 0, shown.err
     figures = shown.json()
     messages = " ".join(notice["message"] for notice in figures["notices"])
-    assert "of ICD-9-CM" in messages
-    assert "of ICD-10-CM" in messages
-    assert "of neither" in messages
+    assert "% ICD-9-CM codes" in messages
+    assert "% ICD-10-CM codes" in messages
+    assert "% neither; each" in messages
     assert "--missing" in messages
     codes = {row["code"]: row["name"] for row in figures["codes"]["frequent"]}
     assert {"401.9", "E11.9"} <= set(codes)
@@ -62,7 +62,7 @@ def test_mixed_icd_runs_through_every_method_and_is_verified(
     assert shown.status == 0, shown.err
     assert leeward("verify", tmp_path / "out").status == 0
     if name == "disassociate":
-        assert "of ICD-10-CM" in shown.out
+        assert "% ICD-10-CM codes" in shown.out
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_codes_of_both_are_recognised_and_the_split_is_said() -> None:
     cohort = cohort_of(MIXED * 10)
     assert cohort.vocabulary == "icd"
     assert codes_of(cohort)[:6] == ["250.00", "401.9", "401.9", "E11.9", "E11.9", "I10"]
-    assert "50.0 % of ICD-9-CM, 50.0 % of ICD-10-CM: each code is read as its own" in notice(
+    assert "50.0 % ICD-9-CM codes, 50.0 % ICD-10-CM codes; each is read as what it is" in notice(
         cohort, "vocabulary recognised"
     )
 

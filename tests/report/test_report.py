@@ -278,7 +278,7 @@ def test_a_notebook_shows_a_card(release: Release) -> None:
     )
     assert "knows 2 codes" in card
     assert "of the codes&#x27; occurrences are in item chunks" in card
-    assert "40 records released by disassociation" in card
+    assert "40 records released with the method disassociation" in card
     assert "2 of 2 checks passed" in card
     assert "ward &lt;7&gt;.csv" in card
 

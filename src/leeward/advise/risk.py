@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.advise.thresholds import met, odds
 from leeward.analysis.reidentification import Further, Scope
+from leeward.arrays import counted
 from leeward.methods import METHODS
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
     rows = met(risk["maximum"])
     above = [f"{each.name} {each.maximum:g}" for each, within in rows if not within]
     if above:
-        lines.append(f"The maximum is above the thresholds reported for {', '.join(above)} (second-hand).")
+        limits = counted("published limit", len(above))
+        lines.append(f"The maximum exceeds {limits}, quoted second-hand: {', '.join(above)}.")
     return lines
 
 

@@ -85,12 +85,12 @@ def tell(result: Result, as_json: bool) -> None:
     if as_json:
         print_json(summary(result))
         return
-    from leeward.report.summary import numbers_of
+    from leeward.report.summary import headline
 
     release = result.release
     print_styled(
         told(
-            f"{release.records:,} records released by {release.method} ({numbers_of(release.guarantee)}).",
+            f"{headline(release)}.",
             release,
             result.summary,
             result.verification.to_json(),

@@ -22,7 +22,7 @@ def show(out: str, as_json: bool) -> None:
     """
     from leeward.cli.telling import labelled, print_styled, summary_lines
     from leeward.release import Release
-    from leeward.report.summary import numbers_of
+    from leeward.report.summary import headline
     from leeward.runs.reports import summary_of, summary_of_share
 
     release = Release.open(out)
@@ -43,7 +43,7 @@ def show(out: str, as_json: bool) -> None:
         )
         return
     lines = [
-        f"{release.records:,} records released by {release.method} ({numbers_of(release.guarantee)}).",
+        f"{headline(release)}.",
         *summary_lines(summary),
         *labelled("Files", ", ".join(release.names())),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import number
-from leeward.report.summary import NOT_MEASURED, Summary
+from leeward.report.summary import NOT_MEASURED, Summary, headline
 
 
 def result_html(
@@ -44,5 +44,5 @@ def result_html(
         f"<a href='{escape(str(path))}'>{escape(str(path))}</a></td></tr>"
         for name, path in links.items()
     )
-    title = f"{release.records:,} records released by {escape(release.method)}"
+    title = escape(headline(release))
     return f"<table><caption style='text-align:left'><b>{title}</b></caption><tbody>{cells}</tbody></table>"

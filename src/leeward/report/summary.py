@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from leeward.arrays import counted
 from leeward.release import Release
 from leeward.report.sections import percent
 
@@ -86,6 +87,14 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
         little_left=costs.little_left,
         risk=tuple(risk),
     )
+
+
+def headline(release: Release) -> str:
+    """`1,200 records released with the method linked (k = 5)`; a catalogue has no records."""
+    numbers = numbers_of(release.guarantee)
+    if not release.records:
+        return f"Catalogue of noisy counts ({numbers})"
+    return f"{counted('record', release.records)} released with the method {release.method} ({numbers})"
 
 
 def sentence(attacker: str) -> str:

@@ -216,7 +216,7 @@ def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
     if within:
         found += evidence.measured("Maximum risk, for each attacker", "evidence.json#/risk_in_words")
     at, risk = _risk(evidence)
-    found += evidence.measured("What the attacker who was measured knows", f"{at}/knows")
+    found += evidence.measured("Assumed knowledge in the measured attack", f"{at}/knows")
     found += evidence.measured("Mean risk, measured", f"{at}/mean")
     found += evidence.measured("Maximum risk, measured", f"{at}/maximum")
     found += evidence.measured("Patients looked at", f"{at}/patients")

@@ -277,9 +277,9 @@ def _looks_missing(
     words = sorted({code for code in codes if code.lower() in NO_VALUE_TEXTS})
     quoted = ", ".join(f"'{word}'" for word in words)
     hits = len(at) if entries is None else int(entries[mask].sum())
-    says = "entry says" if hits == 1 else "entries say"
+    says, what = ("entry says", "a code") if hits == 1 else ("entries say", "codes")
     message = (
-        f"{hits:,} {says} {quoted}, which may mean 'no code' and would be released as codes: leave them out with "
+        f"{hits:,} {says} {quoted}, which may mean 'no code' and would be released as {what}: leave out with "
         + " ".join(f"--missing {word!r}" for word in words)
     )
     return [Notice("looks missing", message, hits, tuple(int(row) for row in at[:ROWS_KEPT]))]
@@ -314,14 +314,12 @@ def _recognised(normalised: Normalised, seen: Seen) -> Notice:
     if normalised.vocabulary in ("icd", "icd-undotted"):
         known = ~normalised.unknown
         parts = [
-            (seen.ninth & known, "of ICD-9-CM"),
-            (seen.tenth & ~seen.ninth & known, "of ICD-10-CM"),
-            (~known, "of neither"),
+            (seen.ninth & known, "ICD-9-CM codes"),
+            (seen.tenth & ~seen.ninth & known, "ICD-10-CM codes"),
+            (~known, "neither"),
         ]
         split = ", ".join(f"{100 * seen.share(mask):.1f} % {what}" for mask, what in parts if mask.any())
-        message = (
-            f"of {total:,} entries {split}: each code is read as its own (name the vocabulary to be sure)"
-        )
+        message = f"{total:,} entries: {split}; each is read as what it is (name the vocabulary to be sure)"
         if normalised.vocabulary == "icd-undotted":
             unclear = int(seen.entries[seen.either].sum())
             message += (

@@ -69,10 +69,10 @@ def guarantee_of(parameters: Disassociation) -> Guarantee:
         return _against_the_algorithm(parameters)
     open_ends = [
         (
-            "It asks for one data set that the operation could have turned into these files. An attacker who knows "
-            f"the algorithm knows that a code of an item chunk has fewer than {parameters.k} patients in its cluster: "
-            "for many sets with a rare code, no data set that the algorithm could have started from has k candidate "
-            "records."
+            f"The guarantee promises only that some data set that fits these files has {parameters.k} matching "
+            "patients; it need not be the true one. An attacker who knows the algorithm knows that a code of an item "
+            f"chunk has fewer than {parameters.k} patients in its cluster: for many sets with a rare code, no data set "
+            "that the algorithm could have started from has k candidate records."
         ),
         "Within a chunk one code may always come with another, so that knowing the first reveals the second (the "
         "cover problem)." + (" Switched off here: no chunk has such a pair." if parameters.safe else ""),
@@ -123,8 +123,8 @@ def _against_the_algorithm(parameters: Disassociation) -> Guarantee:
         ),
         not_protected=(
             (
-                f"It asks for one data set with {parameters.k} candidate records that the algorithm could have turned "
-                "into these files, not that such data sets are the likeliest."
+                "The guarantee promises only that some data set that the algorithm turns into these files has "
+                f"{parameters.k} candidate records, not that such data sets are the likeliest."
             ),
             f"Knowledge of more than {parameters.m} codes of a patient, or of codes that a patient does not have.",
             (

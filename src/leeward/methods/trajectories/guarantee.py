@@ -43,7 +43,7 @@ KNOWS_THE_ALGORITHM = (
 )
 
 NOT_PROTECTED = (
-    "What those published alike have in common: their (generalized) codes and ages are learnt of each of them.",
+    "Whatever a group's records share becomes known about every member: their (generalized) codes and ages.",
     KNOWS_THE_ALGORITHM,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )

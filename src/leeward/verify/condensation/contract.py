@@ -14,7 +14,7 @@ ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
     "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
     "neighbouring ones (and, where `marginals` is `group`, from the group's values column by column). Every patient of "
-    "a group counts alike: to find a patient's group is to find at least k patients."
+    "a group counts alike: whoever finds the patient's group has found at least k people."
 )
 NO_K_ANONYMITY = (
     "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
@@ -40,8 +40,8 @@ COARSE_TIMES = (
 )
 EXACT_TIMES = (
     "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
-    "Somebody who knows a patient's exact time finds it in the release, which medians of groups in the place "
-    "of times would not let them."
+    "Somebody who knows a patient's exact time finds it in the release; medians of groups (`coarsen_time`) "
+    "would prevent this."
 )
 SEVERAL_TIMES = (
     "Several exact times: somebody who knows one of a patient's times finds it in the release and reads the others "

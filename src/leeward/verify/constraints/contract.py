@@ -11,8 +11,8 @@ from leeward.verify.manifest import Share
 from leeward.verify.readme import stated_facts
 
 ATTACKER_OF_ANY = (
-    "Somebody who knows up to {m} codes of a patient and looks for the records that could be theirs: at "
-    "least {k} records fit, or the codes known tell nothing because they were suppressed."
+    "Somebody who knows up to {m} codes of a patient and looks for the records that could be the "
+    "patient's: at least {k} records fit, or the codes known tell nothing because they were suppressed."
 )
 
 ATTACKER_OF_LISTED = (
@@ -64,12 +64,12 @@ hold all
 
 CLASSED_ATTACKER_OF_ANY = (
     "Somebody who knows the exact {names} of a patient and up to {m} of the patient's codes, and looks for the records "
-    "that could be theirs: at least {k} records fit."
+    "that could be the patient's: at least {k} records fit."
 )
 
 CLASSED_ATTACKER_OF_LISTED = (
     "Somebody who knows the exact {names} of a patient and one of the code sets that the custodian listed, or a part "
-    "of it, and looks for the records that could be theirs: at least {k} records fit."
+    "of it, and looks for the records that could be the patient's: at least {k} records fit."
 )
 
 IN_CLASSES = " in classes of demographics"

@@ -28,9 +28,10 @@ NAME = "k^m-anonymity by disassociation (Guarantee 1)"
 ATTACKER = "knows up to {m} diagnosis codes of a patient and that the patient is in the data"
 
 SOME_DATA_SET = (
-    "It asks for one data set that the operation could have turned into these files. An attacker who knows the "
-    "algorithm knows that a code of an item chunk has fewer than {k} patients in its cluster: for many sets with a "
-    "rare code, no data set that the algorithm could have started from has k candidate records."
+    "The guarantee promises only that some data set that fits these files has {k} matching patients; it need not be "
+    "the true one. An attacker who knows the algorithm knows that a code of an item chunk has fewer than {k} patients "
+    "in its cluster: for many sets with a rare code, no data set that the algorithm could have started from has k "
+    "candidate records."
 )
 COVERS = (
     "Within a chunk one code may always come with another, so that knowing the first reveals the second (the cover "
@@ -55,8 +56,8 @@ KNOWS_ALGORITHM = (
 )
 
 SOME_DATA_SET_OF_THE_ALGORITHM = (
-    "It asks for one data set with {k} candidate records that the algorithm could have turned into these files, not "
-    "that such data sets are the likeliest."
+    "The guarantee promises only that some data set that the algorithm turns into these files has {k} candidate "
+    "records, not that such data sets are the likeliest."
 )
 
 README_OF_COUNTS = """\

@@ -25,7 +25,7 @@ KNOWS_THE_ALGORITHM = (
 )
 
 OPEN = (
-    "Knowledge of more rows than a view has, of how many a patient has, or of what a patient does not have.",
+    "Knowledge of more rows than a view has, of how many rows a patient has, or of codes that the patient lacks.",
     "One number joins a patient's rows: an attacker who finds one of them in another way reads them all.",
     KNOWS_THE_ALGORITHM,
     "Attackers who pool what they know, or who hold an earlier release of the same patients.",
