@@ -195,6 +195,7 @@ def run(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
 def scored(made: Made, chosen: Sequence[Mutation], scratch: Path) -> Score:
     """As `run`."""
     score, copy = Score(made.name), scratch / "copy"
+    assert broken(made, Mutation("as it was made", "", lambda out: None), made.out) == (set(), set())
     score.refuses = refuted(sent(made.out, scratch), None)
     for mutation in chosen:
         if mutation.part == "random":

@@ -246,9 +246,9 @@ def constraints_kinds(out: Path) -> Kinds:
 
     def relabel(old: str, new: list[list[str]], pick: int = 0) -> Change:
         def change_codes(rows: Rows) -> Rows:
-            at = next(i for i, row in enumerate(rows) if row["code"] == old)
             more = [{"code": label_of(each), "members": each, "suppressed": False} for each in new]
-            return rows[:at] + more + rows[at + 1 :]
+            found = [row for row in rows if row["code"] != old] + more
+            return sorted(found, key=lambda row: (row["suppressed"], row["code"]))
 
         def change_records(lists: list[list[str]]) -> None:
             for each in lists:
@@ -258,17 +258,23 @@ def constraints_kinds(out: Path) -> Kinds:
 
     def suppress(rows: Rows) -> Rows:
         kept = [row for row in rows if row["code"] != label]
-        return kept + [{"code": code, "members": [], "suppressed": True} for code in members]
+        found = kept + [{"code": code, "members": [], "suppressed": True} for code in members]
+        return sorted(found, key=lambda row: (row["suppressed"], row["code"]))
 
     def merged(rows: Rows) -> Rows:
         both_of = sorted([*members, *kept.filter(pl.col("code") == narrow)["members"][0].to_list()])
         rest = [row for row in rows if row["code"] not in (label, narrow)]
-        return [*rest, {"code": label_of(both_of), "members": both_of, "suppressed": False}]
+        found = [*rest, {"code": label_of(both_of), "members": both_of, "suppressed": False}]
+        return sorted(found, key=lambda row: (row["suppressed"], row["code"]))
 
     def to_merged(lists: list[list[str]]) -> None:
         both_of = sorted([*members, *kept.filter(pl.col("code") == narrow)["members"][0].to_list()])
         for each in lists:
             each[:] = sorted({label_of(both_of) if code in (label, narrow) else code for code in each})
+
+    def unused(rows: Rows) -> Rows:
+        found = [*rows, {"code": "999.9", "members": ["999.9"], "suppressed": False}]
+        return sorted(found, key=lambda row: (row["suppressed"], row["code"]))
 
     def gone(lists: list[list[str]]) -> None:
         for each in lists:
@@ -286,9 +292,7 @@ def constraints_kinds(out: Path) -> Kinds:
             "a suppressed code listed that nobody has": in_rows(
                 "codes.parquet", lambda r: [*r, {"code": "999.9", "members": [], "suppressed": True}]
             ),
-            "an unused label that nobody has": in_rows(
-                "codes.parquet", lambda r: [*r, {"code": "999.9", "members": ["999.9"], "suppressed": False}]
-            ),
+            "an unused label that nobody has": in_rows("codes.parquet", unused),
             "an unused label of a source code": relabel(label, [members, ["V99.9"]]),
             "a label suppressed in the list alone": in_rows("codes.parquet", suppress),
             "a label suppressed": both(in_rows("codes.parquet", suppress), records(gone)),

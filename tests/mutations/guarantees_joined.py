@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 from tests.mutations.classed import OF_RECORDS, labels_of, names_of
-from tests.mutations.copies import Change, Kinds, both, in_manifest, in_table, manifest_of
+from tests.mutations.copies import Change, Kinds, Mutation, both, in_manifest, in_table, manifest_of
 from tests.mutations.guarantees import DATA, Rows, exchange, in_rows, iterate, named
 from tests.mutations.restating import claiming
 from tests.verify.made import CODES
@@ -142,6 +142,11 @@ def singles_kinds(out: Path) -> Kinds:
         for a, b in zip(of(rows, 0), of(rows, 1), strict=False):
             a["codes"], b["codes"] = sorted([*a["codes"], *b["codes"]]), []
 
+    def one_more(rows: Rows) -> Rows:
+        last = of(rows, 0)[-1]
+        at = rows.index(last) + 1
+        return [*rows[:at], {**last, "subrecord": last["subrecord"] + 1}, *rows[at:]]
+
     def item(rows: Rows) -> Rows:
         code = filled(rows, 0)[0]["codes"]
         last = max(row["chunk"] for row in rows if row["node"] == home) + 1
@@ -154,11 +159,7 @@ def singles_kinds(out: Path) -> Kinds:
                 lambda rows: [row.update(codes=[]) for row in filled(rows, 0)[k - 1 :]]
             ),
             "a code with a subrecord less": file(lambda rows: filled(rows, 0)[0].update(codes=[])),
-            "a code with a subrecord more": file(
-                lambda rows: next(r for r in of(rows, 0) if not r["codes"]).update(
-                    codes=filled(rows, 0)[0]["codes"]
-                )
-            ),
+            "a code with a subrecord more": in_rows("chunks.parquet", one_more),
             "a code gone": file(lambda rows: [row.update(codes=[]) for row in filled(rows, 0)]),
             "two chunks zipped to one": file(zipped_chunks),
             "a code of one chunk in another": file(
@@ -331,9 +332,6 @@ def catalogue_kinds(out: Path) -> Kinds:
             lambda m: m["guarantee"].update(epsilon=m["guarantee"]["epsilon"] * 2)
         ),
         "epsilon and its levels halved": in_manifest(halved),
-        "epsilon and its levels halved, scales doubled": both(
-            claiming(epsilon=manifest_of(out)["guarantee"]["epsilon"] / 2), in_manifest(halved_truly)
-        ),
         "all counts of single terms equal": put(
             lambda rows: [r.update(count=rows[0]["count"]) for r in rows if len(r["items"]) == 1]
         ),
@@ -353,6 +351,9 @@ def catalogue_kinds(out: Path) -> Kinds:
                     number, **{key: type(stated[key])(stated[key] * factor)}
                 )
     yield from named("guarantee", changes)
+    half = claiming(epsilon=manifest_of(out)["guarantee"]["epsilon"] / 2)
+    change = both(half, in_manifest(halved_truly))
+    yield Mutation("epsilon and its levels halved, scales doubled", "guarantee", change, worded=True)
 
 
 def renamed(rows: Rows, term: str) -> None:

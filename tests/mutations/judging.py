@@ -57,8 +57,9 @@ def formal(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
         alone.add("manifest")
     for key in ("leeward", "method", "seeded"):
         if manifest.get(key) != before.get(key):
-            alone.add("claims") if key == "method" or manifest.get(key) not in (True, None) else None
             whole.add("claims")
+            if key == "method" or (key == "seeded" and manifest.get(key) not in (True, None)):
+                alone.add("claims")
     guarantee, was = manifest["guarantee"], before["guarantee"]
     if set(guarantee) != set(was) or (guarantee != was and not mutation.worded):
         alone.add("words")
@@ -98,7 +99,12 @@ UNSEEN: dict[str, dict[str, str]] = {
         ("policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested"),
         "how clusters were formed and refined cannot be read from the clusters",
     )
-    | {"prior": "speaks of reconstructions, of which there are none"},
+    | {
+        "prior": "speaks of reconstructions, of which there are none",
+        "safe": "that chunks have no covers is judged by the definition, and that they may have some is no promise",
+        "repeats": "chunks hold sets either way",
+        "diversity": "item chunks have no counts, so that nobody can count who has a sensitive code",
+    },
     "constraints": dict.fromkeys(
         ("algorithm", "policy", "cap", "weights"),
         "the labels are what several ways and policies could have made",
@@ -113,11 +119,13 @@ UNSEEN: dict[str, dict[str, str]] = {
     )
     | dict.fromkeys(
         ("sensitive", "sensitive_column", "diversity"), "holds of the groups as they are, by chance"
-    ),
+    )
+    | {"order": "pairs sorted by age and code may have come in that order"},
     "visits": dict.fromkeys(
         ("policy", "vocabulary", "key", "rescue", "alpha", "climb_to", "population", "membership_is_secret"),
         "which codes were merged, and how sets were enforced, cannot be read from the sets that are left",
-    ),
+    )
+    | dict.fromkeys(("level", "merge_visits"), "judged by the definition of the level and of merged visits"),
     "condensation": dict.fromkeys(
         (
             "algorithm",
@@ -131,15 +139,22 @@ UNSEEN: dict[str, dict[str, str]] = {
             "marginals",
             "coarsen_groups",
             "relations",
+            "strata",
+            "time",
+            "coarsen_time",
+            "rare",
+            "plan",
         ),
         "how rows were made cannot be read from the rows",
     ),
     "linked": {
         "small": "what became of small classes cannot be read from the others",
         "days": "a coarser step would have given multiples of this one too",
+        "views": "judged by the definition of each view",
     },
     "notes": {
         "max_size": "larger itemsets may have been tried in vain",
+        "row": "the words alone depend on it",
         "vocabulary": "no word depends on the name of the vocabulary",
         "domains": "values without a frequent itemset are not seen",
         "max_rows_per_patient": "rows are not seen",
@@ -162,7 +177,9 @@ UNSEEN_ANYWHERE = {
 }
 """The same for every method, and for classes of demographics."""
 
-OPTIONAL = frozenset({"keep", "hierarchies"})
+OPTIONAL = frozenset(
+    {"keep", "hierarchies", "policy", "vocabulary", "rescue", "order", "diversity", "strata", "time"}
+)
 """Parameters that a release need not state."""
 
 
@@ -271,12 +288,21 @@ WHOLE_CLASSES = ("disassociation", "linked")
 
 def of_share(made: Made, out: Path) -> Broken:
     """What the share itself shows to be broken."""
-    found = listing.list_share(out, made.truth)
+    found = listing.list_share(out, made.truth) | unnumbered(out)
     if made.demographics:
         wrong = classed.classes_share(out, made.truth)
         if wrong or made.method not in WHOLE_CLASSES:
             return found | wrong if wrong else found.union(*in_classes(made, out, SHARE))
     return found | SHARE[made.kind](out, made.truth)
+
+
+def unnumbered(out: Path) -> Broken:
+    """Whether the file with a row a record has other numbers than 0, 1, …"""
+    for name in classed.OF_RECORDS:
+        if (out / "share/data" / name).is_file():
+            numbers = definitions.rows_of(out, name)["record"].to_list()
+            return set() if sorted(numbers) == list(range(len(numbers))) else {"records"}
+    return set()
 
 
 def of_truth(made: Made, out: Path) -> Broken:

@@ -19,11 +19,15 @@ def sound(name: str) -> bench.Made:
     return bench.make(name, bench.cases()[name], Path(mkdtemp()) / "out")
 
 
-def refuting(name: str, mutation: str, target: Path) -> set[str]:
-    """The names of the checks that fail, with source and custody, on a case's release with one mutation."""
+def refuting(name: str, mutation: str, target: Path, *, alone: bool = False) -> set[str]:
+    """The names of the checks that fail on a case's release with one mutation: with source and custody, or of the share
+    alone."""
     made = sound(name)
     found = next(each for each in bench.mutations(made, random=0) if each.name == mutation)
     shutil.copytree(made.out, target)
     found.change(target)
-    restate(target)
-    return {check.name for check in verify(target, made.source).failures}
+    if found.restated:
+        restate(target)
+    with bench.verifying(name):
+        seen = verify(bench.sent(target, target.parent)) if alone else verify(target, made.source)
+    return {check.name for check in seen.failures}

@@ -157,6 +157,7 @@ def write(
     method = {
         "name": "notes",
         **{key: value for key, value in asked.question(session.index).items() if key != "release"},
+        "row": session.index.meta.row,
     }
     with draft(out) as pending:
         pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))

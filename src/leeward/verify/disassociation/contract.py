@@ -11,6 +11,7 @@ from leeward.verify.contract import (
     LISTS,
     POLICY,
     Contract,
+    Rule,
     Table,
     Words,
     flag,
@@ -166,6 +167,18 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": ("int64",)} if class_words.names_of(parameters) else {})}
 
 
+RANKED = {
+    "max_joint": None, "max_passes": None, "recut": False, "refine": False, "nested": True, "safe": True,
+    "reconstructions": 0,
+}  # fmt: skip
+"""What `attacker: algorithm` makes of parameters."""
+
+
+def as_ranked(name: str, value: Any) -> Rule:
+    """Whether a parameter is what `attacker: algorithm` makes of it, where that attacker is stated."""
+    return lambda parameters: parameters.get("attacker") != "algorithm" or parameters.get(name) == value
+
+
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
     """The files of the reconstructions that the parameters state."""
     return (f"reconstructions/{number:02d}.parquet" for number in range(1, parameters["reconstructions"] + 1))
@@ -228,5 +241,10 @@ CONTRACT = Contract(
     ),
     words=words,
     numbers=("k", "m"),
-    only={"diversity": lambda p: "sensitive" in p, "sensitive_columns": lambda p: "demographics" in p},
+    only={
+        "diversity": lambda p: "sensitive" in p,
+        "sensitive_columns": lambda p: "demographics" in p,
+        "partitioning": lambda p: (p.get("attacker") == "algorithm") == (p["partitioning"] == "ranked"),
+        **{name: as_ranked(name, value) for name, value in RANKED.items()},
+    },
 )  # fmt: skip

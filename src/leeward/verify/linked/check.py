@@ -184,13 +184,16 @@ def own_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
         start = known.group_by("patient").agg(start=pl.col("date").min())
         since = (pl.col("date") - pl.col("start")).dt.total_days()
         known = known.join(start, on="patient").with_columns(day=since // step * step)
-    return known.select("patient", "code", "day").unique()
+    kept = [name for name in ("patient", "visit", "code", "day") if name in known.columns]
+    return known.select(kept).unique()
 
 
 def own_rows(owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
-    """Every released event is its patient's own, on its own day: all dates of a patient moved by the same number."""
+    """Every released event is its patient's own, on its own day: all dates of a patient moved by the same number. No
+    day has more visits of a patient than the source names."""
     days = with_days(visits).join(owner, on="record").select("patient", "day")
-    strange = days.join(known, on=["patient", "day"], how="anti", nulls_equal=True).height
+    strange = more_visits(days, known) if "visit" in known.columns and not known["visit"].has_nulls() else 0
+    strange += days.join(known, on=["patient", "day"], how="anti", nulls_equal=True).height
     shown = events.join(with_days(visits), on=["record", "visit"]).join(owner, on="record")
     strange += shown.join(known, on=["patient", "code", "day"], how="anti", nulls_equal=True).height
     return of_count(
@@ -199,6 +202,13 @@ def own_rows(owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, eve
         "Every event and every day is the patient's own.",
         "events or days are not those of the patient whose number they have.",
     )
+
+
+def more_visits(days: pl.DataFrame, known: pl.DataFrame) -> int:
+    """Days of a patient with more released visits than there are in the source."""
+    held = known.select("patient", "day", "visit").unique().group_by("patient", "day").agg(held=pl.len())
+    both = days.group_by("patient", "day").len().join(held, on=["patient", "day"], nulls_equal=True)
+    return both.filter(pl.col("len") > pl.col("held")).height
 
 
 def own_visits(owner: pl.DataFrame, own: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:

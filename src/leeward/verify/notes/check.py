@@ -38,7 +38,9 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     rows, problem = read(share)
     if problem is not None:
         return [problem]
-    checks = [Check("layout", True, f"{TABLE} lists {len(rows):,} itemsets with a count each.")]
+    none = share.manifest["records"] == 0
+    detail = f"{TABLE} lists {len(rows):,} itemsets with a count each, and there are no records."
+    checks = [Check("layout", none, detail if none else "The manifest states records; a catalogue has none.")]
     parameters = share.manifest["parameters"]
     levels = {int(level["size"]): level for level in parameters["levels"]}
     checks += [

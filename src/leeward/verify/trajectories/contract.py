@@ -143,6 +143,7 @@ CONTRACT = Contract(
     words=words,
     records=("records.parquet", "trajectories.parquet"),
     owners={"records.parquet": "place"},
+    needed={"listed_codes": lambda p: p.get("hierarchy") != "custom" and "codes" not in p},
     only={
         "order": lambda p: "clustering" in p,
         "diversity": lambda p: "sensitive" in p or "sensitive_column" in p,

@@ -12,7 +12,7 @@ from leeward.verify.manifest import Share
 from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.cohorts import extract_checks
 from leeward.verify.visits.layout import layout
-from leeward.verify.visits.levels import level_checks
+from leeward.verify.visits.levels import level_checks, one_set_a_record
 from leeward.verify.visits.order_inside import order_of_visits
 from leeward.verify.visits.source import source_checks
 
@@ -30,6 +30,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if visits is None:
         return checks
     k, level = share.guarantee("k"), str(share.manifest["parameters"]["level"])
+    if share.manifest["parameters"].get("merge_visits"):
+        checks.append(one_set_a_record(visits))
     if share.manifest["parameters"].get("extract"):
         return [*checks, *extract_checks(share, visits, k, level)]
     placed: Placed | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +13,9 @@ from leeward.verify.checks import Check, of_count
 from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
 from leeward.verify.visits.reading import VisitLists, read_visits
+
+TREE = "code_hierarchy.csv"
+ROOT = "*"
 
 
 def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
@@ -43,7 +49,31 @@ def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
         ),
         *_visit_checks(visits, records),
     ]
+    tree = share.data(TREE)
+    if tree.is_file():
+        shown = {visits.labels[label] for label in np.unique(visits.values).tolist()}
+        checks.append(code_hierarchy(tree, shown))
     return checks, visits if all(each.passed for each in checks) else None
+
+
+def code_hierarchy(file: Path, shown: set[str]) -> Check:
+    """The nodes that visits show and those above them, once each: the root, then by their texts."""
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.reader(stream))
+        above = dict(rows[1:])
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError):
+        return Check("code_hierarchy", False, f"{TREE} cannot be read as node,parent.")
+    nodes = [row[0] for row in rows[1:]]
+    wanted = shown | {above[node] for node in shown & set(above)} | {ROOT}
+    wrong = len(set(nodes) ^ wanted) + (nodes != [ROOT, *sorted(set(nodes) - {ROOT})])
+    wrong += above.get(ROOT) != "" or rows[:1] != [["node", "parent"]]
+    return of_count(
+        "code_hierarchy",
+        wrong,
+        f"{TREE} lists the {len(nodes):,} nodes that visits show and those above them, in order.",
+        f"nodes of {TREE} are not shown or above a shown one, are missing, twice or in another order.",
+    )
 
 
 def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
