@@ -10,10 +10,8 @@ from typing import Any
 
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
-from leeward.verify import contract_of
+from leeward.verify import contract_checks, contract_of
 from leeward.verify.contract import Words
-from leeward.verify.contract_checks import risk_stated
-from leeward.verify.contract_checks import words_of as contract_words
 from leeward.verify.manifest import open_share
 from leeward.verify.readme import readme_of
 
@@ -36,7 +34,7 @@ def restate_words(out: Path) -> None:
     guarantee.update(stated, **({"facts": dict(words.facts)} if words.facts else {}))
     risk = guarantee.get("risk")
     if risk is not None and isinstance(guarantee.get("k"), int):
-        guarantee["risk"] = risk_stated(guarantee, risk["model"])
+        guarantee["risk"] = contract_checks.risk_stated(guarantee, risk["model"])
     put_manifest(out, manifest)
     restate_readme(out, words)
     restate_numbers(out, before)
@@ -48,7 +46,7 @@ def words_of(out: Path) -> Words | None:
     contract = contract_of(share.method)
     assert contract is not None
     try:
-        found = list(contract_words(share, contract))
+        found = list(contract_checks.words_of(share, contract))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
     there = set(manifest_of(out)["guarantee"]["not_protected"])
@@ -60,8 +58,6 @@ def restate_readme(out: Path, words: Words | None = None) -> None:
     words = words or words_of(out)
     guarantee = manifest_of(out)["guarantee"]
     if words is None or not all(isinstance(guarantee.get(key), str) for key in ("name", "attacker")):
-        return
-    if not all(isinstance(guarantee.get(name, 0), int | float) for name in words.numbers):
         return
     spoken = replace(
         words,

@@ -9,6 +9,17 @@ import sklearn.cluster  # noqa: F401  # importing it draws from Python's own gen
 from tests.mutations.planted import refuting
 
 PLANTED: dict[str, dict[str, str]] = {
+    "disassociation": {
+        'parameter partitioning: "fitted" -> "paper"': "parameters_of_spec",
+        "parameter max_cluster: 25 -> 26": "parameters_of_spec",
+        "parameter max_passes: 100 -> 101": "parameters_of_spec",
+        "version is another, in the README too": "parameters_of_spec",
+    },
+    "disassociation, algorithm known": {
+        'parameter policy: null -> "hierarchy:1"': "parameters_of_spec",
+        "parameter max_cluster: 100 -> 101": "parameters_of_spec",
+        'parameter prior: "cubic" -> "one"': "parameters_of_spec",
+    },
     "disassociation, demographics": {
         "two chunks zipped to one": "subrecords_of_members",
         "item chunks of two clusters exchanged": "codes_of_members",
@@ -34,9 +45,15 @@ PLANTED: dict[str, dict[str, str]] = {
         'parameter hierarchy: "icd9" -> "custom"': "hierarchy_named",
     },
     "visits": {"two records exchange payload": "payload_of_patients"},
-    "linked": {"a visit more": "own_visits"},
+    "linked": {
+        "a visit more": "own_visits",
+        'parameter views: ["patients+events"] -> ["patients+events+events"]': "parameters_of_spec",
+    },
     "linked, days and demographics": {"a visit more": "own_rows"},
+    "catalogue": {'parameter row: "note" -> "patient"': "parameters_of_spec"},
     "condensation": {
+        "parameter strata gone": "parameters_of_spec",
+        "parameter time gone": "parameters_of_spec",
         "one column shuffled over the whole table": "values_of_groups",
         "dose: exchanged between neighbouring groups": "values_of_groups",
         "all rows are the source's but for 1 in a column": "near_twins",

@@ -16,7 +16,8 @@ STATED = frozenset(
         "k", "safe", "repeats", "nested", "refine", "recut", "reconstructions", "sensitive", "diversity", "payload",
         "cap", "caps", "scope", "level", "merge_visits", "rescue", "joining", "widest_age", "codes", "algorithm",
         "plan", "relations", "coarsen_time", "coarsen_groups", "response", "marginals", "grouping", "cell_rows",
-        "missing", "rare", "synthesis", "draw", "prior", "keep", "small", "recoding", "hierarchies",
+        "missing", "rare", "synthesis", "draw", "prior", "keep", "small", "recoding", "hierarchies", "views",
+        "strata", "time", "quasi_identifiers", "max_cluster", "max_passes", "max_joint",
     }
 )  # fmt: skip
 """Parameters that are in the manifest exactly where the spec has them (none, false and empty ones may be left out)."""
@@ -25,6 +26,11 @@ ASKED = frozenset(
     {"policy", "sensitive_column", "clustering", "weights", "m", "alpha", "climb_to", "key", "enforce"}
 )
 """Parameters that are in the manifest only where the spec has them, but not always then."""
+
+RANKED = frozenset(
+    {"partitioning", "max_joint", "max_passes", "recut", "refine", "nested", "safe", "reconstructions"}
+)
+"""Parameters that `attacker: algorithm` decides, whatever else is asked for; the contract has their values."""
 
 UNNAMED = {"small": "merge", "recoding": "full"}
 """What a release with demographics states where the spec names nothing."""
@@ -51,7 +57,15 @@ def spec_checks(share: Share) -> list[Check]:
     stated = share.manifest["parameters"]
     if not isinstance(stated, dict):
         return [Check("parameters_of_spec", False, "`parameters` of release.json is no object.")]
+    if share.method == "disassociation":
+        asked = with_sizes(asked)
     wrong = [name for name in {*asked, *stated} if not agrees(name, asked, stated)]
+    versions = spec.get("versions")
+    if (
+        isinstance(versions, dict)
+        and versions.get("leeward", share.manifest["leeward"]) != share.manifest["leeward"]
+    ):
+        wrong.append("leeward")
     if str(asked.get("name")) != share.method:
         wrong.append("method")
     if (spec.get("seed") is not None) != bool(share.manifest.get("seeded")):
@@ -71,8 +85,8 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
     given, shown = asked.get(name, UNNAMED.get(name)), stated.get(name)
     if name in UNNAMED and not asked.get("demographics"):
         return name not in stated
-    if asked.get("attacker") == "algorithm" and name not in ("k", "m", "sensitive", "payload"):
-        return True  # that attacker decides how clusters are made, whatever else is asked for
+    if asked.get("attacker") == "algorithm" and name in RANKED:
+        return True
     if name == "hierarchies" and isinstance(given, Mapping):
         given = {c: kind if kind in ("intervals", "prefix", "exact") else "file" for c, kind in given.items()}
     if name == "policy" and given is None:
@@ -100,9 +114,28 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
         if not isinstance(given, list) or not isinstance(shown, list):
             return False
         return {str(each) for each in given} <= {str(each) for each in shown}
-    if name == "partitioning" and given == "auto":
-        return shown in ("fitted", "settled", "paper")
     return same(given, shown)
+
+
+def with_sizes(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a spec of disassociation asks for, with the partitioning, sizes and passes that it leaves to the method."""
+    k, chosen = asked.get("k", 5), asked.get("partitioning") or "auto"
+    if not isinstance(k, int):
+        return dict(asked)
+    if chosen == "auto":
+        chosen = "fitted" if k >= 3 else "paper"
+    if asked.get("attacker") == "algorithm":
+        chosen = "ranked"
+    largest = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}.get(chosen, 0) * k
+    if chosen == "fitted" and not asked.get("demographics"):
+        largest = min(largest, k * k)
+    left = {
+        "max_cluster": largest,
+        "max_passes": {"fitted": 100, "settled": 24}.get(chosen),
+        "max_joint": 80 * k if chosen == "settled" else None,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    return {**left, **given, "partitioning": chosen}
 
 
 def same(asked: Any, stated: Any) -> bool:
