@@ -94,7 +94,7 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
     if name not in stated:
         return not given or given == "none" or name not in STATED | {"policy"}
     if not given:
-        return not shown or name not in STATED | ASKED
+        return not shown or name not in (STATED | ASKED) - COMPLETED
     if name == "algorithm" and asked.get("mapping"):
         return bool(shown == "mapping")
     if name == "ages":
