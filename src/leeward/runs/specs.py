@@ -93,10 +93,13 @@ def in_memory(population: Cohort | None) -> SourceSpec | None:
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
-    """A method as the spec writes it: its name and all its parameters that have a value."""
+    """A method as the spec writes it: its name and all its parameters that have a value, or none where that is not the
+    default."""
     shown: dict[str, Any] = {"name": method.name}
     for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
         value = getattr(method, each.name)
+        if value is None and each.default is not None:
+            value = "none"
         if each.init and value is not None and value != ():
             shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
     return shown
