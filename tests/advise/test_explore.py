@@ -215,7 +215,8 @@ def test_releases_are_compared(tmp_path: Path) -> None:
     before = digests(tmp_path / "a" / "share")
     assert status_of(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]) == 0
     assert digests(tmp_path / "a" / "share") == before
-    page = (tmp_path / "c" / "explore.html").read_text()
+    assert not [*(tmp_path / "c").glob("explore.*")], "its page and table are named for the command"
+    page = (tmp_path / "c" / "compare.html").read_text()
     assert "b: disassociation, k = 6, m = 2, policy = hierarchy:1" in page and "max_cluster" not in page
     assert "<th>repeat</th>" not in page
     with (tmp_path / "b" / "share" / "data" / "chunks.parquet").open("ab") as file:
@@ -291,7 +292,7 @@ def test_each_attacker_has_a_frontier(tmp_path: Path, capsys: pytest.CaptureFixt
     outs = [str(tmp_path / name) for name in specs]
     asked = ["--plan", str(tmp_path / "plan.yaml"), "-o", str(tmp_path / "c")]
     assert status_of(["compare", *outs, *asked]) == 0
-    found = pl.read_parquet(tmp_path / "c" / "explore.parquet").to_dicts()
+    found = pl.read_parquet(tmp_path / "c" / "compare.parquet").to_dicts()
     spots = by_attacker(spots_of(found, 1))
     knows = [
         "2 codes of a patient, but not the algorithm",
@@ -308,7 +309,7 @@ def test_each_attacker_has_a_frontier(tmp_path: Path, capsys: pytest.CaptureFixt
     lines = [line for line in printed.splitlines() if "for attackers who know" in line]
     assert lines == [f"  the frontier for attackers who know {each}" for each in knows]
     assert "    risk at least 0.5  kept" in printed
-    page = (tmp_path / "c" / "explore.html").read_text()
+    page = (tmp_path / "c" / "compare.html").read_text()
     assert [page.count(f"<h3>Attackers who know {each}</h3>") for each in knows] == [1, 1, 1]
     within = page[page.index(f"<h3>Attackers who know {knows[1]}</h3>") :].partition("<div")[0]
     assert "strict: " in within and "usual: " not in within

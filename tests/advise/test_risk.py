@@ -253,7 +253,7 @@ def test_terminal_page_dossier_and_comparison_say_the_same(
     capsys.readouterr()
     assert status_of(["compare", str(out), "-o", str(tmp_path / "c")]) == 0
     assert f"{words}." in printed()
-    assert words in (tmp_path / "c" / "explore.html").read_text()
+    assert words in (tmp_path / "c" / "compare.html").read_text()
     card = result_html(lw.Release.open(out), {"checks": []}, {}, out, lw_summary(out))
     assert words in card
 

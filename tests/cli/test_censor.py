@@ -139,3 +139,9 @@ def test_synth_repeats(leeward: Run, tmp_path: Path) -> None:
         == 0
     )
     assert leeward("synth", "repeats", "-o", population).status == 2
+
+
+def test_without_a_population_the_error_says_what_it_is(leeward: Run, files: tuple[Path, Path]) -> None:
+    refused = leeward("censor", files[0], *COLUMNS, "--k", 2, "-o", "out")
+    assert refused.status == 2
+    assert "Missing option '--population'" in refused.err and "everybody from whom" in refused.err

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Run
 
 import leeward as lw
-from leeward.cli.main import COMMANDS, status_of
+from leeward.cli.main import COMMANDS, SECTIONS, status_of
 from leeward.cli.main import leeward as group
 from leeward.cli.options import INPUT
 from leeward.errors import BadInput
@@ -31,6 +31,15 @@ def test_the_table_of_commands_names_what_is_there() -> None:
     for name in COMMANDS:
         found = group.get_command(None, name)  # type: ignore[arg-type]  # the context is not looked at
         assert found is not None and found.name == name
+
+
+def test_help_lists_commands_by_what_they_are_for(leeward: Run) -> None:
+    shown = leeward("--help").out
+    places = [shown.index(f"\n{heading}:\n") for heading in SECTIONS]
+    assert places == sorted(places) and "\nCommands:" not in shown
+    assert sorted(COMMANDS) == sorted(name for section in SECTIONS.values() for name in section)
+    for name in COMMANDS:
+        assert f"\n  {name} " in shown
 
 
 def test_an_unknown_command_names_the_nearest(leeward: Run) -> None:

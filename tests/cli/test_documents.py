@@ -28,6 +28,7 @@ def test_the_readmes_python_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
     shown = capsys.readouterr().out
+    assert "Estimate(low=" in shown and "expected=0.0" not in shown
     assert "passed" in shown
     assert (tmp_path / "release/custody/report.html").is_file()
     assert str(Path("release/custody/report.html")) in shown

@@ -130,6 +130,13 @@ def test_what_a_release_has_not_is_named_with_the_nearest(folder: Path, method: 
         lw.estimate(share, [code], "cubic")
 
 
+def test_one_text_holds_codes_between_commas(folder: Path) -> None:
+    share = folder / "visits" / "share"
+    assert lw.estimate(share, "401, 414") == lw.estimate(share, ["401", "414"])
+    with pytest.raises(BadInput, match="between the commas is empty"):
+        lw.estimate(share, "401,,414")
+
+
 def test_the_command(folder: Path, leeward: Run) -> None:
     asked = ("401", "401,414", "--where", "age=60-79", "--where", "sex=M", "--json")
     shown = leeward("estimate", folder / "visits" / "share", *asked).json()

@@ -9,11 +9,15 @@ import pytest
 from tests.cli.conftest import Run
 
 from leeward.cli.tables import table_lines
-from leeward.cli.telling import noticed, told
+from leeward.cli.telling import noticed, told, undrawn_lines, with_flags
 from leeward.methods.censoring.summary import little_left as little_left_of_censoring
 from leeward.methods.constraints.summary import little_left
+from leeward.methods.disassociation.summary import little_left as little_left_of_disassociation
 from leeward.methods.trajectories.summary import empty_pairs
+from leeward.release import Release
+from leeward.report.painting import NOT_DRAWN
 from leeward.report.sections import Table
+from leeward.report.summary import errors_of_pairs_and_triples, mean_errors
 
 MANY_RARE = "patient,code\n" + "".join(
     f"{patient},{code}\n"
@@ -114,11 +118,41 @@ def test_control_characters_of_a_notice_do_not_reach_the_terminal(
     rare: Path, leeward: Run, tmp_path: Path
 ) -> None:
     leeward("disassociate", rare, *FLAGS, "--measure", "placement", "-o", tmp_path / "out")
-    from leeward.release import Release
     from leeward.runs.reports import summary_of
 
     release = Release.open(tmp_path / "out")
     measures = {"notices": [{"kind": "x", "message": "column '\x1b[2J'", "count": 1, "rows": []}]}
-    lines = told("1 record.", release, summary_of(release, measures), {"checks": []}, measures, "report")
+    lines = told(
+        "1 record.",
+        release,
+        summary_of(release, measures),
+        {"checks": []},
+        measures,
+        tmp_path / "out/custody/report.html",
+    )
     assert not any("\x1b[2J" in line for line in lines)
     assert noticed({"message": "odd", "count": 3, "rows": [1, 2]}) == "odd (rows 1, 2, …)"
+
+
+def test_a_chart_that_could_not_be_drawn_is_told_on_the_terminal_too(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text(f"<div>{NOT_DRAWN}</div><div>{NOT_DRAWN}</div>")
+    assert " ".join(undrawn_lines(report)).endswith("2 charts of the report could not be drawn; it says why.")
+    report.write_text("<svg/>")
+    assert not [*undrawn_lines(report)]
+
+
+def test_a_notice_of_a_method_names_flags(leeward: Run, rare: Path, tmp_path: Path) -> None:
+    leeward("disassociate", rare, *FLAGS, "--measure", "placement", "-o", tmp_path / "out")
+    release = Release.open(tmp_path / "out")
+    notice = {"kind": "method", "message": "State them as `max_cluster`.", "count": 1, "rows": []}
+    assert with_flags(notice, release) == "State them as `--max-cluster`."
+    assert with_flags({**notice, "kind": "reader"}, release) == "State them as `max_cluster`."
+
+
+@pytest.mark.parametrize(("error", "little"), [(0.3, False), (0.48, True)])
+def test_counts_that_are_off_by_half_are_little(error: float, little: bool) -> None:
+    measured = {"are": {"workloads": [{"name": "random", "size": 2, "queries": 9, "are": error}]}}
+    (found,) = errors_of_pairs_and_triples(measured)
+    assert bool(little_left_of_disassociation(mean_errors(measured))) is little
+    assert found.tone == ("bad" if little else "warn")

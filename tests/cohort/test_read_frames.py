@@ -135,3 +135,11 @@ def test_an_arrow_table_with_indexes_out_of_bounds_is_refused() -> None:
     bad = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), pa.array(["250.00"]), safe=False)
     with pytest.raises(BadInput, match="the frame cannot be read"):
         read(pa.table({"patient": [1, 2], "code": bad}))
+
+
+def test_a_notebook_shows_what_was_read_and_no_patient() -> None:
+    frame = pl.DataFrame({"patient": ["canary-1", "canary-2"], "code": ["<401.9>", "<250.00>"]})
+    cohort = read(frame, vocabulary="none")
+    card = cohort._repr_html_()
+    assert "<th style='text-align:left'>events</th><td style='text-align:left'>2</td>" in card
+    assert "canary" not in card and "<401.9>" not in card

@@ -64,6 +64,8 @@ def _zeros(a: Floats, b: Floats, guard: int) -> bool:
 
 def _bounded(a: Floats, b: Floats, guard: int) -> bool:
     both = ~np.isnan(a) & ~np.isnan(b)
+    if len(np.unique(a[both])) <= 2 < len(np.unique(b[both])):  # a flag below a count
+        return False
     gap = (b - a)[both]
     if not len(gap) or (gap < 0).any():
         return False

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from tests.queries.made import five_notes, table
 
+from leeward.cli.index import lines_of
 from leeward.errors import BadInput
 from leeward.queries import state
 from leeward.queries.answer.api import audit, query
@@ -57,6 +58,11 @@ def test_damage_is_found_before_the_charge(tmp_path: Path, name: str, place: flo
     assert audit(out).spent == 0
 
 
+def test_a_folder_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no such folder"):
+        query(tmp_path / "nowhere", "fever", epsilon=0.5)
+
+
 def test_files_are_the_owners_alone(tmp_path: Path) -> None:
     out = indexed(five_notes(), tmp_path / "index")
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {0o600}
@@ -72,6 +78,17 @@ def test_the_same_rows_keep_their_budget(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="on other terms"):
         index(many(100), tmp_path / "more", epsilon_total=50, terms="lexicon")
     assert not (tmp_path / "more").exists()
+
+
+def test_a_budget_that_is_shared_is_told_with_what_is_left(tmp_path: Path) -> None:
+    first = index(many(100), tmp_path / "first", epsilon_total=5, terms="lexicon")
+    assert (first["shared_with"], first["remaining"]) == (None, 5)
+    assert "Budget: epsilon 5 for each patient, all answers together." in lines_of(first)
+    query(tmp_path / "first", "fever", epsilon=1.5)
+    again = index(many(100), tmp_path / "again", epsilon_total=5, terms="lexicon")
+    assert (again["shared_with"], again["remaining"]) == (str(tmp_path / "first"), 3.5)
+    told = f"all answers together, shared with {tmp_path / 'first'}; 3.5 left."
+    assert f"Budget: epsilon 5 for each patient, {told}" in lines_of(again)
 
 
 @pytest.mark.parametrize(

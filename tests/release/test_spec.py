@@ -76,6 +76,18 @@ def test_paths_are_beside_the_spec_or_in_the_working_directory(
     assert as_text.method["policy"] == f"file:{tmp_path / 'b.csv'}"
 
 
+def test_steps_up_are_not_shown(tmp_path: Path) -> None:
+    for name in ("plans", "data", "far/inside"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "data/x.csv").write_text("")
+    (tmp_path / "plans/s.yaml").write_text("source: {path: ../data/x.csv}\nmethod: {name: x}\n")
+    assert load(tmp_path / "plans/s.yaml").source.path == str(tmp_path / "data/x.csv")
+    (tmp_path / "far/x.csv").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "far/inside")
+    (tmp_path / "far/inside/s.yaml").write_text("source: {path: ../x.csv}\nmethod: {name: x}\n")
+    assert load(tmp_path / "link/s.yaml").source.path == str(tmp_path / "far/x.csv"), "as the system goes up"
+
+
 START = "source: {path: a.csv}\nmethod: {name: x, k: 5}\n"
 
 

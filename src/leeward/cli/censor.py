@@ -11,14 +11,26 @@ from leeward.cli.options import run_options, with_source
 from leeward.cli.running import run_and_tell
 from leeward.methods.censoring.parameters import Censoring
 
+WITHOUT_POPULATION = (
+    "P is everybody from whom SAMPLE could have been drawn, such as all patients of the hospital: a file with the "
+    "columns of SAMPLE. Each released record then fits at least K people of P."
+)
+
+
+def _given(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    """The population; without one the error says what it is."""
+    if value is None:
+        raise click.MissingParameter(WITHOUT_POPULATION, ctx, param)
+    return value
+
 
 @click.command()
 @click.argument("path", metavar="SAMPLE")
 @click.option(
     "--population",
-    required=True,
+    callback=_given,
     metavar="P",
-    help="The population that the sample comes from; read like SAMPLE.",
+    help="The population that the sample comes from; read like SAMPLE. Needed.",
 )
 @parameter_options(Censoring)
 @with_source

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
 from leeward.cli.options import json_option, print_json, print_lines
-
-BETWEEN = re.compile(r",(?![^(]*\))")
-"""The commas between codes, not those inside a label in brackets."""
 
 
 @click.command()
@@ -46,20 +42,17 @@ def estimate(
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
     from leeward.engine import settle_imports
-    from leeward.errors import BadInput
     from leeward.methods.disassociation.measures.priors import DEFAULT
     from leeward.release import Release
-    from leeward.runs.estimate import estimates
+    from leeward.runs.estimate import codes_of, estimates
 
     settle_imports()
-    queries = [tuple(code.strip() for code in BETWEEN.split(text)) for text in sets]
-    if not all(all(query) for query in queries):
-        raise BadInput("CODES: a code between the commas is empty.")
+    queries = [codes_of(text) for text in sets]
     where, release = _where(wanted), Release.open(out)
     if prior is None and release.method == "disassociation":
         prior = DEFAULT
     rows: list[dict[str, Any]] = [
-        {"codes": list(query), "low": found.low, "expected": found.expected, "high": found.high}
+        {"codes": query, "low": found.low, "expected": found.expected, "high": found.high}
         for query, found in zip(queries, estimates(release, queries, prior, where), strict=True)
     ]
     if as_json:

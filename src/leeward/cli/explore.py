@@ -99,7 +99,7 @@ def lines_of(found: object) -> list[str]:
         lines += [] if frontiers else ["  no release serves it"]
     words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
     lines += [f"Maximum risk of {described(spec)}: {risk}." for spec, risk in reversed(words.items())]
-    return [*lines, f"Page:  {found.page}", f"Table: {found.folder / 'explore.parquet'}"]
+    return [*lines, f"Page:  {found.page}", f"Table: {found.table}"]
 
 
 def frontier_lines(spots: Sequence[Spot]) -> list[str]:

@@ -16,6 +16,12 @@ from leeward.errors import BadInput
 from leeward.fields import BadParameter, Declaration, declarations
 from leeward.paths import is_file
 
+FLAGS = {
+    "formats": "--format", "hierarchy": "--vocabulary", "drop": "--drop", "domains": "--domains",
+    "date_format": "--date-format",
+}  # fmt: skip
+"""Keys of a spec that are no parameters of a method -> their flags."""
+
 
 def parameter_options(
     cls: type, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()

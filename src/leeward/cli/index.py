@@ -81,6 +81,13 @@ def index(source: Any, epsilon_total: str, out: str, as_json: bool, **flags: Any
         print_lines(*lines_of(done))
 
 
+def _left(done: dict[str, Any]) -> str:
+    """What is left of a budget that the ledger knew already."""
+    shared = "" if done["shared_with"] is None else f", shared with {done['shared_with']}"
+    left = f"{done['remaining']:g} left" if shared or done["remaining"] < done["epsilon_total"] else ""
+    return "; ".join(part for part in (shared, left) if part)
+
+
 def lines_of(done: dict[str, Any]) -> list[str]:
     """The facts for a person."""
     kinds = ", ".join(f"{q['name']} ({q['kind']})" for q in done["qids"]) or "none"
@@ -88,7 +95,7 @@ def lines_of(done: dict[str, Any]) -> list[str]:
         f"{done['rows']:,} rows ({done['row']}s) of {done['patients']:,} patients indexed in {done['index']}.",
         f"Quasi-identifiers: {kinds}",
         f"Vocabulary: {done['vocabulary']}",
-        f"Budget: epsilon {done['epsilon_total']:g} for each {done['unit']}, all answers together.",
+        f"Budget: epsilon {done['epsilon_total']:g} for each {done['unit']}, all answers together{_left(done)}.",
     ]
     if not done["vocabulary_public"]:
         lines.append(

@@ -45,46 +45,73 @@ def _of_methods() -> dict[str, tuple[str, str]]:
     }
 
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
-    "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
-    "profile": ("leeward.cli.profile:profile", "Content, oddities and re-identification risk of a cohort."),
-    "split": ("leeward.cli.split:split", "Cut a table that is larger than memory into parts by patient."),
-    "explore": (
-        "leeward.cli.explore:explore",
-        "Risk and utility of a spec with varied parameters and methods.",
-    ),
-    "compare": ("leeward.cli.compare:compare", "Risk and utility of finished releases, side by side."),
-    "recommend": (
-        "leeward.cli.recommend:recommend",
-        "Advise on method, k, m and epsilon for a plan of analyses.",
-    ),
-    "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
-    "spec": ("leeward.cli.spec:spec", "Write the spec that the flags of a method's command mean."),
-    **_of_methods(),
-    "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
-    "show": ("leeward.cli.show:show", "What a release folder is, and who may have it."),
-    "vocabulary": ("leeward.cli.vocabulary:vocabulary", "Add, list and remove hierarchies and phecode maps."),
-    "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
-    "dossier": ("leeward.cli.dossier:dossier", "Technical evidence on a release for the expert who decides."),
-    "measure": ("leeward.cli.measure:measure", "Measure what a release lost, against its source."),
-    "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
-    "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
-    "itemsets": (
-        "leeward.cli.itemsets:itemsets",
-        "Catalogue of frequent health terms, with noise, paid once.",
-    ),
-    "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
-    "budget": ("leeward.cli.budget:budget", "Budget of an index: what was spent, and by whom."),
-    "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, accounts and answers."),
-    "serve": ("leeward.cli.serve:serve", "Serve the portal, in which researchers ask and custodians decide."),
-    "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
-    "notes": (
-        "leeward.cli.notes:notes",
-        "Find and remove identities in clinical notes; make a table of them.",
-    ),
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Data": {
+        "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
+        "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
+        "profile": (
+            "leeward.cli.profile:profile",
+            "Content, oddities and re-identification risk of a cohort.",
+        ),
+        "split": ("leeward.cli.split:split", "Cut a table that is larger than memory into parts by patient."),
+        "vocabulary": (
+            "leeward.cli.vocabulary:vocabulary",
+            "Add, list and remove hierarchies and phecode maps.",
+        ),
+    },
+    "Choice of a method": {
+        "recommend": (
+            "leeward.cli.recommend:recommend",
+            "Advise on method, k, m and epsilon for a plan of analyses.",
+        ),
+        "explore": (
+            "leeward.cli.explore:explore",
+            "Risk and utility of a spec with varied parameters and methods.",
+        ),
+        "compare": ("leeward.cli.compare:compare", "Risk and utility of finished releases, side by side."),
+        "spec": ("leeward.cli.spec:spec", "Write the spec that the flags of a method's command mean."),
+    },
+    "Releases": {
+        "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
+        **_of_methods(),
+        "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
+        "notes": (
+            "leeward.cli.notes:notes",
+            "Find and remove identities in clinical notes; make a table of them.",
+        ),
+    },
+    "What a release is worth": {
+        "show": ("leeward.cli.show:show", "What a release folder is, and who may have it."),
+        "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
+        "measure": ("leeward.cli.measure:measure", "Measure what a release lost, against its source."),
+        "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
+        "dossier": (
+            "leeward.cli.dossier:dossier",
+            "Technical evidence on a release for the expert who decides.",
+        ),
+    },
+    "Counts with noise": {
+        "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
+        "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
+        "itemsets": (
+            "leeward.cli.itemsets:itemsets",
+            "Catalogue of frequent health terms, with noise, paid once.",
+        ),
+        "budget": ("leeward.cli.budget:budget", "Budget of an index: what was spent, and by whom."),
+        "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, accounts and answers."),
+        "serve": (
+            "leeward.cli.serve:serve",
+            "Serve the portal, in which researchers ask and custodians decide.",
+        ),
+    },
+    "This machine": {
+        "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
+    },
 }
-"""Each command: where it is, and its line in `leeward --help`. A command of a method follows from METHODS."""
+"""The commands as `leeward --help` has them: where each is, and its line. Those of methods follow from METHODS."""
+
+COMMANDS = {name: row for section in SECTIONS.values() for name, row in section.items()}
+"""Each command by its name."""
 
 DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
@@ -94,9 +121,16 @@ DISK_ERRORS = frozenset(
 class LazyGroup(click.Group):
     """A group that imports a command only when it is called."""
 
-    def __init__(self, *args: Any, table: dict[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        table: dict[str, tuple[str, str]] | None = None,
+        sections: dict[str, dict[str, tuple[str, str]]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.table = table or {}
+        self.sections = sections or {"Commands": self.table}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
@@ -118,11 +152,14 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+        for heading, table in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, line) for name, (_, line) in table.items()])
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, table=COMMANDS, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="leeward")
 def leeward() -> None:
     """Release patient data for research without giving patients away.

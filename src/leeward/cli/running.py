@@ -13,12 +13,6 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 if TYPE_CHECKING:
     from leeward.runs.protect import Result
 
-FLAGS = {
-    "formats": "--format", "hierarchy": "--vocabulary", "drop": "--drop", "domains": "--domains",
-    "date_format": "--date-format",
-}  # fmt: skip
-"""Keys of a spec that are no parameters of a method -> their flags."""
-
 
 def run_and_tell(
     method: str,
@@ -43,7 +37,7 @@ def run_and_tell(
     from dataclasses import replace
     from pathlib import Path
 
-    from leeward.cli.flags import flagged
+    from leeward.cli.flags import FLAGS, flagged
     from leeward.engine import settle_imports
     from leeward.methods import METHODS
     from leeward.release.spec import Spec, resolved

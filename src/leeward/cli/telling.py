@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from leeward.arrays import counted
 from leeward.texts import for_terminal
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def told(
     summary: Summary,
     verification: Mapping[str, Any],
     measures: Mapping[str, Any],
-    report: Any,
+    report: Path,
     *,
     before: Sequence[str] = (),
 ) -> list[str]:
@@ -39,13 +41,29 @@ def told(
         for_terminal(opening),
         *(line for each in before for line in labelled("", each)),
         *summary_lines(summary),
-        *(line for each in measures.get("notices", ()) for line in labelled("Note:", noticed(each))),
+        *(
+            line
+            for each in measures.get("notices", ())
+            for line in labelled("Note:", with_flags(each, release))
+        ),
         *(line for each in warnings for line in labelled("Note:", each)),
         f"Verified: {len(verification['checks'])} checks of the written files passed.",
         *little_lines(summary),
         for_terminal(f"For the recipient: {release.share}"),
         for_terminal(f"Report:            {report}"),
+        *undrawn_lines(report),
     ]
+
+
+def with_flags(notice: Mapping[str, Any], release: Release) -> str:
+    """A notice; parameters in one of the method are named by their flags."""
+    from leeward.cli.flags import FLAGS, flagged
+    from leeward.methods import METHODS
+
+    row = METHODS.get(release.method)
+    if row is None or notice["kind"] != "method":
+        return noticed(notice)
+    return flagged(noticed(notice), row.parameters_class(), FLAGS)
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
@@ -72,6 +90,17 @@ def little_lines(summary: Summary) -> Iterator[str]:
     if summary.little_left:
         for line in wrapped(f"Little is left: {summary.little_left}"):
             yield click.style(line, fg="red", bold=True)
+
+
+def undrawn_lines(report: Path) -> Iterator[str]:
+    """What the report lacks."""
+    from leeward.report.painting import NOT_DRAWN
+
+    missing = report.read_text(encoding="utf-8").count(NOT_DRAWN)
+    if missing:
+        yield from labelled(
+            "Note:", f"{counted('chart', missing)} of the report could not be drawn; it says why."
+        )
 
 
 def labelled(label: str, text: str, color: str | None = None, text_color: str | None = None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -168,9 +169,22 @@ class Cohort:
         return replace(self, notices=self.notices + notices)
 
     def __repr__(self) -> str:
-        parts = [
-            f"{label} {frame.height:,}"
-            for label, frame in (("events", self.events), ("patients", self.patients), ("notes", self.notes))
-            if frame is not None
-        ]
+        parts = [f"{label} {rows:,}" for label, rows in self._rows().items()]
         return f"Cohort({self.name}: {', '.join(parts) or 'empty'}; {len(self.notices)} notices)"
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks: rows of each frame, vocabulary, notices; nothing of a single patient."""
+        lines = {label: f"{rows:,}" for label, rows in self._rows().items()}
+        lines |= {"vocabulary": self.vocabulary} if self.vocabulary else {}
+        lines |= {"notices": " ".join(f"{each.message}." for each in self.notices)} if self.notices else {}
+        left = "style='text-align:left'"
+        cells = "".join(
+            f"<tr><th {left}>{escape(label)}</th><td {left}>{escape(text)}</td></tr>"
+            for label, text in lines.items()
+        )
+        return f"<table><caption {left}><b>{escape(self.name)}</b></caption><tbody>{cells}</tbody></table>"
+
+    def _rows(self) -> dict[str, int]:
+        """The frames that there are, with their rows."""
+        frames = {"events": self.events, "patients": self.patients, "notes": self.notes}
+        return {label: frame.height for label, frame in frames.items() if frame is not None}

@@ -282,8 +282,18 @@ def _policy_at(value: Any, folder: Path) -> Any:
 
 def _path_at(path: str, folder: Path) -> str:
     """The absolute path: beside the spec, or else in the working directory."""
-    beside, here = folder.absolute() / path, Path.cwd() / path
+    beside, here = _joined(folder, path), _joined(Path.cwd(), path)
     return str(here if not exists(beside) and exists(here) else beside)
+
+
+def _joined(folder: Path, path: str) -> Path:
+    """The path below the folder. Steps up (`../x`) are taken from where a linked folder is, so that none is left."""
+    parts = Path(path).parts
+    steps = next((place for place, part in enumerate(parts) if part != ".."), len(parts))
+    if not steps:
+        return folder.absolute() / path
+    real = folder.resolve()
+    return ([real, *real.parents][min(steps, len(real.parents))]).joinpath(*parts[steps:])
 
 
 def plain_of(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure that a reader should see first. `tone` is `good`, `warn` or `plain`."""
+    """One figure that a reader should see first. `tone` is `good`, `warn`, `bad` or `plain`."""
 
     value: str
     label: str

@@ -20,6 +20,9 @@ DOORS_SHOWN = 2
 """What is not protected, in a summary: so many sentences, and how many more there are."""
 
 
+COUNTS_USELESS = 0.4
+"""Mean relative error of counts above which they answer little: cohorts of 100 patients have 0.48 to 0.55 for pairs."""
+
 NOT_MEASURED = "not measured; `leeward measure` with the source does"
 
 
@@ -129,7 +132,7 @@ def kept(value: float, what: str, *, warn: float, bad: float) -> Cost:
 
 def counts_off(errors: float, what: str) -> Cost:
     """A mean relative error of counts."""
-    return share(errors, what, warn=0.1, bad=0.5)
+    return share(errors, what, warn=0.1, bad=COUNTS_USELESS)
 
 
 def mean_errors(measures: Mapping[str, Any]) -> dict[int | str, float]:

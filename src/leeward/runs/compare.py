@@ -38,7 +38,7 @@ def compare(
     outs : sequence of path
         Release folders, with their custody.
     out : path
-        A folder for the custodian that does not exist yet: `explore.html` and `explore.parquet`.
+        A folder for the custodian that does not exist yet: `compare.html` and `compare.parquet`.
     plan : Plan or path, optional
         The lines to measure; default as in `explore`.
     cohort, population : Cohort, optional
@@ -79,10 +79,10 @@ def compare(
             say(f"Verifying and measuring {Path(each).name}")
             rows.append(row_of(each, spec, prepared, population, limits(limit)))
         table = table_of(rows, len(lines))
-        found = Exploration(folder, table, tuple(line.title for line in lines))
+        found = Exploration(folder, table, tuple(line.title for line in lines), "compare")
         with owner_only():
             folder.mkdir(parents=True, mode=0o700)
-            table.write_parquet(folder / "explore.parquet")
+            table.write_parquet(found.table)
         patients = cohort.patients.height if cohort.events is None and cohort.patients is not None else 0
         write_page(
             found,
@@ -95,7 +95,7 @@ def compare(
 def row_of(
     path: str | Path, spec: Spec, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
-    """A release as a row of `explore.parquet`: verified today against its source, its risk, what it keeps."""
+    """A release as a row of `compare.parquet`: verified today against its source, its risk, what it keeps."""
     from leeward.advise.utility.measure import utility_of
 
     release = open_release(path)

@@ -356,10 +356,12 @@ def _alternatives(folder: Path) -> list[dict[str, Any]]:
 
     from leeward.advise.page import described
 
-    file = folder / "explore.parquet"
-    if not file.is_file():
-        raise BadInput(f"{folder}: no explore.parquet; name the folder of leeward explore or compare.")
-    rows = pl.read_parquet(file).to_dicts()
+    files = [file for file in (folder / "explore.parquet", folder / "compare.parquet") if file.is_file()]
+    if not files:
+        raise BadInput(
+            f"{folder}: neither explore.parquet nor compare.parquet; name the folder of leeward explore or compare."
+        )
+    rows = pl.read_parquet(files[0]).to_dicts()
     places = [name.removeprefix("line_") for name in rows[0] if name.startswith("line_")] if rows else []
     return [
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -15,12 +16,15 @@ from leeward.methods.disassociation.measures.priors import DEFAULT
 from leeward.methods.disassociation.measures.unknown_codes import nearest_codes, require_codes
 from leeward.release import Release
 
+BETWEEN = re.compile(r",(?![^(]*\))")
+"""The commas between codes of a text, not those inside a label in brackets."""
+
 COUNTED = ("disassociation", "constraints", "visits", "censoring", "trajectories")
 
 
 def estimate(
     release: Release | str | Path,
-    codes: Iterable[str],
+    codes: Iterable[str] | str,
     prior: str | None = None,
     *,
     where: Mapping[str, str] | None = None,
@@ -31,7 +35,8 @@ def estimate(
     ----------
     release : Release or path
         The folder that the recipient got (`share/`), or the one that holds it.
-    codes : iterable of str
+    codes : iterable of str, or str
+        One text holds codes between commas.
         A label of generalized codes as the release writes it, `(410,411)`, asks for any of its codes.
     prior : {"occupancy", "cubic", "graded", "uniform", "one"}, optional
         Disassociation only: on the count of a code that is published without one [default: occupancy].
@@ -49,7 +54,16 @@ def estimate(
     >>> estimate("OUT/share", ["250.00", "401.9"], where={"sex": "F"})  # doctest: +SKIP
     Estimate(low=5120, expected=5300.2, high=6011)
     """
-    return estimates(release, [list(codes)], prior, where)[0]
+    asked = codes_of(codes) if isinstance(codes, str) else list(codes)
+    return estimates(release, [asked], prior, where)[0]
+
+
+def codes_of(text: str) -> list[str]:
+    """The codes between the commas of a text, a label in brackets as one. BadInput where one is empty."""
+    codes = [code.strip() for code in BETWEEN.split(text)]
+    if not all(codes):
+        raise BadInput("`codes`: one between the commas is empty.")
+    return codes
 
 
 def estimates(

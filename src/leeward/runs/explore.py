@@ -51,11 +51,17 @@ class Exploration:
     folder: Path
     points: pl.DataFrame
     lines: tuple[str, ...]
+    command: str = "explore"
 
     @property
     def page(self) -> Path:
-        """The page."""
-        return self.folder / "explore.html"
+        """The page: `explore.html` or `compare.html`."""
+        return self.folder / f"{self.command}.html"
+
+    @property
+    def table(self) -> Path:
+        """`points` as a file."""
+        return self.folder / f"{self.command}.parquet"
 
     def __repr__(self) -> str:
         return f"Exploration({self.folder}: {self.points.height} points, {len(self.lines)} lines)"
@@ -136,9 +142,9 @@ def explore(
         table = table_of(
             [json.loads(_file(folder, point).read_text(encoding="utf-8")) for point in points], len(lines)
         )
-        with owner_only():
-            table.write_parquet(folder / "explore.parquet")
         found = Exploration(folder, table, tuple(line.title for line in lines))
+        with owner_only():
+            table.write_parquet(found.table)
         say("Drawing the page")
         write_page(found, settings)
     return found
@@ -275,7 +281,7 @@ def sampled(cohort: Cohort, patients: int) -> Cohort:
 
 
 def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
-    """Write `explore.html`."""
+    """Write the page."""
     from leeward.advise.page import render
 
     rows = found.points.to_dicts()

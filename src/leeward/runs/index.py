@@ -133,7 +133,7 @@ def index(
     with beside(Path(out).absolute()) as folder, watched(tell) as say:
         built = build(source, folder, wanted, say)
         place = place_of_budget(built, folder, ledger, wanted.parent, new_budget)
-        register(
+        remaining = register(
             built,
             folder,
             budget,
@@ -146,6 +146,8 @@ def index(
         )
     remember_data_set(built, Path(out).absolute(), place)
     terms = {
+        "remaining": remaining,
+        "shared_with": str(place) if isinstance(place, Path) else None,
         "default_allotment": default_allotment,
         "charge_projects_separately": charge_projects_separately,
         "unit": unit,

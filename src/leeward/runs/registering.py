@@ -64,10 +64,14 @@ def register(
     default: str,
     separately: bool,
     reason: str | None,
-) -> None:
-    """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default."""
+) -> float:
+    """Give the data set its budget in the ledger, and whoever indexes all of it where nobody has it by default.
+
+    Returns the epsilon that is left for one more answer: less than the budget where the ledger knew the data.
+    """
     from leeward.queries import ledger as books
     from leeward.queries.answer.api import login_name
+    from leeward.queries.privacy.accounting import shown
 
     ledger = books.make_ledger(place or folder, folder)
     meta = built.index.meta
@@ -85,6 +89,7 @@ def register(
         if books.register(ledger, data_set) and meta.parent is None and default == "none":
             with suppress(BadInput):  # the system does not say who that is
                 books.allot(ledger, meta.id, login_name(), budget.epsilon)
+        return shown(books.left(ledger, meta.id, None).anybody)
     finally:
         books.close(ledger)
 

@@ -126,6 +126,16 @@ def test_nothing_is_proposed_where_columns_are_independent(seed: int) -> None:
     assert propose(read_table(shuffled).table()) == []
 
 
+def test_a_flag_below_a_count_is_no_relation() -> None:
+    random = np.random.default_rng(1)
+    nodes = random.poisson(1.0, 900)
+    frame = pl.DataFrame(
+        {"patient": range(900), "nodes": nodes, "hormon": (nodes > 0) & (random.random(900) < 0.4)}
+    )
+    frame = frame.with_columns(pl.col("hormon").cast(pl.Int64))
+    assert propose(read_table(frame).table()) == []
+
+
 def test_unconfirmed_relations_are_listed_with_the_rows_that_break_them() -> None:
     source = planted()
     made = run(source, k=20)

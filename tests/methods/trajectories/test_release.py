@@ -14,7 +14,7 @@ from tests.oracles import trajectories as oracle
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import Trajectories
-from leeward.methods.trajectories.measures.figures import Usable
+from leeward.methods.trajectories.measures.figures import Loss, Usable
 from leeward.methods.trajectories.report import glance
 from leeward.methods.trajectories.summary import costs
 from leeward.runs import protect as workflow
@@ -323,11 +323,15 @@ def test_diversity_of_codes_needs_a_stated_list(tmp_path):
         released(tmp_path, with_rare_codes(), k=3, sensitive=("401.9",), diversity=2)
 
 
-@pytest.mark.parametrize(("usable", "tone"), [(0.163, "warn"), (0.6, "good")])
+@pytest.mark.parametrize(("usable", "tone"), [(0.05, "bad"), (0.163, "warn"), (0.6, "good")])
 def test_usable_pairs_have_one_colour_in_the_report(tmp_path, hierarchy, usable, tone):
-    """What the first screen warns of is not green below it."""
+    """What the first screen warns of has no second card, of another colour, below it."""
     release = released(tmp_path, cohort(), k=4, hierarchy=hierarchy).release
     found = Usable(usable, usable, 0.0, 0.1, 0.1, 3, 0.9)
     first, *_ = costs(release, {"usable": found.to_json()}).figures
-    (tiles,) = glance(release, found, None).parts
-    assert (first.tone, tiles.tiles[1].tone) == (tone, tone)
+    lost = Loss(0.3, 0.2, 0.5, 0.8, {"code": (), "age": ()})
+    (tiles,) = glance(release, lost).parts
+    assert first.tone == tone
+    assert first.value not in {tile.value for tile in tiles.tiles}
+    (scale,) = [tile.note for tile in tiles.tiles if "ILM" in tile.label]
+    assert scale.startswith("on a scale from 0 %"), "not as if 0 % were exact and 100 % suppressed"

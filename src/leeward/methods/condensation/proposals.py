@@ -142,6 +142,10 @@ def _bounded(a: Floats, b: Floats) -> bool:
     if (a[:FIRST] > b[:FIRST]).any() or (a > b).any():
         return False
     low, high = _both(a, b)
+    if (
+        _few(low, 2) is not None and _few(high, 2) is None
+    ):  # a flag below a count: a habit of the data, no rule of theirs
+        return False
     gap = high - low
     spread = float(high.std()) if len(gap) else 0.0
     if spread == 0 or (gap <= CLIFF * spread).sum() < GUARD:

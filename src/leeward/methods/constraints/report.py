@@ -58,22 +58,14 @@ def glance(release: Release, codes: Codes | None, errors: Are | None) -> Section
     tiles = [Tile(f"0 or ≥ {k}", f"records hold {sets}", tone="good")]
     if codes:
         of = codes.codes
-        lost = codes.occurrences.share(codes.occurrences.suppressed)
-        beside = " of the classes" if release.parameters.get("demographics") else ""
-        tiles += [
-            Tile(
-                number(of.suppressed),
-                f"of {of.total:,} codes{beside} suppressed",
-                f"{percent(lost)} of all occurrences",
-                "warn" if of.suppressed else "good",
-            ),
+        tiles.append(
             Tile(
                 number(of.generalized),
                 "codes merged with others",
                 f"{codes.labels:,} labels are released",
                 "warn" if of.generalized else "good",
-            ),
-        ]
+            )
+        )
     if errors and errors.workloads:
         first = errors.workloads[0]
         tiles.append(Tile(percent(first.are), "mean relative error of counts", first.label, "plain"))

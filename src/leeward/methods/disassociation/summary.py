@@ -7,10 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import percent
-from leeward.report.summary import Costs, errors_of_pairs_and_triples, mean_errors, share
-
-USELESS = 0.5
-"""Mean relative error of counts of pairs above which little is left."""
+from leeward.report.summary import COUNTS_USELESS, Costs, errors_of_pairs_and_triples, mean_errors, share
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
@@ -33,7 +30,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
 
 def little_left(errors: Mapping[int | str, float]) -> str:
     """A sentence where counts of pairs are mostly wrong."""
-    if errors.get(2, 0.0) <= USELESS:
+    if errors.get(2, 0.0) <= COUNTS_USELESS:
         return ""
     return (
         f"estimated counts of pairs of codes are off by {percent(errors[2])} on average; try a smaller k or m, codes "

@@ -56,14 +56,6 @@ def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
         tone = "good" if share >= 0.9 else "warn" if share >= 0.5 else "bad"
         count = f"{kept.released:,} of {kept.pairs:,}"
         tiles.append(Tile(percent(share), "of the codes of patients are released", count, tone))
-        tiles.append(
-            Tile(
-                percent(kept.error),
-                "mean error of the number of patients with a code",
-                f"{number(kept.codes_lost)} of {number(kept.codes)} codes are gone",
-                "plain",
-            )
-        )
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 

@@ -9,7 +9,6 @@ from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.trajectories.levels import CHAPTER
 from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
-from leeward.methods.trajectories.summary import ENOUGH
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.names import names_of_release
@@ -25,7 +24,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     usable, lost = Usable.of(measures, "usable"), Loss.of(measures, "loss")
     run = Run.of(measures, "method") or Run()
     found = [
-        glance(release, usable, lost),
+        glance(release, lost),
         pairs(usable, lost),
         levels(lost),
         counts(Answers.of(measures, "avgre")),
@@ -49,25 +48,16 @@ def widths(lost: Loss | None) -> tuple[str, str, str]:
     return "finer than the hierarchy's widest groups", "one of the widest groups or finer", "groups"
 
 
-def glance(release: Release, found: Usable | None, lost: Loss | None) -> Section:
-    """The figures that a privacy board and a researcher ask for first."""
+def glance(release: Release, lost: Loss | None) -> Section:
+    """The figures that a privacy board and a researcher ask for beside the summary."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
-    if found:
-        tiles += [
-            Tile(
-                percent(found.usable),
-                "of (code, age) pairs usable",
-                f"code {widths(lost)[0]}, age within 8 years; at most {percent(found.at_most)} is possible at this k",
-                tone="good" if found.usable >= ENOUGH else "warn",
-            ),
-        ]
     if lost:
         tiles += [
             Tile(percent(lost.kept_pairs), "of pairs published at all", "exact or generalized"),
             Tile(
                 percent(lost.ilm),
                 "of the codes' information lost (ILM)",
-                f"0 % exact, 100 % suppressed; loss of the ages (ALM) {percent(lost.alm)}",
+                f"on a scale from 0 % (all exact) to 100 % (all suppressed); of the ages' {percent(lost.alm)} (ALM)",
             ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
@@ -163,7 +153,7 @@ def counts(found: Answers | None) -> Section | None:
                     Tile(
                         percent(found.avgre),
                         "average relative error (AvgRE)",
-                        "0 %: exact; 100 %: as far off as 0",
+                        "on a scale on which 0 % is exact, and 100 % as far off as an answer of 0",
                     ),
                     Tile(percent(found.median), "median relative error"),
                 )

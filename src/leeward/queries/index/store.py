@@ -258,6 +258,8 @@ def _digest_of(head: Mapping[str, Any]) -> str:
 
 
 def _head(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise BadInput(f"{folder}: there is no such folder; name the folder that `leeward index … -o` wrote.")
     if not (folder / HEAD).is_file():
         raise BadInput(f"{folder}: not an index; name the folder that `leeward index … -o` wrote.")
     try:

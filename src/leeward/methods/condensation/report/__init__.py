@@ -29,7 +29,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     closest = figures.Closest.of(measures, "closest")
     curves = tuple(figures.Curve.from_json(each) for each in measures.get("survival") or ())
     found = [
-        glance(release, fitted, closest),
+        glance(release, closest),
         models(fitted),
         survival(curves),
         marginals(figures.Marginals.of(measures, "marginals")),
@@ -48,32 +48,10 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def glance(
-    release: Release, fitted: figures.Models | None, closest: figures.Closest | None = None
-) -> Section:
-    """What a privacy board and a recipient ask for first."""
+def glance(release: Release, closest: figures.Closest | None = None) -> Section:
+    """What a privacy board and a recipient ask for beside the summary."""
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
-    metrics = [model.metrics for model in fitted.models if model.metrics] if fitted else []
-    if metrics:
-        direction, outside = (
-            max(each.direction for each in metrics),
-            max(each.outside for each in metrics),
-        )
-        tiles += [
-            Tile(
-                percent(direction),
-                "of significant coefficients changed direction",
-                "in the model that lost most",
-                "warn" if direction > 0 else "good",
-            ),
-            Tile(
-                percent(outside),
-                "of coefficients left their 95 % interval",
-                "in the model that lost most",
-                "warn" if outside > 0.05 else "good",
-            ),
-        ]
     if closest is not None and closest.released.zero > closest.original.zero:
         tiles.append(Tile(percent(closest.released.zero), "of the rows equal an original row", tone="warn"))
     parts: list[Part] = []
