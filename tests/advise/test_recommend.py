@@ -11,15 +11,16 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.cases import cohort_of_events, cohort_of_table, events
+from tests.laws.cases import cohort_of_events, cohort_of_table, events, table
 
 import leeward as lw
 from leeward.advise.plan import LINES, Plan, parse, plan_schema
 from leeward.advise.recommendation import Recommendation, of_facts
 from leeward.advise.rules import CONDITIONS, RANK, rules
 from leeward.advise.situation import Facts, Situation
+from leeward.advise.specs import commands_of, sensitive_codes
 from leeward.advise.specs import method_of as spec_of_method
-from leeward.advise.specs import sensitive_codes
+from leeward.advise.utility.verdicts import verdict_of
 from leeward.advise.wording import lines_of, why_lines
 from leeward.errors import BadInput
 from leeward.fields import build
@@ -144,8 +145,125 @@ def test_the_advice_on_a_table() -> None:
         "plan": [{"cox": {"time": "days", "event": "died", "covariates": ["age"]}}],
     }
     found = lw.recommend(cohort_of_table(), plan)
-    assert found.best == ("condensation", "k-anonymity")
+    assert found.best[0] == "condensation" and len(found.ready) == 2
     assert found.ready[0].spec == {"method": {"name": "condensation", "k": 5}, "plan": plan["plan"]}
+    assert [step.name for step in found.steps if step.name == "m"] == []
+
+
+REGISTRY = {"cox": {"time": "days", "event": "died", "covariates": ["age"]}}
+
+
+def registry() -> pl.DataFrame:
+    """A registry with a number of its own in every row, as `write.csv` of R adds one, and a name."""
+    return table(200).with_columns(
+        rownames=pl.int_range(1, pl.len() + 1), name=pl.format("Patient {}", pl.int_range(pl.len()))
+    )
+
+
+def test_specs_of_a_registry_with_identifiers_run_as_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from leeward.cli.main import status_of
+
+    registry().write_csv(tmp_path / "registry.csv")
+    plan = {
+        "source": {"path": "registry.csv"},
+        "recipient": {"who": "public", "knows": {"columns": ["age"]}},
+        "threshold": 0.2,
+        "plan": [REGISTRY],
+    }
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    assert status_of(["recommend", str(tmp_path / "plan.yaml"), "-o", str(tmp_path / "advice")]) == 0
+    shown = capsys.readouterr().out
+    assert "left out, as no line of the plan needs them: " in shown and "rownames" in shown
+    specs = sorted((tmp_path / "advice").glob("*.yaml"))
+    assert [spec.stem for spec in specs] == ["1-condensation", "2-k-anonymity"]
+    for spec in specs:
+        assert status_of(["protect", str(spec), "-o", str(tmp_path / spec.stem)]) == 0
+    assert "coarsen_time: true" in specs[0].read_text()
+    assert "k-anonymity publishes every patient's days as it is" in shown
+    for word in ("  m: ", "codes of a patient"):
+        assert word not in shown
+
+
+@pytest.mark.parametrize("who", ["public", "named researchers"])
+def test_times_are_coarsened_for_the_public_and_asked_about_for_others(who: str) -> None:
+    plan = {"recipient": {"who": who}, "threshold": 0.2, "plan": [REGISTRY]}
+    found = lw.recommend(cohort_of_table(), plan)
+    method = found.ready[0].spec["method"] if found.ready[0].spec else {}
+    asked = any("condensation publishes every patient's days as it is" in each for each in found.questions)
+    assert (method.get("coarsen_time", False), asked) == ((True, False) if who == "public" else (False, True))
+
+
+def test_a_spec_that_does_not_run_is_not_handed_out_and_the_reason_is_said() -> None:
+    from leeward.cohort import Cohort
+
+    found = lw.recommend(Cohort(patients=registry(), name="registry"), {"threshold": 0.2, "plan": [REGISTRY]})
+    assert [each.method for each in found.ready] == ["k-anonymity"] and found.best == ()
+    (reason, source), *_ = [
+        each.closed for each in found.methods if each.name == "condensation" and each.closed
+    ]
+    assert "does not run on these data" in reason and "'rownames'" in reason and "measured" in source
+    assert "No method serves a line of this plan on these data. What comes nearest:" in lines_of(found)
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["name"])
+def test_rules_alone_never_say_that_a_method_serves_a_line(golden: dict[str, Any]) -> None:
+    for each in advice(golden).methods:
+        told = {finding.verdict for finding in each.findings[: each.lines]}
+        assert each.name == "queries" or "serves" not in told
+
+
+def test_what_was_measured_is_the_verdict() -> None:
+    """By the rules disassociation serves counts of 10 k patients and more; these codes are shared by few."""
+    plan = {"threshold": 0.34, "plan": [{"counts": {"from": 12}}, {"counts": {"together": 2, "from": 12}}]}
+    found = lw.recommend(cohort_of_events(), plan)
+    handed_out = {ready.method: ready.trial for ready in found.ready}
+    assert len(handed_out) == 2
+    for each in found.methods:
+        trial = handed_out.get(each.name)
+        if trial is not None:
+            assert trial.patients == trial.of and trial.refused is None
+            assert [one.verdict for one in each.findings[:2]] == [
+                verdict_of(kept.value, kept.floor) for kept in trial.kept
+            ]
+            assert all("measured" in one.source and "%" in one.reason for one in each.findings[:2])
+    assert found.to_json()["ready"][0]["trial"]["lines"][0]["figure"]
+
+
+def test_a_spec_is_tried_on_a_sample_of_a_large_cohort() -> None:
+    found = lw.recommend(
+        cohort_of_events(), {"threshold": 0.34, "plan": [{"counts": {"from": 5}}]}, sample=20
+    )
+    assert found.ready and all(each.trial and each.trial.patients == 20 for each in found.ready)
+    assert "20 of " in "\n".join(lines_of(found))
+
+
+@pytest.mark.parametrize("threshold", [0.1, {"max": 0.1}])
+def test_a_threshold_may_be_a_plain_number(threshold: Any) -> None:
+    assert advice(GOLDEN[0], threshold=threshold).situation.k == 10
+    assert (
+        parse("plan: [counts]\nthreshold: 0.1").limit == parse("plan: [counts]\nthreshold: {max: 0.1}").limit
+    )
+
+
+def test_commands_of_counts_are_quoted_for_a_shell(tmp_path: Path) -> None:
+    import shlex
+
+    plan: Plan = build(
+        Plan,
+        {
+            "source": {
+                "path": "my data.csv",
+                "columns": {"patient": "pat id", "code": "icd"},
+                "missing": ["'?"],
+            },
+            "plan": [{"query": {"questions": 3}}],
+        },
+        "",
+    )
+    (index, *_) = commands_of(Situation(plan, Facts("events", 100, 10, 100)))
+    assert shlex.split(index)[2:8] == ["my data.csv", "--patient", "pat id", "--code", "icd", "--missing"]
 
 
 def test_the_command_writes_specs_that_protect_takes(
@@ -180,6 +298,8 @@ BAD = {
     "plan: [counts]\nthreshold: ipc-ontario/medum": "did you mean `ipc-ontario/medium`",
     "plan: [counts]\nthreshold: hipaa-expert": "names no number",
     "plan: [counts]\nthreshold: {max: 1.5}": "above 0 and below 1",
+    "plan: [counts]\nthreshold: 5": "above 0 and below 1, such as `0.1`",
+    "plan: [counts]\nthreshold: [0.1]": "`threshold` must be",
     "plan: [counts]\nrecipient: {knows: {codes: some}}": "`recipient.knows.codes`",
     "plan: [counts]\nrecipient: {who: friends}": "`recipient.who`",
     "plan: [counts]\nk: 5": "unknown key `k`",

@@ -130,7 +130,7 @@ def test_profile_counts_and_warns(leeward: Run, events: Path) -> None:
     assert figures["source"]["patients"] == 60
     assert figures["codes"]["frequent"][0] == {
         "code": "250.00",
-        "name": "Diabetes mellitus",
+        "name": "Diabetes mellitus (category)",
         "patients": 60,
         "share": 1.0,
     }

@@ -242,8 +242,9 @@ def many(leeward: Run, symptoms: Path, tmp_path: Path) -> Path:
     pl.DataFrame(rows).write_parquet(path)
     out = tmp_path / "many"
     done = leeward(
-        "index", path, "--terms", symptoms, "--domains", "sex=F,M", "--epsilon-total", "5", "-o", out
-    )
+        "index", path, "--terms", symptoms, "--domains", "sex=F,M", "--epsilon-total", "5",
+        "--about-patients", "300", "-o", out,
+    )  # fmt: skip
     assert done.status == 0, done.err
     return out
 
@@ -306,6 +307,7 @@ def test_a_catalogue_with_numbers(leeward: Run, symptoms: Path, tmp_path: Path) 
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "ages.parquet")
     made = ("--terms", symptoms, "--domains", "age=9..21", "--domains", "sex=m,f", "--epsilon-total", "5")
+    made = (*made, "--about-patients", "300")
     assert leeward("index", tmp_path / "ages.parquet", *made, "-o", tmp_path / "ages").status == 0
     flags = ("--epsilon", "4", "--quasi-identifiers", "sex,age", "--threshold", "40")
     done = leeward("itemsets", tmp_path / "ages", *flags, "-o", tmp_path / "out")
@@ -355,6 +357,56 @@ def test_a_threshold_out_of_reach_is_said_before_it_is_paid(
     assert leeward("itemsets", index, "--epsilon", "1").status == 0, "paid before: nothing to refuse"
     within = leeward("itemsets", index, "--epsilon", "2", "--max-size", "1", "--contributions", "1", "--json")
     assert within.status == 0 and within.json()["remaining"] == 2, within.err
+
+
+def test_a_catalogue_of_an_index_that_states_no_size_is_paid_for_with_a_second_word(
+    leeward: Run, symptoms: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "few.parquet"
+    pl.DataFrame([{"patient": f"p{p}", "terms": ["fever"]} for p in range(40)]).write_parquet(table)
+    index = tmp_path / "few"
+    assert leeward("index", table, "--terms", symptoms, "--epsilon-total", "5", "-o", index).status == 0
+    refused = leeward("itemsets", index, "--epsilon", "1")
+    assert refused.status == 2 and "--about-patients" in refused.err and "nothing was charged" in refused.err
+    assert leeward("itemsets", index, "--epsilon", "1", "--dry-run", "--json").json()["remaining"] == 5
+    assert leeward("itemsets", index, "--epsilon", "1", "--yes", "--json").json()["remaining"] == 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ("Diabetes mellitus", "250"),
+        ("essential HYPERTENSION & diabetes mellitus", "401 & 250"),
+        ("Cholera", "001"),
+    ],
+)
+def test_codes_are_asked_for_by_the_names_of_their_categories(
+    leeward: Run, events: Path, tmp_path: Path, asked: str, code: str
+) -> None:
+    """Cholera is named though nobody has it: names are the classification's, not the data's."""
+    out = tmp_path / "index"
+    flags = ("--patient", "pid", "--code", "icd", "--vocabulary", "icd9", "--epsilon-total", "2", "-o", out)
+    assert leeward("index", events, *flags).status == 0
+    assert counted(out, asked) == counted(out, code)
+    misspelt = leeward("query", out, "diabetis mellitus", "--epsilon", "0.1")
+    assert misspelt.status == 2 and "'diabetes mellitus'" in misspelt.err
+
+
+def test_omop_concepts_are_asked_for_by_their_names(leeward: Run, tmp_path: Path) -> None:
+    """Names are those of CONCEPT beside the hierarchy, whether or not a patient has the concept."""
+    ancestor = "ancestor_concept_id,descendant_concept_id,min_levels_of_separation,max_levels_of_separation\n"
+    (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(f"{ancestor}1,2,1,1\n1,3,1,1\n")
+    names = "2,Otitis media,SNOMED,a\n3,Sinusitis,SNOMED,b\n1,Infection,SNOMED,c\n"
+    (tmp_path / "CONCEPT.csv").write_text(f"concept_id,concept_name,vocabulary_id,concept_code\n{names}")
+    pl.DataFrame({"patient": range(9), "code": ["2"] * 9}).write_csv(tmp_path / "events.csv")
+    out = tmp_path / "index"
+    flags = ("--terms", tmp_path / "CONCEPT_ANCESTOR.csv", "--vocabulary", "none", "--epsilon-total", "2")
+    done = leeward("index", tmp_path / "events.csv", *flags, "-o", out)
+    assert done.status == 0, done.err
+    assert counted(out, "otitis media") == counted(out, "infection") == 9 and counted(out, "Sinusitis") == 0
+    misspelt = leeward("query", out, "otitis medja", "--epsilon", "0.1")
+    assert "the vocabulary 'OMOP concepts' has no term 'otitis medja'" in misspelt.err
+    assert "Nearest known: 'otitis media'" in misspelt.err
 
 
 def test_a_catalogue_needs_a_public_vocabulary(leeward: Run, events: Path, tmp_path: Path) -> None:

@@ -18,16 +18,19 @@ from leeward.vocabulary.names import icd_name, icd_of
 @pytest.mark.parametrize(
     ("code", "vocabulary", "name"),
     [
-        ("250.02", "ICD-9-CM", "Diabetes mellitus"),
+        ("250.02", "ICD-9-CM", "Diabetes mellitus (category)"),
         ("250", "ICD-9-CM", "Diabetes mellitus"),
         ("390-459", "ICD-9-CM", "Diseases of the circulatory system"),
-        ("E11.9", "ICD-10-CM", "Type 2 diabetes mellitus"),
+        ("E11.9", "ICD-10-CM", "Type 2 diabetes mellitus (category)"),
+        ("E849.0", "ICD-9-CM", "Place of occurrence (category)"),
         ("V20.2 (ICD-10-CM)", "ICD-10-CM", None),
         ("diabetes", "ICD-9-CM", ""),
         ("250.02", "SNOMED CT", None),
     ],
 )
-def test_icd_codes_are_called_by_their_category(code: str, vocabulary: str, name: str | None) -> None:
+def test_icd_codes_are_called_by_their_category_and_say_so(
+    code: str, vocabulary: str, name: str | None
+) -> None:
     found = icd_name(code, vocabulary)
     assert found == name if vocabulary == "SNOMED CT" or name else isinstance(found, str)
 
@@ -48,8 +51,8 @@ def test_codes_of_no_vocabulary_have_no_name() -> None:
 def test_rows_that_name_their_vocabulary_name_their_codes() -> None:
     frame = pl.DataFrame({"patient": [1, 2], "code": ["250.02", "E11.9"], "vocabulary": ["9", "10"]})
     names = names_of(read(frame), ["250.02", "E11.9"])
-    assert names["250.02"] == CodeName("Diabetes mellitus", "ICD-9-CM")
-    assert names["E11.9"] == CodeName("Type 2 diabetes mellitus", "ICD-10-CM")
+    assert names["250.02"] == CodeName("Diabetes mellitus (category)", "ICD-9-CM")
+    assert names["E11.9"] == CodeName("Type 2 diabetes mellitus (category)", "ICD-10-CM")
 
 
 def test_omop_concepts_have_the_names_of_concept(tmp_path: Path) -> None:

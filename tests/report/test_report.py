@@ -295,3 +295,12 @@ def test_the_page_is_for_dark_screens_phones_and_screen_readers_too(release: Rel
     assert not re.search(r"<th[^>]*></th>", page)
     first = without_tags(page[page.index("<main") :].partition("</section>")[0])
     assert "Safe against" in first and "Not against" in first and "It cost" in first
+
+
+def test_a_name_that_is_cut_still_says_that_it_is_its_categorys() -> None:
+    from leeward.report.names import called
+
+    names = {"008.45": "Intestinal infections due to other organisms (category)", "428": "Heart failure"}
+    assert called("428", names) == "428 Heart failure"
+    assert called("008.45", names) == "008.45 Intestinal infections du… (category)"
+    assert len(called("008.45", names)) <= 44

@@ -52,7 +52,7 @@ def failed(out: Path, source: Cohort | None = None) -> set[str]:
 def test_shown_codes_and_frequent_suppressed_ones_are_listed_by_name(visits: Path) -> None:
     listed = pl.read_parquet(visits / "share" / LIST)
     rows = {code: (name, vocabulary, gone) for code, name, vocabulary, gone in listed.iter_rows()}
-    assert rows["250.00"] == ("Diabetes mellitus", "ICD-9-CM", False)
+    assert rows["250.00"] == ("Diabetes mellitus (category)", "ICD-9-CM", False)
     assert "999.1" not in rows
     shown = set(
         pl.read_parquet(visits / "share/data/visits.parquet")["codes"]
@@ -76,7 +76,7 @@ def test_every_method_of_codes_has_the_list(name: str, tmp_path: Path) -> None:
     lw.protect(cohort, methods[name], tmp_path / "out", population=population, measures=())
     listed = pl.read_parquet(tmp_path / "out/share" / LIST)
     assert listed.columns == ["code", "name", "vocabulary", "suppressed"]
-    assert "Diabetes mellitus" in listed["name"]
+    assert "Diabetes mellitus (category)" in listed["name"]
 
 
 def add(
@@ -127,6 +127,13 @@ def test_a_changed_list_is_refuted(
     out = changed(visits, tmp_path / "x", f"share/{LIST}", change)
     assert failed(out) == without_source
     assert with_source in failed(out, cohort_of())
+
+
+def test_names_as_an_earlier_version_wrote_them_are_not_refuted(visits: Path, tmp_path: Path) -> None:
+    """Without a word that a name is its category's."""
+    bare = pl.col("name").str.strip_suffix(" (category)")
+    out = changed(visits, tmp_path / "x", f"share/{LIST}", lambda frame: frame.with_columns(name=bare))
+    assert not failed(out, cohort_of())
 
 
 def test_a_release_without_the_list_is_refuted(visits: Path, tmp_path: Path) -> None:

@@ -219,8 +219,10 @@ class Plan(Declared):
     recipient: Annotated[Recipient, Parameter("Who receives the data.")] = field(default_factory=Recipient)
     sensitive: Annotated[tuple[str, ...], Parameter("Sensitive codes or ranges of codes.")] = ()
     threshold: Annotated[
-        str | Mapping[str, Any] | None,
-        Parameter("A profile such as `ipc-ontario/medium`, or `{max: 0.05}`; left out: no k is derived."),
+        str | float | Mapping[str, Any] | None,
+        Parameter(
+            "A number such as `0.05`, or a profile such as `ipc-ontario/medium`; left out: no k is derived."
+        ),
     ] = None
     plan: Annotated[tuple[Any, ...], Parameter(f"Lines: {', '.join(KNOWN)}, each with its options.")]
     keep: Annotated[tuple[str, ...], Parameter("Columns of the patients that the recipient must have.")] = ()

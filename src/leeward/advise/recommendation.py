@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leeward.advise.accuracy import posterior
 from leeward.advise.plan import Counts, Query
 from leeward.advise.rules import Candidate, candidates, noisy_accuracy, rules, total_epsilon
-from leeward.advise.situation import Facts, Situation, facts_of
-from leeward.advise.specs import commands_of, spec_of
-from leeward.advise.thresholds import k_of, met, odds
+from leeward.advise.situation import Facts, Situation
+from leeward.advise.specs import commands_of, exact_times, spec_of
+from leeward.advise.thresholds import met, odds
+from leeward.advise.trials import EXACT, Trial, after_trials
 
 if TYPE_CHECKING:
     from leeward.advise.plan import Plan
-    from leeward.cohort.cohort import Cohort
 
 BEST = 2
-CONFIDENCE = "rules only: nothing was measured on these data yet; `leeward explore` measures"
+CONFIDENCE = (
+    "the specs below were run on these data, once, and verified; other methods were not, and are with care at best; "
+    "`leeward explore` measures more"
+)
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,24 @@ class Step:
 
 @dataclass(frozen=True)
 class Ready:
-    """What to run for a method: a spec without its source, or commands."""
+    """What to run for a method: a spec without its source, or commands.
+
+    trial : the spec, tried; None for commands, and where nothing was tried yet.
+    """
 
     method: str
     spec: dict[str, Any] | None
     commands: tuple[str, ...] = ()
+    trial: Trial | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "method": self.method,
+            "spec": self.spec,
+            "commands": list(self.commands),
+            "trial": None if self.trial is None else self.trial.to_json(),
+        }
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,11 @@ class Recommendation:
         """The methods that are open and serve some line, best first."""
         return tuple(each.name for each in self.methods if each.serves_something)
 
+    @property
+    def untried(self) -> Ready | None:
+        """The first spec that is to be tried before it is handed out."""
+        return next((each for each in self.ready if each.spec is not None and each.trial is None), None)
+
     def to_json(self) -> dict[str, Any]:
         """As JSON. It has exact figures of the data: for the custodian."""
         plan = self.situation.plan
@@ -70,7 +91,7 @@ class Recommendation:
             "order": " ".join(rules()["order"].split()),
             "methods": [each.to_json() for each in self.methods],
             "numbers": [{"name": s.name, "value": s.value, "because": s.because} for s in self.steps],
-            "ready": [{"method": r.method, "spec": r.spec, "commands": list(r.commands)} for r in self.ready],
+            "ready": [each.to_json() for each in self.ready],
             "questions": list(self.questions),
         }
 
@@ -78,36 +99,34 @@ class Recommendation:
         return f"Recommendation({', '.join(self.best) or 'no method'})"
 
 
-def recommend(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Recommendation:
-    """The advice for a plan and a cohort."""
-    limit, knows = plan.limit, plan.recipient.knows
-    k = 5 if limit is None or limit.maximum is None else k_of(limit.maximum)
-    m = 1 if knows.codes == "all" else int(knows.codes)
-    codes = cohort.code_sets().codes if cohort.events is not None else ()
-    return of_facts(plan, facts_of(cohort, k, m, population), codes)
-
-
-def of_facts(plan: Plan, facts: Facts, codes: Sequence[str] = ()) -> Recommendation:
-    """The advice for a plan and facts of the data."""
-    situation = Situation(plan, facts)
-    found = candidates(situation)
-    best = [each.name for each in found if each.serves_something]
-    if best:  # the next open method too, so that there is something to compare with
-        best += [each.name for each in found if each.closed is None and each.name not in (*best, "queries")]
+def of_facts(
+    plan: Plan, facts: Facts, codes: Sequence[str] = (), trials: Mapping[str, Trial] | None = None
+) -> Recommendation:
+    """The advice for a plan and facts of the data, after the trials of some methods' specs."""
+    situation, trials = Situation(plan, facts), trials or {}
+    found = after_trials(candidates(situation), trials)
+    ready = tuple(_ready(name, situation, codes, trials.get(name)) for name in _chosen(found, trials))
     return Recommendation(
         situation,
         sharing_of(situation, found),
         tuple(found),
         tuple(steps_of(situation)),
-        tuple(_ready(name, situation, codes) for name in best[:BEST]),
-        tuple(questions_of(situation)),
+        ready,
+        tuple(questions_of(situation, ready)),
     )
 
 
-def _ready(name: str, situation: Situation, codes: Sequence[str]) -> Ready:
+def _chosen(found: Sequence[Candidate], trials: Mapping[str, Trial]) -> list[str]:
+    """The best methods, and the next open one to compare with; where none serves a line, those that were tried."""
+    best = [each.name for each in found if each.serves_something]
+    others = [each.name for each in found if each.closed is None and each.name not in (*best, *EXACT)]
+    return [*best, *(others if best else [name for name in others if name in trials])][:BEST]
+
+
+def _ready(name: str, situation: Situation, codes: Sequence[str], trial: Trial | None) -> Ready:
     if name == "queries":
         return Ready(name, None, tuple(commands_of(situation)))
-    return Ready(name, spec_of(name, situation, codes))
+    return Ready(name, spec_of(name, situation, codes), trial=trial)
 
 
 def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, str]:
@@ -169,18 +188,8 @@ def steps_of(situation: Situation) -> list[Step]:
                 "thresholds above which 1/k is", ", ".join(above), "as reported; see `threshold` of the plan"
             )
         )
-    knows = plan.recipient.knows
-    if situation.m is None:
-        found.append(Step("m", "all", "the attacker knows all codes of a patient"))
-    else:
-        of_visits = (
-            f", and {knows.visits} visits of up to {situation.facts.visit_codes or 0} codes"
-            if knows.visits
-            else ""
-        )
-        found.append(
-            Step("m", str(situation.m), f"the attacker knows {knows.codes} codes of a patient{of_visits}")
-        )
+    if situation.facts.kind == "events":
+        found.append(_step_of_m(situation))
     for line in plan.lines:
         one = noisy_accuracy(situation, line)
         if one is not None:
@@ -206,7 +215,34 @@ def steps_of(situation: Situation) -> list[Step]:
     return found
 
 
-def questions_of(situation: Situation) -> list[str]:
+def _step_of_m(situation: Situation) -> Step:
+    """m, of data with codes."""
+    knows = situation.plan.recipient.knows
+    if situation.m is None:
+        return Step("m", "all", "the attacker knows all codes of a patient")
+    of_visits = (
+        f", and {knows.visits} visits of up to {situation.facts.visit_codes or 0} codes"
+        if knows.visits
+        else ""
+    )
+    return Step("m", str(situation.m), f"the attacker knows {knows.codes} codes of a patient{of_visits}")
+
+
+WAYS_OUT = {
+    "condensation": "Then add `coarsen_time: true`.",
+    "k-anonymity": "Then name it among the `quasi_identifiers`.",
+}
+
+
+def _assumed(situation: Situation) -> str:
+    """What the plan takes for all that somebody knows of a patient; empty where that is everything."""
+    knows, kind = situation.plan.recipient.knows, situation.facts.kind
+    if kind == "table":
+        return ", ".join(knows.columns)
+    return f"{knows.codes} codes" if kind == "events" and knows.codes != "all" else ""
+
+
+def questions_of(situation: Situation, ready: Sequence[Ready] = ()) -> list[str]:
     """What no program knows, for people to answer."""
     plan, facts = situation.plan, situation.facts
     found = [
@@ -225,11 +261,19 @@ def questions_of(situation: Situation) -> list[str]:
         found.append(
             f"Are the declared controls ({', '.join(plan.recipient.controls)}) in force? No number here rests on them."
         )
-    if plan.recipient.who == "public" and plan.recipient.knows.codes != "all":
+    assumed = _assumed(situation)
+    if plan.recipient.who == "public" and assumed:
         found.append(
-            f"The release is public, and the plan assumes that nobody knows more than {plan.recipient.knows.codes} "
-            "codes of a patient: is that so of neighbours, employers and insurers?"
+            f"The release is public, and the plan assumes that nobody knows more than {assumed} of a patient: is that "
+            "so of neighbours, employers and insurers?"
         )
+    for each in ready:
+        times = () if each.spec is None else exact_times(each.spec["method"], situation)
+        if times:
+            found.append(
+                f"{each.method} publishes every patient's {', '.join(times)} as it is: could anybody know when a "
+                f"patient died or fell ill again (a notice in the paper, a colleague)? {WAYS_OUT[each.method]}"
+            )
     if plan.keep:
         found.append(
             f"Do {', '.join(plan.keep)} single patients out by themselves? They travel unprotected with codes."

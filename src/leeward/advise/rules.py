@@ -9,17 +9,17 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from leeward.advise.accuracy import Accuracy, accuracy_of
 from leeward.advise.plan import Counts, Line, Phewas, Prevalence, Query, Regression
 from leeward.advise.situation import Situation, number_of_counts
+from leeward.advise.utility.verdicts import Verdict
 from leeward.analysis.plan import models_of
 from leeward.release.spec import content_of_yaml
 
 FILE = Path(__file__).parent / "rules.yaml"
 
-Verdict = Literal["serves", "with care", "does not"]
 RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
 
 LARGEST_REASONABLE_M = 6

@@ -66,8 +66,7 @@ class Situation:
     @property
     def k(self) -> int:
         """The k that the threshold asks for; `USUAL_K` without one."""
-        limit = self.plan.limit
-        return USUAL_K if limit is None or limit.maximum is None else k_of(limit.maximum)
+        return k_for(self.plan)
 
     @property
     def m(self) -> int | None:
@@ -82,6 +81,18 @@ class Situation:
     def groups(self) -> float:
         """Patients over k: how many groups there can be."""
         return self.facts.patients / self.k
+
+
+def facts_for(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Facts:
+    """The facts of a cohort that matter to a plan."""
+    knows = plan.recipient.knows
+    return facts_of(cohort, k_for(plan), 1 if knows.codes == "all" else int(knows.codes), population)
+
+
+def k_for(plan: Plan) -> int:
+    """The k that the threshold asks for; `USUAL_K` without one."""
+    limit = plan.limit
+    return USUAL_K if limit is None or limit.maximum is None else k_of(limit.maximum)
 
 
 def facts_of(cohort: Cohort, k: int, m: int, population: Cohort | None = None) -> Facts:

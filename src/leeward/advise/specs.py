@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.advise.plan import Counts, Phewas, Query
+from leeward.advise.plan import Counts, Phewas
 from leeward.advise.rules import noisy_accuracy, total_epsilon
 from leeward.advise.situation import Situation
+from leeward.analysis.plan import models_of
 
 L_DIVERSITY = 2
 """At most half of a group's records share a sensitive code; more is a choice for people."""
@@ -56,9 +58,38 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
         views = ["patients+events+events" if m > 1 else "patients+events"]
         return {"name": name, "k": k, "views": views, **({"demographics": columns} if columns else {})}
     if name == "k-anonymity":
-        known = plan.recipient.knows.columns
-        return {"name": name, "k": k, **({"quasi_identifiers": list(known)} if known else {})}
-    return {"name": name, "k": k}
+        known = [column for column in plan.recipient.knows.columns if column in released_columns(situation)]
+        return {"name": name, "k": k, **({"quasi_identifiers": known} if known else {})}
+    coarse = times_of(situation) and plan.recipient.who == "public"
+    return {"name": name, "k": k, **({"coarsen_time": True} if coarse else {})}
+
+
+def times_of(situation: Situation) -> list[str]:
+    """The columns of survival times that the plan's models need."""
+    return list(dict.fromkeys(each.time for each in models_of(situation.plan.models) if each.time))
+
+
+def exact_times(method: Mapping[str, Any], situation: Situation) -> list[str]:
+    """The times that a release of `method` publishes patient by patient."""
+    if method["name"] == "condensation":
+        return [] if method.get("coarsen_time") else times_of(situation)
+    if method["name"] == "k-anonymity" and "quasi_identifiers" in method:
+        return [name for name in times_of(situation) if name not in method["quasi_identifiers"]]
+    return []
+
+
+def released_columns(situation: Situation) -> list[str]:
+    """Of a table: the columns that the plan's lines need and those to keep; all where the source cannot drop others."""
+    plan, columns = situation.plan, situation.facts.columns
+    if not _is_file(situation):
+        return list(columns)
+    needed = {name for each in models_of(plan.models) for name in each.columns()} | set(plan.keep)
+    return [name for name in columns if name in needed]
+
+
+def _is_file(situation: Situation) -> bool:
+    source = situation.plan.source
+    return source is not None and source.path is not None
 
 
 def visits_level(situation: Situation, m: int) -> dict[str, Any]:
@@ -72,10 +103,13 @@ def visits_level(situation: Situation, m: int) -> dict[str, Any]:
 
 
 def spec_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
-    """The spec without its source: `method`, and for models their `plan`."""
+    """The spec without its source: `method`, for models their `plan`, and the columns to `drop` from the source."""
     found: dict[str, Any] = {"method": method_of(name, situation, codes)}
     if name in ("condensation", "k-anonymity") and situation.plan.models:
+        released = released_columns(situation)
         found["plan"] = [dict(each) for each in situation.plan.models]
+        if others := [column for column in situation.facts.columns if column not in released]:
+            found["drop"] = others
     return found
 
 
@@ -87,9 +121,10 @@ def commands_of(situation: Situation) -> list[str]:
     budget = f"{total:.6f}".rstrip("0").rstrip(".")
     found = []
     if situation.facts.kind == "notes":
-        found.append(f"leeward notes annotate '{path}' -o notes")
-        path = "notes/table.parquet"
-    found.append(f"leeward index '{path}'{_flags(situation)} --epsilon-total {budget} -o index")
+        found.append(shlex.join(["leeward", "notes", "annotate", path, "-o", "notes"]))
+        path = "notes/custody/table.parquet"
+    flags = [*_flags(situation), "--epsilon-total", budget, "-o", "index"]
+    found.append(shlex.join(["leeward", "index", path, *flags]))
     for line in situation.plan.lines:
         one = noisy_accuracy(situation, line)
         if one is not None:
@@ -97,23 +132,24 @@ def commands_of(situation: Situation) -> list[str]:
     return found
 
 
-def _flags(situation: Situation) -> str:
+def _flags(situation: Situation) -> list[str]:
     source = situation.plan.source
     if source is None or situation.facts.kind == "notes":
-        return ""
+        return []
     named = []
     for name in ("patient", "code", "visit", "date", "age", "birth"):
         column = source.columns.get(name)
         if column:
-            named.append(f" --{name} {column if isinstance(column, str) else ','.join(column)}")
-    named += [f" --missing '{text}'" for text in source.missing]
+            named += [f"--{name}", column if isinstance(column, str) else ",".join(column)]
+    for text in source.missing:
+        named += ["--missing", text]
     if source.vocabulary:
-        named.append(f" --vocabulary {source.vocabulary}")
+        named += ["--vocabulary", source.vocabulary]
     if source.code_separator:
-        named.append(f" --code-separator '{source.code_separator}'")
+        named += ["--code-separator", source.code_separator]
     if source.accept_unknown:
-        named.append(" --accept-unknown")
-    return "".join(named) + " --row patient"
+        named.append("--accept-unknown")
+    return [*named, "--row", "patient"]
 
 
 def sensitive_codes(asked: Sequence[str], codes: Sequence[str]) -> list[str]:
@@ -146,6 +182,3 @@ def _payload(situation: Situation) -> dict[str, Any]:
             wanted += [line.exposure, *line.covariates]
     there = [name for name in dict.fromkeys(wanted) if name in situation.facts.columns]
     return {"payload": there} if there else {}
-
-
-__all__ = ["Query", "commands_of", "method_of", "sensitive_codes", "spec_of"]

@@ -48,7 +48,7 @@ def profiles() -> dict[str, Threshold]:
 
 
 def threshold_of(asked: str | Mapping[str, Any] | float | None) -> Threshold | None:
-    """The threshold of a plan: a profile's name, `{max: 0.075}`, or None.
+    """The threshold of a plan: a number such as 0.075 (or `{max: 0.075}`), a profile's name, or None.
 
     Raises
     ------
@@ -64,14 +64,17 @@ def threshold_of(asked: str | Mapping[str, Any] | float | None) -> Threshold | N
         if known[asked].maximum is None:
             raise BadInput(
                 f"`threshold`: {known[asked].rule} names no number; state the one that you have decided on, as "
-                "`threshold: {max: 0.05}`."
+                "`threshold: 0.05`."
             )
         return known[asked]
     if isinstance(asked, Mapping):
         check_keys(asked, ("max",), "threshold")
         asked = asked.get("max")
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked < 1:
-        raise BadInput("`threshold` must be a profile or `{max: …}` with a number above 0 and below 1.")
+        raise BadInput(
+            "`threshold` is a number above 0 and below 1, such as `0.1`, or the name of a profile: "
+            f"{', '.join(profiles())}."
+        )
     return Threshold(
         "own", float(asked), "declared in the plan", "the custodian's own limit", "the plan", "declared"
     )

@@ -25,8 +25,9 @@ def lines_of(found: Recommendation, files: Sequence[str] = ()) -> list[str]:
     for place, each in enumerate(found.methods, start=1):
         lines += _of_candidate(place, each)
     lines += ["", f"Confidence: {CONFIDENCE}.", ""]
-    if not found.ready:
-        lines.append("No method serves a line of this plan on these data.")
+    if not found.best:
+        nearest_ones = " What comes nearest:" if found.ready else ""
+        lines.append(f"No method serves a line of this plan on these data.{nearest_ones}")
     for place, ready in enumerate(found.ready, start=1):
         lines.append(f"To run {place}, {ready.method}:")
         if ready.spec is None:
@@ -36,6 +37,10 @@ def lines_of(found: Recommendation, files: Sequence[str] = ()) -> list[str]:
         else:
             method = ", ".join(f"{key}: {_plain(value)}" for key, value in ready.spec["method"].items())
             lines.append(f"  method: {{{method}}}   (whole specs: -o FOLDER)")
+        if ready.spec is not None and ready.spec.get("drop"):
+            lines.append(
+                f"  left out, as no line of the plan needs them: {', '.join(ready.spec['drop'])} (`keep` names others)"
+            )
     lines += ["", "Questions for people"]
     lines += [f"  - {each}" for each in found.questions]
     if facts.kind == "events":

@@ -32,7 +32,11 @@ SHOWN = 20
 @click.option("--format", "formats", metavar="parquet,csv", callback=commas,
               help="Parquet is always written; csv adds a copy.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the price and the first threshold; nothing is charged.")
-@click.option("--yes", is_flag=True, help="Pay also where next to nothing can reach the threshold.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Pay also where next to nothing can reach the threshold, or nothing public says so.",
+)
 @json_option
 def itemsets(path: str, out: str | None, as_json: bool, **flags: Any) -> None:
     """List which health terms of INDEX are frequent, alone and together, with noise that protects each patient.

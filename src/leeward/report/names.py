@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leeward.release import Release
+from leeward.vocabulary.names import OF_CATEGORY
 
 LIST = "codes.parquet"
 LONGEST = 44
@@ -22,6 +23,9 @@ def names_of_release(release: Release) -> Mapping[str, str]:
 
 
 def called(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
-    """The code with its name, as far as there is room: `428 Heart failure`."""
+    """The code with its name, as far as there is room: `428 Heart failure`; that a name is its category's is kept."""
     text = f"{code} {names[code]}" if names.get(code) else code
-    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,;(") + "…"
+    if len(text) <= longest:
+        return text
+    end = "…" + (OF_CATEGORY if text.endswith(OF_CATEGORY) else "")
+    return text[: longest - len(end)].rstrip(" ,;(") + end

@@ -266,18 +266,25 @@ def lines_of(plan: Plan | None, spec: Spec, cohort: Cohort) -> tuple[Line, ...]:
     return (*groups, Counts(of="codes"), Counts(of="codes", together=2, within="20 %"))
 
 
+def number_of_patients(cohort: Cohort) -> int:
+    """How many patients a cohort has; of a table its rows."""
+    if cohort.events is None and cohort.patients is not None:
+        return cohort.patients.height
+    return len(cohort.code_sets())
+
+
 def sampled(cohort: Cohort, patients: int) -> Cohort:
-    """Some patients of a cohort, drawn evenly and always the same; all of a smaller one."""
+    """Some patients of a cohort (of a table some rows), drawn evenly and always the same; all of a smaller one."""
     from leeward.cohort.subset import restricted
 
-    if cohort.events is None:
-        raise BadInput("--sample draws patients with codes; a table is explored whole.")
-    everybody = cohort.require_events()["patient"].unique().sort()
-    if patients >= len(everybody):
+    people = number_of_patients(cohort)
+    if patients >= people:
         return cohort
     draws = np.random.Generator(np.random.Philox(SAMPLE_SEED))
-    chosen = np.sort(draws.permutation(len(everybody))[:patients])
-    return restricted(cohort, everybody.gather(chosen))
+    chosen = np.sort(draws.permutation(people)[:patients])
+    if cohort.events is None and cohort.patients is not None:
+        return dataclasses.replace(cohort, patients=cohort.patients[chosen])
+    return restricted(cohort, cohort.require_events()["patient"].unique().sort().gather(chosen))
 
 
 def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
@@ -305,15 +312,10 @@ def _settings(
     keep: bool,
 ) -> dict[str, Any]:
     """What an exploration is of: the same settings and the same data may go on."""
-    people = (
-        cohort.patients.height
-        if cohort.events is None and cohort.patients is not None
-        else len(cohort.code_sets())
-    )
     return {
         "leeward": __version__,
         "source": cohort.name,
-        "patients": people,
+        "patients": number_of_patients(cohort),
         "data": _digest(cohort),
         "population": None if population is None else _digest(population),
         "lines": [f"{line.title} {dataclasses.asdict(line)}" for line in lines],

@@ -20,7 +20,6 @@ from leeward.queries.answer.catalogue import (
     release_catalogue,
 )
 from leeward.queries.answer.charged_query import charge
-from leeward.queries.answer.plan import MOST_NOISE
 from leeward.queries.answer.session import IndexSession, open_session
 from leeward.queries.ledger import found as stored
 from leeward.queries.ledger import left, named
@@ -69,7 +68,7 @@ def itemsets(
         Charge nothing: `cost`, `remaining`, and `first_threshold`, the noisy count from which a single term is listed.
     yes
         Pay also where that threshold is above half of the patients whom the index states, so that next to nothing can
-        be listed.
+        be listed, and where the index states none.
     tell
         Is given the price and that threshold in words before anything is charged.
 
@@ -119,16 +118,20 @@ def _price(
 
 
 def check_threshold(session: IndexSession, least: int) -> None:
-    """BadInput where single terms are listed from a count on that few or none can reach, by public figures only: half
-    of the patients that the custodian states, or `MOST_NOISE` where none are stated."""
+    """BadInput where single terms are listed from a count on that few or none can reach, by what is public only: half
+    of the patients that the custodian states; where none are stated nothing tells."""
     stated = session.index.meta.about_patients
-    if least > (MOST_NOISE if stated is None else stated / 2):
-        of = "" if stated is None else f", and the index has about {stated:,} patients"
-        raise BadInput(
-            f"a term would be listed from a noisy count of {least:,} patients on{of}: next to nothing could be; "
-            "nothing was charged. Use a larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to "
-            "pay for it all the same."
-        )
+    if stated is not None and least <= stated / 2:
+        return
+    reach = (
+        "nothing public says whether any can be: the index was made without --about-patients"
+        if stated is None
+        else f"the index has about {stated:,} patients: next to nothing could be"
+    )
+    raise BadInput(
+        f"a term would be listed from a noisy count of {least:,} patients on, and {reach}; nothing was charged. Use a "
+        "larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to pay for it all the same."
+    )
 
 
 def stored_answers(index: str | Path, ledger: str | None = None) -> list[tuple[str, str]]:

@@ -1,8 +1,9 @@
-"""The story of an advice: read the plan and its data, apply the rules, write specs that run."""
+"""The story of an advice: read the plan and its data, apply the rules, try the specs, write those that ran."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,11 @@ from leeward.runs.protect import Tell, read_source, watched
 if TYPE_CHECKING:
     from leeward.advise.plan import Plan
     from leeward.advise.recommendation import Ready, Recommendation
+    from leeward.advise.trials import Trial
     from leeward.cohort.cohort import Cohort
+
+SAMPLE = 100_000
+"""Patients, at most, on whom a spec is tried before it is handed out."""
 
 
 def recommend(
@@ -21,9 +26,12 @@ def recommend(
     plan: Plan | Mapping[str, Any] | str | Path,
     *,
     population: Cohort | None = None,
+    sample: int = SAMPLE,
     tell: Tell | None = None,
 ) -> Recommendation:
-    """Which method, which k, m and epsilon, for these data and this recipient, by rules: nothing is measured.
+    """Which method, which k, m and epsilon, for these data and this recipient.
+
+    Rules choose; every spec that is handed out was loaded, run on the patients or a sample, verified and measured.
 
     Parameters
     ----------
@@ -33,13 +41,17 @@ def recommend(
         As `leeward recommend` reads it.
     population : Cohort, optional
         Default: the plan's `population`.
+    sample : int
+        Most patients that a spec is tried on.
 
     Raises
     ------
     BadInput
         A plan or a source that cannot be read.
     """
-    from leeward.advise.recommendation import recommend as advise
+    from leeward.advise.recommendation import of_facts
+    from leeward.advise.situation import facts_for
+    from leeward.runs.trials import ground_of
 
     asked = plan_of(plan)
     with watched(tell) as say:
@@ -52,20 +64,38 @@ def recommend(
             say("Reading the population")
             population = read_source(asked.population)
         say("Applying the rules")
-        return advise(asked, cohort, population)
+        facts = facts_for(asked, cohort, population)
+        codes = cohort.code_sets().codes if cohort.events is not None else ()
+        trials: dict[str, Trial] = {}
+        found = of_facts(asked, facts, codes, trials)
+        if found.untried is not None:
+            say("What the source says of the plan")
+            ground = ground_of(asked, cohort, population, sample)
+            while (ready := found.untried) is not None:
+                say(f"Trying {ready.method} on {ground.patients:,} patients")
+                trials[ready.method] = ground.tried(spec_of_ready(found, ready))
+                found = of_facts(asked, facts, codes, trials)
+        return found
 
 
 def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
-    """The plan from its file or mapping."""
-    from leeward.advise.plan import Plan, load
+    """The plan from its file or mapping; a file without codes of which models alone are wanted is a table."""
+    from leeward.advise.plan import Plan, Regression, load
     from leeward.fields import build
 
+    found: Plan
     if isinstance(plan, Plan):
-        return plan
-    if isinstance(plan, Mapping):
-        found: Plan = build(Plan, plan, "")
+        found = plan
+    elif isinstance(plan, Mapping):
+        found = build(Plan, plan, "")
+    else:
+        found = load(plan)
+    source = found.source
+    if source is None or source.path is None or source.format is not None or "code" in source.columns:
         return found
-    return load(plan)
+    if Path(source.path).is_file() and all(isinstance(line, Regression) for line in found.lines):
+        return dataclasses.replace(found, source=dataclasses.replace(source, format="table"))
+    return found
 
 
 def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
@@ -98,24 +128,27 @@ def spec_text(found: Recommendation, ready: Ready) -> str:
     """A spec with the plan's source, as YAML; commands as lines."""
     if ready.spec is None:
         return "".join(f"{command}\n" for command in ready.commands)
-    plan = found.situation.plan
+    return to_yaml(spec_of_ready(found, ready))
+
+
+def spec_of_ready(found: Recommendation, ready: Ready) -> Spec:
+    """An advised spec with the plan's source."""
+    plan, spec = found.situation.plan, ready.spec or {}
     source = plan.source or SourceSpec(format="memory", name="cohort")
-    columns = ready.spec["method"].get("payload")
-    return to_yaml(
-        Spec(
-            source=_with_patients(source, columns),
-            method=ready.spec["method"],
-            population=plan.population if ready.method == "censoring" else None,
-            plan=tuple(ready.spec.get("plan", ())),
-        )
+    method = spec["method"]
+    return Spec(
+        source=_needed(source, method, spec.get("drop", ())),
+        method=method,
+        population=plan.population if ready.method == "censoring" else None,
+        plan=tuple(spec.get("plan", ())),
     )
 
 
-def _with_patients(source: SourceSpec, columns: list[str] | None) -> SourceSpec:
-    """The source with the payload's columns named among the patients' (a column map names all of its columns)."""
-    import dataclasses
-
-    if not columns or source.columns.get("patients"):
-        return source
-    named = {name: name for name in ("patient", "code")} | dict(source.columns)
-    return dataclasses.replace(source, columns={**named, "patients": tuple(columns)})
+def _needed(source: SourceSpec, method: Mapping[str, Any], drop: Sequence[str]) -> SourceSpec:
+    """The source without the columns to drop, and with those of the patients that the method releases (a column map
+    names all of its columns)."""
+    wanted = (*method.get("payload", ()), *method.get("demographics", ()))
+    columns = dict(source.columns)
+    if wanted and not columns.get("patients") and source.format in (None, "events"):
+        columns = {**{name: name for name in ("patient", "code")}, **columns, "patients": wanted}
+    return dataclasses.replace(source, columns=columns, drop=(*source.drop, *drop))

@@ -43,6 +43,7 @@ def classification_codes(name: str) -> Codes:
     """A built-in classification: its categories, the sections and chapters above them, titles."""
     from leeward.queries.language.codes import Codes
     from leeward.vocabulary import VOCABULARIES
+    from leeward.vocabulary.names import category_titles
 
     found: Classification = VOCABULARIES[name]()  # type: ignore[assignment]  # both are classifications
     above: dict[str, str] = {}
@@ -53,9 +54,10 @@ def classification_codes(name: str) -> Codes:
             names.append(found.name)
         above.update(pairwise(names))
     nodes = set(above.values())
-    return Codes(
-        FORMS[name], above, {node: found.title(node) for node in nodes if found.title(node) != node}, name
-    )
+    labels = {node: found.title(node) for node in nodes if found.title(node) != node}
+    titles = sorted(category_titles(found.name).items(), reverse=True)  # of equal titles the first category
+    aliases = {title: category for category, title in titles if category in above}
+    return Codes(FORMS[name], above, labels, aliases, name)
 
 
 def _spellings(name: str) -> Sequence[str]:
@@ -66,13 +68,18 @@ def _spellings(name: str) -> Sequence[str]:
 
 
 def hierarchy_terms(path: Path) -> Terms:
-    """A hierarchy file: every node but the root may be a term."""
+    """A hierarchy file: every node but the root may be a term; OMOP's concepts have the names of the CONCEPT beside."""
     from leeward.queries.language.vocabulary import Terms
+    from leeward.vocabulary import omop
     from leeward.vocabulary.custom import read
 
     tree = read(path)
     parents = {node: parent for node, parent in tree.to_pairs() if parent}
-    return Terms(tuple(sorted(parents)), parents, name=path.name)
+    if not omop.is_concept_ancestor(path):
+        return Terms(tuple(sorted(parents)), parents, name=path.name)
+    names = omop.names_beside(path)
+    labels = {node: names[node] for node in parents if node in names}
+    return Terms(tuple(sorted(parents)), parents, labels=labels, name="OMOP concepts")
 
 
 def listed_terms(path: Path) -> Terms:

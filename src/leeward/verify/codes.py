@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share, open_share
 from leeward.verify.storage import UNREADABLE
-from leeward.vocabulary.names import icd_name
+from leeward.vocabulary.names import OF_CATEGORY, icd_name
 
 NAME = "codes.parquet"
 COLUMNS = {"code": pa.string(), "name": pa.string(), "vocabulary": pa.string(), "suppressed": pa.bool_()}
@@ -155,13 +155,20 @@ def code_names(listed: pl.DataFrame) -> Check:
     """The names of ICD codes are those of the classification."""
     of_icd = listed.filter(pl.col("vocabulary").is_in(ICD)).select("code", "name", "vocabulary")
     rows = [(MENTION.sub("", code), name, vocabulary) for code, name, vocabulary in of_icd.iter_rows()]
-    wrong = sum(icd_name(code, vocabulary) != name for code, name, vocabulary in rows)
+    wrong = sum(name not in _names_of(code, vocabulary) for code, name, vocabulary in rows)
     return of_count(
         "code_names",
         wrong,
         f"The names of the {len(rows):,} ICD codes are those of the classification.",
         "names of ICD codes are not those of the classification.",
     )
+
+
+def _names_of(code: str, vocabulary: str) -> tuple[str | None, ...]:
+    """The name of an ICD code, and as version 0.1 wrote it: a category's without saying so, one misspelt."""
+    name = icd_name(code, vocabulary)
+    earlier = (name or "").removesuffix(OF_CATEGORY)
+    return name, earlier, earlier.replace("Place of occurrence", "Place of occurence")
 
 
 def names_of_source(share: Share, listed: pl.DataFrame, names: Mapping[str, tuple[str, int | None]]) -> Check:

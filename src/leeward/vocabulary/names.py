@@ -1,6 +1,6 @@
 """Names of codes for people: titles of ICD categories, sections and chapters, and of code systems.
 
-A code that goes on after its category is named by the category: `250.02` is "Diabetes mellitus".
+A code that goes on after its category is named by the category: `250.02` is "Diabetes mellitus (category)".
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from functools import cache
 from importlib import resources
 
 from leeward.vocabulary.classification import Classification
+
+OF_CATEGORY = " (category)"
+"""After a name that is the category's, of a code that goes on after it."""
 
 SYSTEMS = {
     "http://snomed.info/sct": "SNOMED CT",
@@ -40,7 +43,9 @@ def icd_name(code: str, vocabulary: str) -> str | None:
         return title
     if not of.is_known(plain):
         return ""
-    return _categories(vocabulary).get(of.category_of(plain), "")
+    category = of.category_of(plain)
+    name = category_titles(vocabulary).get(category, "")
+    return f"{name}{OF_CATEGORY}" if name and plain != category else name
 
 
 def icd_of(code: str, vocabulary: str | None) -> str | None:
@@ -74,7 +79,8 @@ def _classifications() -> Mapping[str, Classification]:
 
 
 @cache
-def _categories(vocabulary: str) -> Mapping[str, str]:
+def category_titles(vocabulary: str) -> Mapping[str, str]:
+    """Category -> title, of `ICD-9-CM` or `ICD-10-CM`."""
     name = {"ICD-9-CM": "icd9cm", "ICD-10-CM": "icd10cm"}[vocabulary]
     text = resources.files("leeward.vocabulary").joinpath("data", f"{name}_categories.tsv").read_text("utf-8")
     return dict(line.split("\t") for line in text.splitlines()[1:])

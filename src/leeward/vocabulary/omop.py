@@ -6,6 +6,8 @@ import gzip
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import polars as pl
+
 from leeward.errors import BadInput
 from leeward.vocabulary._text import TextTable, read_table, read_text
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -90,25 +92,38 @@ def is_concept_ancestor(path: Path) -> bool:
 
 def concept_beside(path: Path) -> Path:
     """The file CONCEPT in the folder of a CONCEPT_ANCESTOR. Raises BadInput where there is none."""
-    found = [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
+    found = _concepts(path)
     if len(found) != 1:
         raise BadInput(f"{path.name}: no file CONCEPT beside it, which says the codes of its concepts.")
     return found[0]
 
 
+def _concepts(path: Path) -> list[Path]:
+    return [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
+
+
 def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple[str, str]]:
     """(concept_id, concept_code) of the rows of CONCEPT whose `column`, one of these two, holds a wanted text."""
-    import polars as pl
+    chosen = pl.col(column).is_in(pl.Series(list(wanted), dtype=pl.String).implode())
+    return _pairs(concept, "concept_code", chosen)
 
+
+def names_beside(path: Path) -> dict[str, str]:
+    """The name of each concept id from the CONCEPT beside a CONCEPT_ANCESTOR; nothing where there is none."""
+    found = _concepts(path)
+    return dict(_pairs(found[0], "concept_name", pl.lit(True))) if len(found) == 1 else {}
+
+
+def _pairs(concept: Path, column: str, chosen: pl.Expr) -> list[tuple[str, str]]:
+    """(concept_id, `column`) of the chosen rows of CONCEPT, in order."""
     separator = "\t" if "\t" in header_of(concept) else ","
     try:
         rows = pl.scan_csv(
             concept, separator=separator, infer_schema=False, quote_char=None if separator == "\t" else '"'
         )
         rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
-        rows = rows.select(pl.col("concept_id", "concept_code").str.strip_chars()).drop_nulls()
-        chosen = rows.filter(pl.col(column).is_in(pl.Series(list(wanted), dtype=pl.String).implode()))
-        return sorted(chosen.collect(engine="streaming").iter_rows())
+        rows = rows.select(pl.col("concept_id", column).str.strip_chars()).drop_nulls()
+        return sorted(rows.filter(chosen).collect(engine="streaming").iter_rows())
     except (pl.exceptions.PolarsError, OSError):
         raise BadInput(f"{concept.name}: cannot be read as OMOP's CONCEPT.") from None
 

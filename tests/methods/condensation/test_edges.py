@@ -208,3 +208,10 @@ def test_numbers_of_records_are_refused_unless_they_are_declared_or_planned() ->
     plan = ({"linear": {"response": "y", "covariates": ["id"]}},)
     assert run(frame, k=5, plan=plan, repetitions=0).records == n
     assert run(frame.with_columns(id=pl.col("id") // 2), k=5).records == n
+
+
+def test_a_plan_may_name_its_keys_in_any_order() -> None:
+    """The manifest has one order, which its contract asks for."""
+    written = {"cox": {"covariates": "age", "event": "died", "time": "days"}}
+    (model,) = Condensation(k=5, plan=(written,)).plan
+    assert list(model["cox"].items()) == [("time", "days"), ("event", "died"), ("covariates", ["age"])]

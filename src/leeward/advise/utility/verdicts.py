@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from leeward.analysis.figures import Figures
+
+Verdict = Literal["serves", "with care", "does not"]
 
 SERVES, CARE = 0.95, 0.8
 RULE = (
@@ -33,7 +35,7 @@ class Kept(Figures):
     detail: Any = None
 
 
-def verdict_of(value: float | None, floor: float | None) -> str:
+def verdict_of(value: float | None, floor: float | None) -> Verdict:
     """`serves`, `with care` or `does not`, by `RULE`."""
     if value is None:
         return "does not"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -145,8 +144,7 @@ class Condensation(Parameters):
     ] = None
 
     def rules(self) -> None:
-        object.__setattr__(self, "plan", tuple(_plain(each) for each in self.plan))
-        _ = self.models  # refuses a plan that cannot be read
+        object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
         if self.needs_pilot and not self.plan:
             raise BadInput(
                 "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`."
@@ -200,10 +198,3 @@ class Condensation(Parameters):
         from leeward.analysis.plan import models_of
 
         return models_of(self.plan)
-
-
-def _plain(entry: Any) -> Any:
-    """A plan's entry as plain mappings."""
-    if isinstance(entry, Mapping):
-        return {key: dict(value) if isinstance(value, Mapping) else value for key, value in entry.items()}
-    return entry.to_json() if hasattr(entry, "to_json") else entry

@@ -327,7 +327,7 @@ def vocabulary_of(stored: store.Stored) -> Vocabulary:
     if form == FORM.encode():
         return AnyText()
     if form is not None:
-        return Codes.from_tables(stored.vocabulary, form.decode(), stored.meta.vocabulary)
+        return Codes.from_tables(stored.vocabulary, stored.aliases, form.decode(), stored.meta.vocabulary)
     return Terms.from_tables(stored.vocabulary, stored.aliases, stored.meta.vocabulary)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from leeward.errors import BadInput
 from leeward.queries.language.query import EXACT, folded
-from leeward.queries.language.vocabulary import ALIASES, SCHEMA, nearest
+from leeward.queries.language.vocabulary import SCHEMA, aliases_of, aliases_table, nearest
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,14 @@ class Codes:
         Category -> section, section -> chapter.
     labels : mapping
         Node -> title.
+    aliases : mapping
+        Title of a category -> the category: what else to ask by.
     """
 
     form: str
     above: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     name: str = "codes"
     public: bool = True
 
@@ -50,11 +53,13 @@ class Codes:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """Folded label or title -> node that is no category."""
+        """Folded label or title -> node, or the category of that title."""
         found = {folded(node): node for node in sorted(self._nodes)}
         for node, title in sorted(self.labels.items()):
             if node in self._nodes:
                 found.setdefault(folded(title), node)
+        for title, category in sorted(self.aliases.items()):
+            found.setdefault(folded(title), category)
         return found
 
     @cached_property
@@ -146,14 +151,15 @@ class Codes:
             },
             SCHEMA,
         )
-        return table.replace_schema_metadata({"form": self.form}), ALIASES.empty_table()
+        return table.replace_schema_metadata({"form": self.form}), aliases_table(self.aliases)
 
     @staticmethod
-    def from_tables(table: pa.Table, form: str, name: str) -> Codes:
+    def from_tables(table: pa.Table, aliases: pa.Table, form: str, name: str) -> Codes:
         """What `to_tables` wrote."""
         names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
         above = {n: p for n, p in zip(names, parents, strict=True) if p is not None}
-        return Codes(form, above, {n: x for n, x in zip(names, labels, strict=True) if x is not None}, name)
+        titles = {n: x for n, x in zip(names, labels, strict=True) if x is not None}
+        return Codes(form, above, titles, aliases_of(aliases), name)
 
 
 def _joined(category: str, tail: str) -> str:

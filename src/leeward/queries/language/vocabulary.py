@@ -234,8 +234,7 @@ class Terms:
             },
             SCHEMA,
         )
-        pairs = sorted(self.aliases.items())
-        return table, pa.table({"alias": [a for a, _ in pairs], "name": [n for _, n in pairs]}, ALIASES)
+        return table, aliases_table(self.aliases)
 
     @staticmethod
     def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Terms:
@@ -247,10 +246,21 @@ class Terms:
         return Terms(
             tuple(terms),
             {n: p for n, p in zip(names, parents, strict=True) if p is not None},
-            dict(zip(aliases.column("alias").to_pylist(), aliases.column("name").to_pylist(), strict=True)),
+            aliases_of(aliases),
             {n: x for n, x in zip(names, labels, strict=True) if x is not None},
             name,
         )
+
+
+def aliases_table(aliases: Mapping[str, str]) -> pa.Table:
+    """Other names as they stand in an index."""
+    pairs = sorted(aliases.items())
+    return pa.table({"alias": [a for a, _ in pairs], "name": [n for _, n in pairs]}, ALIASES)
+
+
+def aliases_of(table: pa.Table) -> dict[str, str]:
+    """What `aliases_table` wrote."""
+    return dict(zip(table.column("alias").to_pylist(), table.column("name").to_pylist(), strict=True))
 
 
 def nearest(wanted: str, names: Iterable[str], count: int = OFFERED) -> list[str]:
