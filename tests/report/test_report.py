@@ -302,5 +302,5 @@ def test_a_name_that_is_cut_still_says_that_it_is_its_categorys() -> None:
 
     names = {"008.45": "Intestinal infections due to other organisms (category)", "428": "Heart failure"}
     assert called("428", names) == "428 Heart failure"
-    assert called("008.45", names) == "008.45 Intestinal infections du… (category)"
+    assert called("008.45", names) == "008.45 Intestinal infections due… (category)"
     assert len(called("008.45", names)) <= 44

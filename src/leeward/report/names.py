@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from leeward.release import Release
-from leeward.vocabulary.names import OF_CATEGORY
 
 LIST = "codes.parquet"
 LONGEST = 44
+REMARK = re.compile(r" \([a-z ]{1,12}\)$")
+"""What a name is of: `(category)`, or SNOMED's `(disorder)`."""
 
 
 def names_of_release(release: Release) -> Mapping[str, str]:
@@ -23,9 +25,10 @@ def names_of_release(release: Release) -> Mapping[str, str]:
 
 
 def called(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
-    """The code with its name, as far as there is room: `428 Heart failure`; that a name is its category's is kept."""
+    """The code with its name, as far as there is room: `428 Heart failure`; a last remark in brackets is kept."""
     text = f"{code} {names[code]}" if names.get(code) else code
     if len(text) <= longest:
         return text
-    end = "…" + (OF_CATEGORY if text.endswith(OF_CATEGORY) else "")
+    remark = REMARK.search(text)
+    end = "…" + (remark[0] if remark else "")
     return text[: longest - len(end)].rstrip(" ,;(") + end
