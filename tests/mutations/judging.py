@@ -212,7 +212,7 @@ def of_files(made: Made, out: Path, manifest: dict[str, Any]) -> Broken:
                 found |= {"nulls"} if nulls and not path.endswith("/table.parquet") else set()
             if not lists_ascend(pl.from_arrow(table), twice=made.method == "censoring"):
                 found.add("lists")
-        except (OSError, ValueError, pa.ArrowException):
+        except (OSError, ValueError, pa.ArrowException, PanicException):
             found.add("bytes")
     for entry in manifest["files"]:
         file = share / str(entry.get("path"))

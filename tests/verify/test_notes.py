@@ -253,6 +253,13 @@ SPOILT: dict[str, tuple[Callable[[Made], Any], str]] = {
     "levels that spend more than stated": (level(1, epsilon=0.7, scale=20.0), "budget"),
     "less noise than the level's epsilon": (level(0, scale=10.0), "budget"),
     "more noise than the level's epsilon": (level(0, scale=40.0), "budget"),
+    "a scale without its point": (level(0, scale=20), "parameters"),
+    "a level's epsilon with more digits than millionths": (level(0, epsilon=0.5000000001), "budget"),
+    "an epsilon with more digits than millionths": (
+        lambda made: setattr(made, "epsilon", 1.0000000001),
+        "budget",
+    ),
+    "an epsilon without its point": (lambda made: setattr(made, "epsilon", 1), "budget"),
     "candidates that cannot have been": (level(1, candidates=6), "candidates"),
     "a value more in a public domain": (
         lambda made: made.parameters["domains"].update(sex=["f", "m", "x"]),

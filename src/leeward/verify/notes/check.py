@@ -26,6 +26,7 @@ from leeward.verify.notes.answers import published_answer
 
 TABLE = "itemsets.parquet"
 ROUNDING = 1e-9
+MILLION = 1_000_000
 MOST_CANDIDATES = 100_000
 """Beyond it, those are tried whose parts have the largest counts."""
 
@@ -154,12 +155,20 @@ def ranks_of(values: Sequence[str]) -> list[tuple[int, str]]:
     return [(int(value) if whole else 0, value) for value in values]
 
 
+def in_millionths(epsilon: float) -> bool:
+    """Whether ε is a whole number of millionths, as a ledger charges it, or the next float below one."""
+    exact = round(epsilon * MILLION) / MILLION
+    return epsilon in (exact, math.nextafter(exact, 0.0))
+
+
 def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
     """The levels' ε add up to no more than the guarantee's, and each level's noise is that of its ε."""
     stated = share.manifest["guarantee"].get("epsilon")
     contributions = share.manifest["parameters"].get("contributions")
-    if not isinstance(stated, int | float) or not isinstance(contributions, int) or contributions < 1:
+    if type(stated) is not float or not isinstance(contributions, int) or contributions < 1:
         return Check("budget", False, "The manifest states no epsilon, or no bound of contributions.")
+    if not all(map(in_millionths, (stated, *(level["epsilon"] for level in levels.values())))):
+        return Check("budget", False, "The manifest states an epsilon that is no whole number of millionths.")
     total = math.fsum(level["epsilon"] for level in levels.values())
     weak = sum(
         not math.isclose(level["scale"] * level["epsilon"], contributions, rel_tol=ROUNDING)

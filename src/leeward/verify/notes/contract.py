@@ -40,11 +40,16 @@ def words(share: Share) -> list[Words]:
     return [Words(NAME, ATTACKER, NOT_PROTECTED, readme, stated_facts("everything else", "none"))]
 
 
+def real(value: Any) -> bool:
+    """A number of at least 0 that is written with a point."""
+    return type(value) is float and number(0)(value)
+
+
 LEVEL = {
     "candidates": whole(0),
-    "epsilon": number(0),
+    "epsilon": real,
     "listed": whole(0),
-    "scale": number(0),
+    "scale": real,
     "size": whole(1),
     "threshold": whole(1),
 }
