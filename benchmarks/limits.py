@@ -13,13 +13,12 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "studies"
 HEADING = "## What this study cannot say"
 LIMITS = {
     "advice": """\
-- **Five data sets, two of them held out, and these are spent.** Rules written on UCI, Eunomia and Rotterdam were
-  tried on Synthea Ohio (made up) and prostate, and one was changed after that. That the first method was best five
-  times of five has an exact 95 % interval from 0.48 to 1.
-- **The lines of a plan are our own.** The bars (10 and 20 %, from 50 patients) and the threshold of risk (0.1) were
+- **All sets are spent.** Rules were written on UCI, Eunomia and Rotterdam, and one was changed after Synthea Ohio (made
+  up) and prostate; pyPheWAS and the claims are made up too.
+- **The lines of a plan are our own.** The bars (10 and 20 %, from 50 patients) and the thresholds of risk were
   chosen by the authors of the methods; other bars could give another order, and no researcher was asked for theirs.
-- **± 0.0 is no certainty.** Five repeats of a method that draws only an order of rows vary nothing: the intervals are
-  over the seed, not over patients or questions. A resample's figures (the floor) show that those vary more.""",
+- **Two repeats are no interval.** They vary the seed, not patients or questions. A resample's figures show that those
+  vary more.""",
     "attacks": """\
 - **The attacker is the one who defended.** The programs were written by people who know the methods, after the
   findings; an attack that nobody thought of is not in the table, and 0 successes are counted for these attacks only.

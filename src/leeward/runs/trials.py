@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leeward.advise.utility.verdicts import Kept
     from leeward.cohort.cohort import Cohort
 
-SEED = 1
+SEED = 20261125
 
 
 @dataclass(frozen=True)
