@@ -47,7 +47,7 @@ print(json.dumps([name for name in sys.modules if name.partition(".")[0] != "lee
 )
 
 CHANGED = """
-import gc, importlib, json, sys, types, warnings
+import gc, importlib, json, os, sys, types, warnings
 
 warnings.simplefilter("ignore")
 for name in json.load(sys.stdin):
@@ -60,7 +60,7 @@ def of_leeward(name):
     return name.partition(".")[0] == "leeward"
 
 def attributes():
-    # What code is made of: functions, classes and their members; counters and caches may move.
+    # All that modules and their classes hold, by identity: what a dictionary or a list holds may change.
     found, seen = {}, set()
     for name, module in list(sys.modules.items()):
         if of_leeward(name) or not isinstance(module, types.ModuleType):
@@ -71,14 +71,18 @@ def attributes():
                 seen.add(id(value))
                 for member, inner in list(vars(value).items()):
                     found[f"{value.__module__}.{value.__qualname__}", member] = inner
-    kinds = (type, types.FunctionType, types.BuiltinFunctionType, property, classmethod, staticmethod)
-    return {key: value for key, value in found.items() if isinstance(value, kinds)}
+    return found
 
 def of_process():
-    return list(sys.meta_path), list(sys.path_hooks), gc.get_threshold(), gc.isenabled(), sys.getswitchinterval()
+    collector = gc.get_threshold(), gc.isenabled()
+    finders = list(sys.meta_path), list(sys.path_hooks)
+    return collector, finders, sys.getswitchinterval(), dict(os.environ), list(warnings.filters)
 
 before, process = attributes(), of_process()
 """
+
+COUNTERS = ["sqlalchemy.util.langhelpers._creation_order"]
+"""Numbers that a package counts up by itself whenever it is used."""
 
 COMPARED = """
 import_leeward()
@@ -89,9 +93,9 @@ print(json.dumps([changed, of_process() == process, len(before)]))
 
 
 def run(code: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
-    """A Python process with a kernel cache of its own."""
+    """A Python process with a kernel cache of its own, and nothing of what Leeward may have set in this one."""
     environment = {
-        **os.environ,
+        **{name: os.environ[name] for name in ("PATH", "HOME", "MPLCONFIGDIR") if name in os.environ},
         "PYTHONPATH": f"{SOURCE}{os.pathsep}{folder}",
         "NUMBA_CACHE_DIR": str(folder / "cache"),
     }
@@ -123,6 +127,6 @@ def test_importing_all_of_leeward_changes_no_attribute_of_another_package(tmp_pa
     compared = run(CHANGED + IMPORT_ALL + COMPARED, tmp_path, loaded.stdout.splitlines()[-1])
     assert compared.returncode == 0, compared.stderr
     changed, process_is_the_same, looked_at = json.loads(compared.stdout.splitlines()[-1])
-    assert looked_at > 10_000
-    assert changed == []
+    assert looked_at > 100_000
+    assert changed == COUNTERS
     assert process_is_the_same
