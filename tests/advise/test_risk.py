@@ -284,3 +284,27 @@ def test_the_recipient_s_dossier_has_no_figure_of_the_original(
     made = lw.dossier(on_disk[0], tmp_path / "d", audience="recipient")
     text = json.dumps(made.content)
     assert on_disk[1] not in text and "if they do not use the algorithm" in text and "further" not in text
+
+
+def test_the_risk_before_is_beside_the_one_after(tmp_path: Path) -> None:
+    """Trajectories and tables: how many patients were alone with what the attacker knows."""
+    rows = [(n, "401.9", 40 + n % 2) for n in range(20)] + [(20, "250.00", 50), (0, "428.0", 60)]
+    frame = pl.DataFrame(rows, schema=["patient", "code", "age"], orient="row")
+    lw.protect(lw.read(frame, vocabulary="icd9"), lw.Trajectories(k=4), tmp_path / "out", measures=[])
+    found = figures_of(tmp_path / "out")
+    assert found["before"] == {"patients": 21, "unique": 2, "below_k": 2, "k": 4}
+    assert "2 of 21 patients were the only ones" in (tmp_path / "out/custody/report.html").read_text()
+    table = pl.DataFrame(
+        {"patient": range(60), "a": [n // 2 for n in range(58)] + [90, 91], "b": [0, 1] * 30}
+    )
+    source = lw.read(table, format="table")
+    lw.protect(source, lw.KAnonymity(k=5, quasi_identifiers=("a",)), tmp_path / "cut", measures=[])
+    assert figures_of(tmp_path / "cut")["before"] == {"patients": 60, "unique": 2, "below_k": 60, "k": 5}
+    lw.protect(source, lw.Condensation(k=5), tmp_path / "made", measures=[])
+    assert figures_of(tmp_path / "made")["before"] == {"patients": 60, "unique": 60, "below_k": 60, "k": 5}
+
+
+def figures_of(out: Path) -> dict[str, Any]:
+    """The risk that a release's custody has."""
+    found: dict[str, Any] = json.loads((out / "custody/measures.json").read_text())["reidentification"]
+    return found

@@ -15,6 +15,7 @@ import numpy as np
 
 from leeward.analysis.figures import Figures
 from leeward.analysis.reidentification import Further, Known
+from leeward.arrays import Int64s
 from leeward.methods import METHODS
 
 if TYPE_CHECKING:
@@ -30,13 +31,24 @@ class Above(Figures):
     share: float
 
 
+@dataclass(frozen=True)
+class Before(Figures):
+    """Of so many patients of the source, those who are alone with what the attacker knows, and those of whom fewer than
+    k agree on it."""
+
+    patients: int
+    unique: int
+    below_k: int
+    k: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRisk(Figures):
     """What was measured for the attacker of the guarantee.
 
     model : prosecutor or journalist. knows : in words. maximum, mean : of 1 / candidates. patients : how many were
     looked at. all : whether they are all, or a sample. promised : the guarantee's maximum. further : what an attacker
-    finds whom the guarantee does not cover.
+    finds whom the guarantee does not cover. before : the same knowledge before the release, where it was counted.
     """
 
     model: str
@@ -48,6 +60,7 @@ class MeasuredRisk(Figures):
     all: bool
     above: tuple[Above, ...] = ()
     further: Further | None = None
+    before: Before | None = None
 
 
 def measured_risk(
@@ -72,4 +85,9 @@ def measured_risk(
         all=found.whole,
         above=tuple(Above(float(each), float(np.mean(risks > each + 1e-12))) for each in thresholds),
         further=found.further,
+        before=None if found.before is None else _before(found.before, int(release.guarantee["k"])),
     )
+
+
+def _before(alike: Int64s, k: int) -> Before:
+    return Before(len(alike), int((alike == 1).sum()), int((alike < k).sum()), k)

@@ -89,15 +89,24 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
 
 
 def measured_lines(found: Mapping[str, Any] | None) -> list[str]:
-    """The risk that was measured for the attacker of the guarantee; empty where none was."""
+    """The risk that was measured for the attacker of the guarantee, before and after; empty where none was."""
     if not found:
         return []
     whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
     measured = f"mean {odds(found['mean'])}, greatest {odds(found['maximum'])} ({whom})"
-    return [
+    lines = [
         f"Measured from the released files, for an attacker who knows {found['knows']}: {measured}.",
         "The mean is also the share of right guesses of somebody who guesses for everybody (marketer).",
     ]
+    before = found.get("before")
+    if before:
+        alone = f"{before['unique']:,} of {before['patients']:,} patients"
+        lines.insert(
+            0,
+            f"Before the release {alone} were the only ones with what this attacker knows of them; "
+            f"{before['below_k']:,} were among fewer than {before['k']} who had the same.",
+        )
+    return lines
 
 
 def threshold_rows(

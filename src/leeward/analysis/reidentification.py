@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from leeward.analysis.figures import Figures
 from leeward.arrays import Float64s, Int32s, Int64s
@@ -59,13 +60,21 @@ class Further(Figures):
 class Known(NamedTuple):
     """What a guarantee's attacker knows of patients, in words, and the candidates of each: float64[patients].
 
-    whole : whether these are all patients, or a sample. further : what another attacker finds.
+    whole : whether these are all patients, or a sample. further : what another attacker finds. before : how many
+    patients of the source, each patient among them, agree on what the attacker knows: int64[patients].
     """
 
     knows: str
     candidates: Float64s
     whole: bool = True
     further: Further | None = None
+    before: Int64s | None = None
+
+
+def alike(rows: pl.DataFrame) -> Int64s:
+    """How many rows are equal to each one, itself included, in no order: int64[rows]."""
+    sizes = rows.group_by(pl.all()).len()["len"].to_numpy().astype(np.int64)
+    return np.repeat(sizes, sizes)
 
 
 def drawn_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list[Int32s]]:

@@ -72,6 +72,13 @@ How many patients have a code, with bounds that are certain. Run in this folder:
 
 INTROS = {
     "linked": INTRO,
+    **dict.fromkeys(
+        ("censoring", "visits", "trajectories"),
+        """\
+How many patients have a code, with bounds that are certain. Codes may be missing in any record, so the upper bound is
+everybody; `leeward estimate` has the expected number. Run in this folder:
+""",
+    ),
     "notes": """\
 How many patients were counted for a set of terms, with an interval that holds that number in 95 of 100 cases. Run in
 this folder:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 
-from leeward.analysis.reidentification import Known, Scope
+from leeward.analysis.reidentification import Known, Scope, alike
+from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.methods.demographics_words import listed
 from leeward.release import Release
@@ -33,4 +36,13 @@ def known(release: Release, cohort: Cohort, population: Cohort | None = None) ->
     if file is None or not file.is_file():
         return None
     sizes = pl.read_parquet(file)["group"].value_counts()["count"].to_numpy()
-    return Known(WITHIN, np.repeat(sizes, sizes).astype(np.float64))
+    return Known(WITHIN, np.repeat(sizes, sizes).astype(np.float64), before=_before(release, cohort))
+
+
+def _before(release: Release, cohort: Cohort) -> Int64s | None:
+    """The patients of the source who agree in all columns but the times; None where custody does not say which."""
+    file = None if release.custody is None else release.custody / "measures.json"
+    if file is None or not file.is_file():
+        return None
+    times = json.loads(file.read_text(encoding="utf-8")).get("method", {}).get("times")
+    return None if times is None else alike(cohort.table().frame.drop(times))

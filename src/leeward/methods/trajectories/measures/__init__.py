@@ -113,6 +113,12 @@ def released(release: Release, cohort: Cohort) -> Cohort:
     return released_cohort(release, cohort, cohort.trajectories(first, last).patients)
 
 
+def originals(release: Release, cohort: Cohort) -> Trajectories:
+    """The trajectories of the released patients as the source has them, in the years of the release."""
+    first, last, _ = _leaf_of_year(_levelled(_tree(release, "age_hierarchy.csv"), years=True))
+    return released(release, cohort).trajectories(first, last)
+
+
 def both_of(release: Release, cohort: Cohort) -> Both:
     """Bring released records and originals together."""
     ages = _levelled(_tree(release, "age_hierarchy.csv"), years=True)
