@@ -20,6 +20,7 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -41,6 +42,7 @@ HEAD = [
     "break nothing",
     "with source and custody",
     "share alone",
+    "of what the share shows",
 ]
 
 
@@ -55,6 +57,7 @@ def row(score: bench.Score) -> list[str]:
         str(len(score.neutral)),
         f"{score.whole_caught} of {score.whole} ({score.share_whole:.1%})",
         "refuses" if score.refuses else alone,
+        "refuses" if score.refuses else f"{score.shown_caught} of {score.shown}",
     ]
 
 
@@ -82,6 +85,20 @@ def survivors(scores: list[bench.Score]) -> str:
                 why = reason(score.name, each)
                 lines.append(f"- {score.name}, {which}: `{each}`" + (f": {why}." if why else ""))
     return "\n".join(lines) or "None."
+
+
+def hidden(scores: list[bench.Score]) -> str:
+    """What no share shows: how many mutations passed with the share alone, by the reason."""
+    found: dict[str, Counter[str]] = {}
+    for score in scores:
+        for why, names in score.hidden.items():
+            found.setdefault(why, Counter())[score.name] += len(names)
+    ordered = sorted(found.items(), key=lambda each: -each[1].total())
+    rows = [
+        [str(each.total()), why, "; ".join(f"{name} {n}" for name, n in each.items())]
+        for why, each in ordered
+    ]
+    return table(["passed", "why nobody sees it in the share", "where"], rows)
 
 
 def neutral(scores: list[bench.Score]) -> str:
@@ -139,6 +156,7 @@ def main() -> None:
                 ),
             ),
             ("survivors", survivors(scores)),
+            ("hidden", hidden(scores)),
             ("neutral", neutral(scores)),
         ):
             text = PAGE.read_text(encoding="utf-8")
