@@ -55,6 +55,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r".*demographics",
+        r"form: keys of parameters.keep in another order.*",
+        "they stand as the custodian gave them",
+    ),
+    (
+        r".*demographics",
         r"claims: parameter keep\b.*",
         (
             "a column not named may have any level, and labels coarser than stated may have been merged; with the "
