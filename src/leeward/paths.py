@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -23,6 +25,23 @@ def is_file(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     """Whether a folder is there."""
     return exists(path) and Path(path).is_dir()
+
+
+def require_plain_files(folder: str | Path) -> None:
+    """BadInput where a folder that others may have made holds a pipe, a device, a socket, or a link that leads out of
+    it: reading one waits for ever, or reads what is not theirs to name. Asked before anything in it is opened."""
+    root = os.path.realpath(folder)
+    for place, folders, files in os.walk(root):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) and not Path(os.path.realpath(path)).is_relative_to(root):
+                kind = "a link that leads out of the folder"
+            elif stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+                kind = "a pipe, device or socket"
+            else:
+                continue
+            where = Path(folder) / path.relative_to(root)
+            raise BadInput(f"{where}: {kind}, where only files may be; nothing of the folder was read.")
 
 
 def require_new(path: str | Path, what: str = "file", *, option: str | None = "-o") -> None:

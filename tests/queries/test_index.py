@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.oracles import counts as oracle
 
 from leeward.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.queries.index import store
 from leeward.queries.index.build import index_cohort, index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Predicate, Query, parse
@@ -294,6 +296,41 @@ def test_a_damaged_index_is_refused(five: Index, file: str) -> None:
     (five.path / file).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput, match="damaged"):
         Index.open(five.path)
+
+
+@pytest.mark.parametrize("file", ["bitmaps.bin", "vocabulary.arrow", "index.json", "more"])
+def test_what_is_no_file_of_the_index_is_never_opened(five: Index, file: str, tmp_path: Path) -> None:
+    place = five.path / file
+    for put in (lambda: place.symlink_to("/dev/zero"), lambda: os.mkfifo(place)):
+        place.unlink(missing_ok=True)
+        put()
+        with pytest.raises(
+            BadInput, match="not an index" if file == "index.json" else f"{file}: a (link|pipe)"
+        ):
+            Index.open(five.path)
+
+
+def test_sizes_are_compared_before_a_file_is_read(five: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (five.path / "bitmaps.bin").open("ab") as file:
+        file.truncate(1 << 40)  # takes no room on the disk, and hours to read
+
+    def digest(path: Path) -> str:
+        assert path.name != "bitmaps.bin"
+        return digest_of(path)
+
+    digest_of = store._digest
+    monkeypatch.setattr(store, "_digest", digest)
+    with pytest.raises(BadInput, match=r"damaged \(bitmaps\.bin\)"):
+        Index.open(five.path)
+
+
+def test_an_index_that_states_no_sizes_is_read(five: Index) -> None:
+    file = five.path / "index.json"
+    head = json.loads(file.read_text(encoding="utf-8"))
+    del head["bytes"]
+    head["digest"] = store._digest_of(head)
+    file.write_text(json.dumps(head), encoding="utf-8")
+    assert Index.open(five.path).meta == five.meta
 
 
 def test_what_is_no_index_is_said_so(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +20,17 @@ from tests.release.made import made
 
 from leeward.errors import BadInput
 from leeward.release import Release, draft, write
-from leeward.release.aside import LOCK, UNPUBLISHED, remove_abandoned
+from leeward.release import aside as module
+from leeward.release.aside import (
+    LOCK,
+    LOCK_DRAFT,
+    UNPUBLISHED,
+    new_aside,
+    remove,
+    remove_abandoned,
+    written_aside,
+)
+from leeward.runs.index import beside
 from leeward.runs.protect import verify
 from leeward.verify import verify as verify_files
 
@@ -143,6 +155,109 @@ def test_a_run_that_is_at_work_or_elsewhere_keeps_its_folder(tmp_path: Path) -> 
     assert remove_abandoned(out) == 1
 
 
+@pytest.mark.parametrize("left", [{}, {LOCK_DRAFT: '{"ho'}, {LOCK: ""}, {LOCK: '{"ho'}, {LOCK: "[]"}])
+def test_what_was_killed_before_its_lock_was_whole_is_removed_by_the_next_run(
+    tmp_path: Path, left: dict[str, str]
+) -> None:
+    folder = tmp_path / "out.partial-deadbeef"
+    folder.mkdir(mode=0o700)
+    for name, text in left.items():
+        (folder / name).write_text(text)
+    write(made(), tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_with_content_and_without_a_lock_is_not_a_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "out.partial-mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("all of it")
+    assert remove_abandoned(tmp_path / "out") == 0
+    assert (folder / "thesis.txt").read_text() == "all of it"
+
+
+def test_a_folder_that_another_run_took_for_a_killed_ones_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, real, seen = tmp_path / "out", module.own_file, []
+
+    def own_file(path: Path) -> Path:
+        seen.append(path.parent)
+        if len(seen) == 1:
+            assert remove_abandoned(out) == 1
+        return real(path)
+
+    monkeypatch.setattr(module, "own_file", own_file)
+    folder = new_aside(out)
+    assert len(seen) == 2 and list(tmp_path.iterdir()) == [folder] == [seen[1]]
+    assert json.loads((folder / LOCK).read_text())["process"] == os.getpid()
+    remove(folder)
+
+
+def test_a_removal_that_is_cut_short_leaves_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = new_aside(tmp_path / "out")
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", stopped)
+        remove(folder)
+    assert (folder / LOCK).is_file()
+    remove(folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("aside", [written_aside, draft, beside])
+def test_of_two_runs_to_one_name_the_second_is_told_that_it_exists_by_now(
+    tmp_path: Path, aside: type[AbstractContextManager[object]]
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(BadInput, match=r"out: exists (by now|already)"), aside(out) as second:
+        if isinstance(second, Path):
+            second.mkdir(exist_ok=True)
+        out.mkdir()
+        (out / "of the first").write_text("1")
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "of the first"]
+
+
+def test_runs_in_threads_leave_the_umask_alone_and_each_file_its_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import leeward as lw
+
+    def forbidden(mask: int) -> int:
+        raise AssertionError("the umask is the whole process's")
+
+    before = os.umask(0o022)
+    try:
+        monkeypatch.setattr(os, "umask", forbidden)
+        cohort = lw.read(pl.DataFrame({"patient": list(range(9)) * 2, "code": ["250.00", "401.9"] * 9}))
+        together, failed = threading.Barrier(2, timeout=120), []
+
+        def run(out: Path) -> None:
+            try:
+                together.wait()
+                lw.protect(cohort, lw.Disassociation(k=3, m=2), out)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=run, args=(tmp_path / name,)) for name in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=300)
+    finally:
+        monkeypatch.undo()
+        assert os.umask(before) == 0o022
+    assert not failed
+    for path in (path for path in tmp_path.rglob("*")):
+        private = "custody" in path.relative_to(tmp_path).parts
+        wanted = (0o700 if private else 0o755) if path.is_dir() else (0o600 if private else 0o644)
+        assert stat.S_IMODE(path.stat().st_mode) == wanted, path.name
+
+
 def test_custody_is_its_owners_alone_file_by_file(tmp_path: Path) -> None:
     before = os.umask(0o000)
     try:
@@ -184,8 +299,6 @@ def test_an_index_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "index")], check=False, timeout=120)
     (left,) = tmp_path.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) == 0o700
-    from leeward.runs.index import beside
-
     with beside(tmp_path / "index") as folder:
         assert not left.exists()
         folder.mkdir()

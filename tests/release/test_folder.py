@@ -292,6 +292,6 @@ def test_a_place_where_no_folder_can_be_made_is_bad_input(
     def refuse(out: Path) -> Path:  # as below /proc
         raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(out))
 
-    monkeypatch.setattr("leeward.release.folder.new_aside", refuse)
+    monkeypatch.setattr("leeward.release.folder.work_beside", refuse)
     with pytest.raises(BadInput, match="no folder can be made there"), draft(tmp_path / "x"):
         pass

@@ -193,6 +193,6 @@ def test_a_folder_that_came_meanwhile_is_said(tmp_path: Path, monkeypatch: pytes
         return draw(bits)
 
     monkeypatch.setattr(secrets, "randbits", draw_late)
-    with pytest.raises(BadInput, match="parts: another run wrote a folder of this name"):
+    with pytest.raises(BadInput, match="parts: exists by now, another run wrote it"):
         lw.split(tmp_path / "events.csv", parts, 2, "pid")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["events.csv", "parts"]

@@ -52,7 +52,7 @@ def explore(
       leeward explore spec.yaml --vary k=5,14 --methods constraints,visits --plan plan.yaml -o explored
     """
     from leeward.advise.grid import varied as values_of
-    from leeward.release.aside import owner_only
+    from leeward.release.aside import own_file
     from leeward.runs.explore import explore as run
 
     found = run(
@@ -66,8 +66,7 @@ def explore(
         threads=threads,
     )
     if as_csv:
-        with owner_only():
-            found.points.write_csv(found.folder / "explore.csv")
+        found.points.write_csv(own_file(found.folder / "explore.csv"))
     if as_json:
         print_json(
             {"folder": str(found.folder), "lines": list(found.lines), "points": found.points.to_dicts()}

@@ -15,7 +15,7 @@ from leeward.portal.settings import Settings
 from leeward.portal.store import fetch_all, now, open_store, reading, tables
 from leeward.portal.store.opening import FILE
 from leeward.queries.ledger import EMBEDDED
-from leeward.release.aside import finish, new_aside, owner_only
+from leeward.release.aside import own_file, written_aside
 
 STAMP: Final = "last-backup.json"
 
@@ -33,30 +33,23 @@ def make_backup(settings: Settings, out: Path) -> list[str]:
     if out.exists():
         raise BadInput(f"{out}: exists already; name another folder.")
     database = open_store(settings.folder)
-    out = out.absolute()
-    with owner_only():
-        aside = new_aside(out)
-        try:
-            copy_database(settings.folder / FILE, aside / FILE)
-            copied = [FILE]
-            with reading(database) as connection:
-                rows = fetch_all(connection, sa.select(tables.indexes))
-            for row in rows:
-                ledger = Path(row["folder"]) / EMBEDDED
-                if row["ledger"] is None and ledger.is_file():
-                    (aside / "ledgers" / row["id"]).mkdir(parents=True)
-                    copy_database(ledger, aside / "ledgers" / row["id"] / EMBEDDED)
-                    copied.append(f"ledgers/{row['id']}/{EMBEDDED}")
-            for name in ("portal.toml",):
-                if (settings.folder / name).is_file():
-                    shutil.copy2(settings.folder / name, aside / name)
-                    copied.append(name)
-            finish(aside, out)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
-        stamp = settings.folder / STAMP
-        stamp.write_text(json.dumps({"time": now(), "files": len(copied)}), encoding="utf-8")
+    with written_aside(out) as aside:
+        copy_database(settings.folder / FILE, aside / FILE)
+        copied = [FILE]
+        with reading(database) as connection:
+            rows = fetch_all(connection, sa.select(tables.indexes))
+        for row in rows:
+            ledger = Path(row["folder"]) / EMBEDDED
+            if row["ledger"] is None and ledger.is_file():
+                (aside / "ledgers" / row["id"]).mkdir(parents=True)
+                copy_database(ledger, aside / "ledgers" / row["id"] / EMBEDDED)
+                copied.append(f"ledgers/{row['id']}/{EMBEDDED}")
+        for name in ("portal.toml",):
+            if (settings.folder / name).is_file():
+                shutil.copy2(settings.folder / name, aside / name)
+                copied.append(name)
+    stamp = own_file(settings.folder / STAMP)
+    stamp.write_text(json.dumps({"time": now(), "files": len(copied)}), encoding="utf-8")
     return copied
 
 

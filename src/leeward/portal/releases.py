@@ -51,7 +51,7 @@ def inspect(folder: Path) -> Found:
     if not verification.passed:
         names = ", ".join(check.name for check in verification.checks if not check.passed)
         raise Refused(f"this release does not verify today ({names}); it is not published.")
-    release = Release.open(folder)
+    release = Release.open(folder, compare=False)
     listed = {entry["path"]: entry["sha256"] for entry in release.manifest["files"]}
     files: dict[str, str] = {}
     for path in (*listed, *BESIDE):
@@ -170,7 +170,7 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
         found = verify_again(database, row)
         if found is None or not found.passed:
             raise Refused("this release does not verify today; nothing is handed out.")
-    share = Release.open(row["folder"]).share
+    share = Release.open(row["folder"], compare=False).share
     copy, digest = copy_of(share, path)
     if digest != files[path]:
         copy.close()

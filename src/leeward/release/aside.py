@@ -2,7 +2,10 @@
 
 While it is written only its owner may read it, and it holds a lock with the process, the host and the final name. A
 run that was killed leaves it behind; the next run with the same name removes it, and nothing opens it as a release:
-the lock forbids it, and its manifest has another name until everything else is written (`UNPUBLISHED`).
+the lock forbids it, and its manifest has another name until everything else is written (`UNPUBLISHED`). The lock is
+there before anything else and goes after it: a folder without a whole one holds nothing.
+
+Modes are given to each folder and file: the umask is the whole process's, and another thread may be writing.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -27,33 +30,44 @@ UNPUBLISHED = "release.json.unpublished"
 OPEN: set[Path] = set()
 """The folders that this process writes now."""
 
-OWNER_ONLY = 0o077
-"""The umask under which custody is written."""
+LOCK_DRAFT = f"{LOCK}.draft"
+"""The lock's name until it is whole."""
 
 
-@contextmanager
-def owner_only() -> Iterator[None]:
-    """Files and folders made inside are the owner's alone."""
-    before = os.umask(OWNER_ONLY)
-    try:
-        yield
-    finally:
-        os.umask(before)
+def own_file(path: Path) -> Path:
+    """The path, with an empty file at it that only its owner may read: for what is written there next."""
+    path.touch(mode=0o600)
+    return path
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and all that is in it the owner's alone."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def new_aside(out: Path) -> Path:
     """Make the folder in which `out` is written; folders that killed runs left for the same `out` are removed."""
     remove_abandoned(out)
-    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
-    folder.mkdir(mode=0o700)
-    OPEN.add(folder)
-    try:
-        with owner_only():
-            (folder / LOCK).write_text(json.dumps({**_self(), "out": out.name}), encoding="utf-8")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return folder
+    while True:
+        folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
+        folder.mkdir(mode=0o700)
+        try:
+            OPEN.add(folder)
+            if _lock(folder, out):
+                return folder
+        except BaseException:
+            remove(folder)
+            raise
+
+
+@contextmanager
+def written_aside(out: Path) -> Iterator[Path]:
+    """A folder beside `out` that becomes `out`, its owner's alone, when the block ends well; else it is removed."""
+    with work_beside(out) as folder:
+        yield folder
+        make_private(folder)
+        finish(folder, out.absolute())
 
 
 @contextmanager
@@ -65,27 +79,41 @@ def work_beside(out: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        OPEN.discard(folder)
+        remove(folder)
 
 
-def finish(folder: Path, out: Path) -> None:
-    """Give the folder its name; from then on others may enter it as the umask says.
+def finish(folder: Path, out: Path, mode: int = 0o700) -> None:
+    """Give the folder its name; from then on others may enter it as `mode` says.
 
     The lock goes last: it does not count in a folder of the name that it states, so that a process killed in between
     leaves either a folder aside, locked, or a whole one.
     """
-    umask = os.umask(0)
-    os.umask(umask)
+    rename(folder, out)
+    OPEN.discard(folder)
+    out.chmod(mode)
+    (out / LOCK).unlink(missing_ok=True)
+
+
+def rename(folder: Path, out: Path) -> None:
+    """Give a folder its name. BadInput where something has it by now: two runs were told to write it."""
     try:
         folder.rename(out)
     except OSError:
-        if not out.exists():
+        if not os.path.lexists(out):
             raise
-        raise BadInput(f"{out}: another run wrote a folder of this name; name another one with -o.") from None
+        raise BadInput(f"{out}: exists by now, another run wrote it; name another folder with -o.") from None
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder aside, its lock last: where this is cut short too, the next run knows whose the rest is."""
+    for path in folder.glob("*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != LOCK:
+            with suppress(OSError):
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
     OPEN.discard(folder)
-    out.chmod(0o777 & ~umask)
-    (out / LOCK).unlink(missing_ok=True)
 
 
 def is_written_here(folder: Path) -> bool:
@@ -96,16 +124,19 @@ def is_written_here(folder: Path) -> bool:
 def remove_own() -> None:
     """Remove every folder that this process writes: for a process that ends now."""
     for folder in tuple(OPEN):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
 def remove_abandoned(out: Path) -> int:
     """Remove what runs of this host that are no more have left beside `out`; returns how many folders."""
     removed = 0
     for folder in out.parent.glob(f"{_literal(out.name)}.partial-*"):
-        if folder.is_dir() and not folder.is_symlink() and _abandoned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += 1
+        if folder.is_dir() and not folder.is_symlink():
+            if _abandoned(folder):
+                remove(folder)
+                removed += 1
+            else:
+                removed += _remove_unlocked(folder)
     return removed
 
 
@@ -118,6 +149,34 @@ def refuse_unfinished(folder: Path) -> None:
                 f"{folder}: a release that is still being written, or whose run was killed; it is not verified. Run "
                 "it again, or remove the folder."
             )
+
+
+def _lock(folder: Path, out: Path) -> bool:
+    """Lock a new folder, at once or not at all; False where another run took it for one of a killed run."""
+    draft = folder / LOCK_DRAFT
+    try:
+        own_file(draft).write_text(json.dumps({**_self(), "out": out.name}), encoding="utf-8")
+        draft.rename(folder / LOCK)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _remove_unlocked(folder: Path) -> bool:
+    """Remove a folder that holds nothing but a lock that is not whole: its run was killed before it wrote anything.
+
+    Not by rmtree: a run that locks it at this moment keeps it, or finds it gone and makes another.
+    """
+    try:
+        held = {path.name for path in folder.iterdir()}
+        if not held <= {LOCK, LOCK_DRAFT} or _writer(folder):
+            return False
+        for name in held:
+            (folder / name).unlink()
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def _self() -> dict[str, object]:
@@ -136,10 +195,11 @@ def _started(process: int) -> str | None:
 
 def _writer(folder: Path) -> dict[str, object] | None:
     """What the lock of a folder says; None without one, empty where it cannot be read."""
-    try:
-        content = json.loads((folder / LOCK).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+    lock = folder / LOCK
+    if lock.is_symlink() or not lock.is_file():  # a pipe of that name is not waited for
         return None
+    try:
+        content = json.loads(lock.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

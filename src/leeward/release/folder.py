@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.release.aside import UNPUBLISHED, finish, new_aside, owner_only
+from leeward.release.aside import UNPUBLISHED, finish, make_private, work_beside
 from leeward.release.content import Anonymized
 from leeward.release.manifest import NAME, FileEntry, manifest_of, sha256_of, to_json_text
 from leeward.release.readme import readme_of
@@ -30,9 +30,6 @@ DIGESTS = "digests.json"
 
 CORRECTED = frozenset({"master.json"})
 """Files of custody that its custodian may correct: where the master of a cohort is now."""
-
-CUSTODY_MODE = 0o700
-"""Only the custodian's own account reads `custody/`."""
 
 WORLD = {
     errno.ENOSPC: "there is no space left on the disk; free some or choose another place",
@@ -71,9 +68,8 @@ class Draft:
         entries: list[FileEntry] = []
         for table in anonymized.tables:
             entries.extend(write_table(table, self.share / "data", self.share, with_csv=with_csv))
-        with owner_only():
-            for table in anonymized.custody_tables:
-                write_table(table, self.custody / "data", self.custody, with_csv=False)
+        for table in anonymized.custody_tables:
+            write_table(table, self.custody / "data", self.custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
         self.put("share/README.md", readme_of(anonymized, entries, with_csv=with_csv))
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
@@ -82,9 +78,8 @@ class Draft:
     def put(self, path: str, text: str) -> None:
         """Write a text file at `path`, relative to the release folder."""
         target = self.folder / path
-        with owner_only() if self.custody in target.parents else nullcontext():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8", newline="\n")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="\n")
 
     def put_json(self, path: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file at `path`, relative to the release folder."""
@@ -129,25 +124,20 @@ def draft(out: str | Path) -> Iterator[Draft]:
     """
     out = Path(out).absolute()
     check_out(out)
-    with _disk_errors(out), _parents(out):
-        folder = new_aside(out)
-        try:
-            (folder / "share" / "data").mkdir(parents=True)
-            (folder / "custody").mkdir(mode=CUSTODY_MODE)
-            pending = Draft(folder, out)
-            yield pending
-            if (
-                pending.share / UNPUBLISHED
-            ).is_file():  # a release: annotated notes have no manifest to verify
-                pending.put_digests()
-            _flush(folder)
-            check_out(out)
-            _publish(folder / "share")
-            finish(folder, out)
-            _flush_folder(out.parent)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    with _disk_errors(out), _parents(out), work_beside(out) as folder:
+        (folder / "share" / "data").mkdir(parents=True)
+        mode = stat.S_IMODE((folder / "share").stat().st_mode)  # as the umask says
+        (folder / "custody").mkdir(mode=0o700)
+        pending = Draft(folder, out)
+        yield pending
+        if (pending.share / UNPUBLISHED).is_file():  # a release: annotated notes have no manifest to verify
+            pending.put_digests()
+        make_private(pending.custody)
+        _flush(folder)
+        check_out(out)
+        _publish(pending.share)
+        finish(folder, out, mode)
+        _flush_folder(out.parent)
 
 
 def write(

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
@@ -82,12 +82,24 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise BadInput(
             f"{where}: `parameters` and `guarantee` must be objects, `files` a list; it is damaged."
         )
+    if not all(map(_is_entry, manifest["files"])):
+        raise BadInput(
+            f"{where}: each of `files` needs a path in the share, its rows and its SHA-256; it is damaged."
+        )
     if _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(
             f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update "
             "leeward."
         )
     return manifest
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether an entry of `files` names a file in the share, and its digest."""
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
+        return False
+    path = PurePosixPath(entry["path"])
+    return "rows" in entry and not path.is_absolute() and ".." not in path.parts
 
 
 def _series(version: Any, where: str) -> tuple[int, int]:

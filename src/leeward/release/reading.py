@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 from leeward.errors import BadInput
+from leeward.paths import is_file, require_plain_files
 from leeward.release.aside import UNPUBLISHED, is_written_here, refuse_unfinished
-from leeward.release.manifest import NAME, parse
+from leeward.release.manifest import NAME, parse, sha256_of
 
 
 def manifest_name(folder: str | Path) -> str:
@@ -38,13 +39,20 @@ class Release:
     manifest: Mapping[str, Any]
 
     @staticmethod
-    def open(path: str | Path) -> Release:
+    def open(path: str | Path, *, compare: bool = True) -> Release:
         """Open a release folder, or its `share/` folder alone.
+
+        Parameters
+        ----------
+        path : path
+        compare : bool
+            Whether the data files are compared with their digests; whoever verifies the release does so by other code.
 
         Raises
         ------
         BadInput
-            The folder is no release, is damaged, or was written by a newer Leeward.
+            The folder is no release, was written by a newer Leeward, or is damaged: a data file is not the one that
+            was released, or what lies there is no file.
         """
         folder = Path(path)
         if not folder.exists():
@@ -61,12 +69,16 @@ class Release:
                 f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); name the folder that "
                 "`leeward protect … -o` wrote."
             )
+        require_plain_files(share)
         try:
             text = (share / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise BadInput(f"{share / name}: not UTF-8 text; the release is damaged.") from None
         custody = share.parent / "custody"
-        return Release(share, custody if custody.is_dir() else None, parse(text, str(share / name)))
+        found = Release(share, custody if custody.is_dir() else None, parse(text, str(share / name)))
+        if compare and not is_written_here(folder):
+            found.compare_digests()
+        return found
 
     @property
     def method(self) -> str:
@@ -98,6 +110,16 @@ class Release:
     def names(self) -> tuple[str, ...]:
         """The data files, relative to `share/data/`, in the manifest's order."""
         return tuple(str(entry["path"]).removeprefix("data/") for entry in self.manifest["files"])
+
+    def compare_digests(self) -> None:
+        """BadInput that names a data file that is there and is not the one that was released."""
+        for entry in self.manifest["files"]:
+            file = self.share / entry["path"]
+            if is_file(file) and sha256_of(file) != entry["sha256"]:
+                raise BadInput(
+                    f"{file}: not the file that was released (its SHA-256 is another than in {NAME}): it was changed "
+                    "or cut short since. Get the release again."
+                )
 
     def path(self, name: str) -> Path:
         """The file of the table `name` (relative to `share/data/`).

@@ -11,7 +11,7 @@ from typing import Any
 from leeward.errors import BadInput
 from leeward.pages import template_of
 from leeward.release import Release
-from leeward.release.aside import owner_only
+from leeward.release.aside import own_file
 from leeward.report.common import checks_section, guarantee_section, notices_section
 from leeward.report.sections import Section
 from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary, numbers_of
@@ -47,8 +47,7 @@ def write(folder: str | Path, own: Own | None = None, summarize: Summarize | Non
     target = release.custody / "report.html"
     summary = None if summarize is None else summarize(release, measures)
     text = render(release, measures, verification, own, summary)
-    with owner_only():
-        target.write_text(text, encoding="utf-8")
+    own_file(target).write_text(text, encoding="utf-8")
     return target
 
 

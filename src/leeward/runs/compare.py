@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
-from leeward.release.aside import owner_only
+from leeward.release.aside import written_aside
 from leeward.release.spec import Spec, load
 from leeward.runs.explore import Exploration, lines_of, risk_of, table_of
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
@@ -79,16 +80,16 @@ def compare(
             say(f"Verifying and measuring {Path(each).name}")
             rows.append(row_of(each, spec, prepared, population, limits(limit)))
         table = table_of(rows, len(lines))
-        found = Exploration(folder, table, tuple(line.title for line in lines), "compare")
-        with owner_only():
-            folder.mkdir(parents=True, mode=0o700)
-            table.write_parquet(found.table)
         patients = cohort.patients.height if cohort.events is None and cohort.patients is not None else 0
-        write_page(
-            found,
-            {"leeward": __version__, "source": cohort.name, "threshold": limit,
-             "patients": patients or len(cohort.code_sets())},
-        )  # fmt: skip
+        found = Exploration(folder, table, tuple(line.title for line in lines), "compare")
+        with written_aside(folder) as aside:
+            written = replace(found, folder=aside)
+            table.write_parquet(written.table)
+            write_page(
+                written,
+                {"leeward": __version__, "source": cohort.name, "threshold": limit,
+                 "patients": patients or len(cohort.code_sets())},
+            )  # fmt: skip
     return found
 
 

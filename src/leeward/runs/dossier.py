@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from leeward.advise.dossier.content import PARTS, TITLE, Evidence, annex, check_
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
 from leeward.errors import BadInput, VerificationFailed
-from leeward.release.aside import finish, new_aside, owner_only
+from leeward.release.aside import written_aside
 from leeward.release.folder import check_out
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import load
@@ -239,6 +238,8 @@ def check(
     BadInput
         No dossier, or no release.
     """
+    from leeward.release import Release
+
     place = Path(folder)
     if not (place / JSON).is_file():
         raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
@@ -247,7 +248,7 @@ def check(
         content = json.loads(raw)
     except ValueError:
         raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
-    opened = open_release(release)
+    opened = Release.open(release, compare=False)  # what differs is told file by file
     evidence = _json(place / EVIDENCE)
     faults = [
         f"{name} does not match."
@@ -319,24 +320,18 @@ def _write(
     """All of it at once: written aside, renamed."""
     from leeward.advise.dossier.page import render
 
-    with owner_only():
-        aside = new_aside(folder.absolute())
-        try:
-            (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
-            digests = digests_of(release, aside)
-            if content["audience"] == "recipient":
-                digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
-                (aside / EVIDENCE).unlink()
-            content["digests"] = digests
-            text = to_json_text(content)
-            (aside / JSON).write_text(text, encoding="utf-8")
-            (aside / HTML).write_text(render(content), encoding="utf-8")
-            if key is not None:
-                (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
-            finish(aside, folder.absolute())
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    with written_aside(folder) as aside:
+        (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
+        digests = digests_of(release, aside)
+        if content["audience"] == "recipient":
+            digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
+            (aside / EVIDENCE).unlink()
+        content["digests"] = digests
+        text = to_json_text(content)
+        (aside / JSON).write_text(text, encoding="utf-8")
+        (aside / HTML).write_text(render(content), encoding="utf-8")
+        if key is not None:
+            (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
 
 
 def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | None) -> tuple[str, ...]:

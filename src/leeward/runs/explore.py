@@ -22,7 +22,7 @@ import polars as pl
 
 from leeward.advise.grid import Point, points_of
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
-from leeward.release.aside import owner_only
+from leeward.release.aside import own_file
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
 from leeward.runs.protect import Tell, measured, method_of, read_source, verify_or_raise, watched
@@ -143,8 +143,7 @@ def explore(
             [json.loads(_file(folder, point).read_text(encoding="utf-8")) for point in points], len(lines)
         )
         found = Exploration(folder, table, tuple(line.title for line in lines))
-        with owner_only():
-            table.write_parquet(found.table)
+        table.write_parquet(own_file(found.table))
         say("Drawing the page")
         write_page(found, settings)
     return found
@@ -172,10 +171,9 @@ class _Job:
             took = time.perf_counter() - started
         target = _file(self.folder, point)
         aside = target.with_suffix(".part")
-        with owner_only():
-            (self.folder / "seconds" / f"{point.key}.json").write_text(f'{{"seconds": {took:.3f}}}\n')
-            aside.write_text(to_json_text(row), encoding="utf-8")
-            aside.replace(target)
+        own_file(self.folder / "seconds" / f"{point.key}.json").write_text(f'{{"seconds": {took:.3f}}}\n')
+        own_file(aside).write_text(to_json_text(row), encoding="utf-8")
+        aside.replace(target)
         return point
 
     def tried(self, point: Point) -> dict[str, Any]:
@@ -292,8 +290,7 @@ def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
     from leeward.advise.page import render
 
     rows = found.points.to_dicts()
-    with owner_only():
-        found.page.write_text(render(rows, found.lines, settings), encoding="utf-8")
+    own_file(found.page).write_text(render(rows, found.lines, settings), encoding="utf-8")
     return found.page
 
 
@@ -345,14 +342,14 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
         raise BadInput(
             f"{out}: holds an exploration of other data, points or lines; name another folder with -o, or remove it."
         )
-    with owner_only():
-        for name in ("points", "seconds", "releases"):
-            (out / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-        out.chmod(0o700)
-        if not known.is_file():
-            aside = known.with_suffix(".part")
-            aside.write_text(text, encoding="utf-8")
-            aside.replace(known)
+    out.mkdir(parents=True, exist_ok=True, mode=0o700)
+    out.chmod(0o700)
+    for name in ("points", "seconds", "releases"):
+        (out / name).mkdir(exist_ok=True, mode=0o700)
+    if not known.is_file():
+        aside = known.with_suffix(".part")
+        own_file(aside).write_text(text, encoding="utf-8")
+        aside.replace(known)
     return out
 
 

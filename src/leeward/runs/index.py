@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.release.aside import new_aside, owner_only
+from leeward.release.aside import make_private, rename, work_beside
 from leeward.release.spec import SourceSpec
 from leeward.runs.protect import Tell, read_source, watched
 from leeward.runs.registering import parent_of, place_of_budget, register, remember_data_set
@@ -171,22 +170,14 @@ def beside(out: Path) -> Iterator[Path]:
     """The name of a folder beside `out` that becomes `out` when all is done, and is removed when not."""
     if out.exists() or out.is_symlink():
         raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    folder = new_aside(out)
-    inside = folder / out.name
-    try:
-        with owner_only():
-            yield inside
+    with work_beside(out) as folder:
+        inside = folder / out.name
         try:
-            inside.rename(out)
-        except OSError:  # another run was faster
-            if not out.exists():
-                raise
-            raise BadInput(f"{out}: another run wrote an index here; name another folder with -o.") from None
-    except BadInput as error:
-        raise BadInput(str(error).replace(str(inside), str(out))) from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            yield inside
+            make_private(inside)
+            rename(inside, out)
+        except BadInput as error:
+            raise BadInput(str(error).replace(str(inside), str(out))) from None
 
 
 def build(

@@ -106,21 +106,19 @@ def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
     BadInput
         `out` exists already.
     """
-    from leeward.release.aside import owner_only
+    from leeward.release.aside import written_aside
     from leeward.release.folder import check_out
     from leeward.release.manifest import to_json_text
 
     folder = Path(out)
     check_out(folder)
     files = []
-    with owner_only():
-        folder.mkdir(parents=True, mode=0o700)
-        (folder / "recommendation.json").write_text(to_json_text(found.to_json()), encoding="utf-8")
+    with written_aside(folder) as aside:
+        (aside / "recommendation.json").write_text(to_json_text(found.to_json()), encoding="utf-8")
         for place, ready in enumerate(found.ready, start=1):
-            name, text = f"{place}-{ready.method}", spec_text(found, ready)
-            file = folder / (f"{name}.sh" if ready.spec is None else f"{name}.yaml")
-            file.write_text(text, encoding="utf-8")
-            files.append(file)
+            name = f"{place}-{ready.method}{'.sh' if ready.spec is None else '.yaml'}"
+            (aside / name).write_text(spec_text(found, ready), encoding="utf-8")
+            files.append(folder / name)
     return files
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leeward.errors import BadInput
-from leeward.release.aside import finish, new_aside, owner_only
+from leeward.release.aside import written_aside
 from leeward.release.folder import check_out
 
 if TYPE_CHECKING:
@@ -46,29 +45,22 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
         raise BadInput(f"--parts must be between 2 and {MOST_PARTS:,}; got {parts:,}.")
     folder = Path(out).absolute()
     check_out(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     rows = [0] * parts
-    with owner_only():
-        aside = new_aside(folder)
-        try:
-            with ExitStack() as files:
-                writers: list[pq.ParquetWriter] = []
-                for block, part in _blocks(source, patient, parts):
-                    for number in range(parts):
-                        if number == len(writers):
-                            file = aside / f"part-{number + 1:03d}.parquet"
-                            writers.append(
-                                files.enter_context(pq.ParquetWriter(file, block.schema, compression="zstd"))
-                            )
-                        chosen = block.filter(pc.equal(part, number))
-                        writers[number].write_table(chosen)
-                        rows[number] += chosen.num_rows
-            if not any(rows):
-                raise BadInput(f"{Path(source).name}: no rows to cut into parts.")
-            finish(aside, folder)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    with written_aside(folder) as aside:
+        with ExitStack() as files:
+            writers: list[pq.ParquetWriter] = []
+            for block, part in _blocks(source, patient, parts):
+                for number in range(parts):
+                    if number == len(writers):
+                        file = aside / f"part-{number + 1:03d}.parquet"
+                        writers.append(
+                            files.enter_context(pq.ParquetWriter(file, block.schema, compression="zstd"))
+                        )
+                    chosen = block.filter(pc.equal(part, number))
+                    writers[number].write_table(chosen)
+                    rows[number] += chosen.num_rows
+        if not any(rows):
+            raise BadInput(f"{Path(source).name}: no rows to cut into parts.")
     return rows
 
 

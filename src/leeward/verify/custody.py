@@ -59,7 +59,7 @@ def _sha256(custody: Path, name: str) -> str | None:
     """The digest of a file in custody; None for one that is not there, or not in custody."""
     try:
         file = (custody / name).resolve(strict=True)
-        if not file.is_relative_to(custody.resolve()):
+        if not file.is_file() or not file.is_relative_to(custody.resolve()):
             return None
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,10 +66,11 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
     if (folder / "share" / name).is_file():
         folder = folder / "share"
     file = folder / name
+    if not file.is_file():
+        raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.")
+    require_files(folder)
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.") from None
     except (ValueError, RecursionError):
         raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
     missing = (
@@ -82,6 +84,16 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
         if not isinstance(entry, dict) or not set(FILE_KEYS) <= set(entry):
             raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
     return Share(folder, manifest, name)
+
+
+def require_files(folder: Path) -> None:
+    """BadInput where the share holds a link that leads out of it, or what is no file: reading that may never end."""
+    root = os.path.realpath(folder)
+    for path in folder.rglob("*"):
+        leads_out = not Path(os.path.realpath(path)).is_relative_to(root)
+        if leads_out or not (path.is_symlink() or path.is_file() or path.is_dir()):
+            kind = "a link that leads out of the folder" if leads_out else "a pipe, device or socket"
+            raise BadInput(f"{path}: {kind}, which no release has; nothing of it was read.")
 
 
 def is_text(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -112,6 +113,16 @@ def test_selection_by_released_codes_and_by_file(master: Path, tmp_path: Path) -
 def test_what_cannot_be_drawn(master: Path, tmp_path: Path, selection: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         extract(master, selection, tmp_path / "one")
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_cohort_is_not_drawn_from_a_master_that_was_changed(master: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(master, tmp_path / "master"))
+    file = copy / "share/data/visits.parquet"
+    visits = pl.read_parquet(file)
+    visits.with_columns(codes=pl.col("codes").reverse()).write_parquet(file)
+    with pytest.raises(BadInput, match=r"visits\.parquet: not the file that was released"):
+        extract(copy, "snp = 2", tmp_path / "one", membership_is_secret="a test")
     assert not (tmp_path / "one").exists()
 
 

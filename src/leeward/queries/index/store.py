@@ -30,6 +30,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from leeward.errors import BadInput
+from leeward.paths import require_plain_files
 from leeward.version import __version__
 
 FORMAT = "leeward count index"
@@ -185,6 +186,7 @@ def write(
             "rows": rows,
             "patients": patients,
             "files": {path.name: _digest(path) for path in sorted(folder.iterdir())},
+            "bytes": {path.name: path.stat().st_size for path in sorted(folder.iterdir())},
         }
         head["digest"] = _digest_of(head)
         (folder / HEAD).write_text(json.dumps(head, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -236,11 +238,14 @@ def read(path: str | Path) -> Stored:
 def _check_digests(folder: Path, head: Mapping[str, Any]) -> None:
     """BadInput for a file that is not what was written: before any question is looked at, so before any charge."""
     wrong = [HEAD] if head.get("digest", _digest_of(head)) != _digest_of(head) else []
-    files = head.get("files")
+    files, sizes = head.get("files"), head.get("bytes", {})  # earlier indexes state no sizes
     for name, digest in files.items() if isinstance(files, dict) else ():
         try:
-            fits = Path(name).name == name and _digest(folder / name) == digest
-        except OSError:
+            size = (folder / name).stat().st_size
+            fits = (
+                Path(name).name == name and size == sizes.get(name, size) and _digest(folder / name) == digest
+            )
+        except (OSError, AttributeError):
             fits = False
         if not fits:
             wrong.append(name)
@@ -262,6 +267,7 @@ def _head(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{folder}: there is no such folder; name the folder that `leeward index … -o` wrote.")
     if not (folder / HEAD).is_file():
         raise BadInput(f"{folder}: not an index; name the folder that `leeward index … -o` wrote.")
+    require_plain_files(folder)
     try:
         head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
     except (ValueError, OSError):
