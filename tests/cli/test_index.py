@@ -351,7 +351,7 @@ def test_a_threshold_out_of_reach_is_said_before_it_is_paid(
     assert refused.status == 2 and "about 40 patients" in refused.err and "nothing was charged" in refused.err
     dry = leeward("itemsets", index, "--epsilon", "1", "--dry-run", "--json").json()
     assert dry["remaining"] == 5 and dry["cost"] == 1
-    assert f"a noisy count of {dry['first_threshold']:,} patients on" in refused.err
+    assert f"a noisy count of at least {dry['first_threshold']:,} patients" in refused.err
     paid = leeward("itemsets", index, "--epsilon", "1", "--yes", "--json").json()
     assert paid["remaining"] == 4 and paid["levels"][0]["threshold"] == dry["first_threshold"]
     assert leeward("itemsets", index, "--epsilon", "1").status == 0, "paid before: nothing to refuse"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from leeward.arrays import counted
 from leeward.cli.options import json_option, print_json, print_lines, with_source
 from leeward.cli.telling import noticed
 
@@ -52,8 +53,8 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
     """The profile for a person."""
     source, codes = figures["source"], figures["codes"]
     lines = [
-        f"{source['name']}: {source['patients']:,} patients, {source['events']:,} events, "
-        f"{source['codes']:,} distinct codes"
+        f"{source['name']}: {counted('patient', source['patients'])}, {counted('event', source['events'])}, "
+        f"{counted('distinct code', source['codes'])}"
         + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
         f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",

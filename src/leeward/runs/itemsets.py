@@ -95,7 +95,7 @@ def itemsets(
     cost, before = _price(session, asked, question, user)
     if tell is not None:
         price = f"costs {cost:g}" if cost else "was paid before and costs nothing"
-        tell(f"this {price}; single terms are listed from a noisy count of {least:,} patients on; "
+        tell(f"this {price}; only single terms with a noisy count of at least {least:,} patients are listed; "
              f"{user} has {before:g} left.")  # fmt: skip
     if dry_run:
         return {"cost": cost, "remaining": before, "first_threshold": least}
@@ -124,13 +124,13 @@ def check_threshold(session: IndexSession, least: int) -> None:
     if stated is not None and least <= stated / 2:
         return
     reach = (
-        "nothing public says whether any can be: the index was made without --about-patients"
+        "nothing public says whether any can reach it: the index was made without --about-patients"
         if stated is None
-        else f"the index has about {stated:,} patients: next to nothing could be"
+        else f"the index has about {stated:,} patients: hardly any can reach it"
     )
     raise BadInput(
-        f"a term would be listed from a noisy count of {least:,} patients on, and {reach}; nothing was charged. Use a "
-        "larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to pay for it all the same."
+        f"only terms with a noisy count of at least {least:,} patients would be listed, and {reach}; nothing was "
+        "charged. Use a larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to pay all the same."
     )
 
 
