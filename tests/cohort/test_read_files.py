@@ -280,3 +280,10 @@ def test_the_extra_is_named_where_it_lacks(
     (tmp_path / f"a.{ending}").write_bytes(b"x")
     with pytest.raises(BadInput, match=rf"to read \.{ending} files install leeward\[files\]"):
         events_of(tmp_path / f"a.{ending}")
+
+
+def test_codes_that_are_numbers_in_one_file_and_text_in_another_are_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"patient": [1, 2], "code": [250.0, 401.0]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"patient": [1, 2], "code": ["250.00", "008"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(BadInput, match=r"b.parquet: column 'code' holds .*, in a.parquet double: save them"):
+        read(tmp_path)

@@ -60,6 +60,8 @@ def mapped_files(
     own = replace(mapped, patients=()) if patients_apart else mapped
     require_columns(files[0].name, own.needed(), header)
     require_same_columns(files, header)
+    if len(files) > 1:
+        common_types(files, mapped.code)  # the number 250 of one file may be the text 250.00 of another
     return files, mapped
 
 
