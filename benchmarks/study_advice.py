@@ -265,6 +265,11 @@ def judged(advised: str, measured: str) -> str:
     return "holds" if one == other else "too much" if one < other else "too little"
 
 
+def counted(words: list[str]) -> str:
+    """How many verdicts hold, promise too much, and too little."""
+    return ", ".join(f"{words.count(word)} {word}" for word in ("holds", "too much", "too little"))
+
+
 def rows_of(case: Case, advice: Recommendation, found: list[Outcome]) -> list[list[Any]]:
     """A row for each method and line."""
     rows = []
@@ -343,10 +348,11 @@ def main() -> None:
                 advice, found = run(case, given.data, Path(folder))
                 rows += rows_of(case, advice, found)
                 notes.append(note_of(case, advice, found))
-    counted = ", ".join(
-        f"{sum(row[-1] == word for row in rows)} {word}" for word in ("holds", "too much", "too little")
+    sampled = [judged(row[4], row[7]) for row in rows if row[4] != "–"]
+    body = (
+        f"{table(HEAD, rows)}\n\nOf {len(rows)} verdicts: {counted([row[-1] for row in rows])}. Of {len(sampled)} on a "
+        f"sample: {counted(sampled)}.\n\n" + "\n".join(notes) + "\n"
     )
-    body = f"{table(HEAD, rows)}\n\nOf {len(rows)} verdicts: {counted}.\n\n" + "\n".join(notes) + "\n"
     print(body)
     if given.only is None:
         begin, end = "<!-- tables -->", "<!-- end of tables -->"
