@@ -165,7 +165,7 @@ class Outcome:
     floors: tuple[float | None, ...]
     status: tuple[str, ...]
 
-    def measured(self, place: int) -> str:
+    def verdict(self, place: int) -> str:
         """The verdict of the mean of a line's repeats."""
         known = [value for value in self.values[place] if value is not None]
         return verdict_of(statistics.mean(known) if known else None, self.floors[place])
@@ -173,12 +173,12 @@ class Outcome:
 
 def run(case: Case, data: Path, made: Path) -> tuple[Recommendation, list[Outcome]]:
     """Advise, then release the methods that are handed out, and the next open one, as advised."""
-    plan, cohort = opened(case, data, made)
+    plan, cohort = open_case(case, data, made)
     advice = lw.recommend(cohort, plan)
     many = advice.situation.facts.patients > SAMPLE
     on_sample = lw.recommend(cohort, plan, sample=SAMPLE) if many else None
     found = []
-    for name in chosen(advice):
+    for name in methods_of(advice):
         ready = spec_of(name, advice.situation, cohort.code_sets().codes if cohort.events is not None else ())
         spec = Spec(source=plan.source, method=ready["method"], plan=tuple(ready.get("plan", ())))
         with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +211,7 @@ def run(case: Case, data: Path, made: Path) -> tuple[Recommendation, list[Outcom
     return advice, found
 
 
-def opened(case: Case, data: Path, made: Path) -> tuple[Plan, Cohort]:
+def open_case(case: Case, data: Path, made: Path) -> tuple[Plan, Cohort]:
     """The plan with its source and maps where they are, and the cohort."""
     beside = made if case.source["path"] in (CLAIMS, PHEWAS) else data
     lines = [
@@ -231,7 +231,7 @@ def spec_of_source(source: SourceSpec | None, drop: Sequence[str]) -> SourceSpec
     return dataclasses.replace(source, drop=(*source.drop, *drop))
 
 
-def chosen(advice: Recommendation) -> list[str]:
+def methods_of(advice: Recommendation) -> list[str]:
     """The methods that are handed out as specs, and the next open ones."""
     handed_out = [each.method for each in advice.ready if each.spec is not None]
     others = [each.name for each in advice.methods if each.closed is None and each.name != "queries"]
@@ -259,13 +259,13 @@ HEAD = ["data", "method", "line", "advised", "advised on 5,000", "measured", "a 
 RANK = ("serves", "with care", "does not")
 
 
-def judged(advised: str, measured: str) -> str:
+def judgement(advised: str, measured: str) -> str:
     """Whether a verdict promised what was measured, more, or less."""
     one, other = (RANK.index(each.removesuffix(" (by rule)")) for each in (advised, measured))
     return "holds" if one == other else "too much" if one < other else "too little"
 
 
-def counted(words: list[str]) -> str:
+def tally(words: list[str]) -> str:
     """How many verdicts hold, promise too much, and too little."""
     return ", ".join(f"{words.count(word)} {word}" for word in ("holds", "too much", "too little"))
 
@@ -275,7 +275,7 @@ def rows_of(case: Case, advice: Recommendation, found: list[Outcome]) -> list[li
     rows = []
     for each in found:
         for place, line in enumerate(advice.situation.plan.lines):
-            measured = each.measured(place)
+            measured = each.verdict(place)
             floor = each.floors[place]
             rows.append(
                 [
@@ -287,7 +287,7 @@ def rows_of(case: Case, advice: Recommendation, found: list[Outcome]) -> list[li
                     _span(each.values[place]),
                     "–" if floor is None else f"{100 * floor:.1f} %",
                     measured,
-                    judged(each.advised[place], measured),
+                    judgement(each.advised[place], measured),
                 ]
             )
     return rows
@@ -348,10 +348,10 @@ def main() -> None:
                 advice, found = run(case, given.data, Path(folder))
                 rows += rows_of(case, advice, found)
                 notes.append(note_of(case, advice, found))
-    sampled = [judged(row[4], row[7]) for row in rows if row[4] != "–"]
+    sampled = [judgement(row[4], row[7]) for row in rows if row[4] != "–"]
     body = (
-        f"{table(HEAD, rows)}\n\nOf {len(rows)} verdicts: {counted([row[-1] for row in rows])}. Of {len(sampled)} on a "
-        f"sample: {counted(sampled)}.\n\n" + "\n".join(notes) + "\n"
+        f"{table(HEAD, rows)}\n\nOf {len(rows)} verdicts: {tally([row[-1] for row in rows])}. Of {len(sampled)} on a "
+        f"sample: {tally(sampled)}.\n\n" + "\n".join(notes) + "\n"
     )
     print(body)
     if given.only is None:

@@ -17,6 +17,7 @@ import leeward as lw
 from leeward.cohort import Cohort
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
+from leeward.runs.vocabularies import vocabulary_of
 
 
 @pytest.fixture
@@ -404,6 +405,8 @@ def test_omop_concepts_are_asked_for_by_their_names(leeward: Run, tmp_path: Path
     done = leeward("index", tmp_path / "events.csv", *flags, "-o", out)
     assert done.status == 0, done.err
     assert counted(out, "otitis media") == counted(out, "infection") == 9 and counted(out, "Sinusitis") == 0
+    by_code = vocabulary_of(f"{tmp_path / 'CONCEPT_ANCESTOR.csv'}#concept_code")  # as `--concepts` names it
+    assert (by_code.resolve("otitis media"), by_code.resolve("infection")) == ("a", "c")
     misspelt = leeward("query", out, "otitis medja", "--epsilon", "0.1")
     assert "the vocabulary 'OMOP concepts' has no term 'otitis medja'" in misspelt.err
     assert "Nearest known: 'otitis media'" in misspelt.err

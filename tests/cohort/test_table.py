@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leeward.cohort import read
+from leeward.cohort import Cohort, read
 from leeward.cohort.lenses.table import decimals_of, half_away
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
@@ -137,3 +137,16 @@ def test_registry_is_the_same_for_a_seed_and_has_the_papers_shape(tmp_path: Path
     assert colon.equals(registry(9_552, "colon", 9, 1))
     with pytest.raises(BadInput, match="`site` must be one of"):
         registry(5, "skin")
+
+
+def test_a_column_without_a_name_is_dropped_by_the_name_that_messages_give_it(tmp_path: Path) -> None:
+    """R writes row names under an empty header."""
+    (tmp_path / "table.csv").write_text('"","age","sex"\n"1",50,"f"\n"2",60,"m"\n')
+    assert columns_of(read_table(tmp_path / "table.csv")) == ["column_0", "age", "sex"]
+    for name in ("column_0", ""):
+        assert columns_of(read_table(tmp_path / "table.csv", drop=[name])) == ["age", "sex"]
+
+
+def columns_of(cohort: Cohort) -> list[str]:
+    assert cohort.patients is not None
+    return cohort.patients.columns

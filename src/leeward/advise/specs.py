@@ -59,6 +59,8 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
         return {"name": name, "k": k, "views": views, **({"demographics": columns} if columns else {})}
     if name == "k-anonymity":
         known = [column for column in plan.recipient.knows.columns if column in released_columns(situation)]
+        if known and plan.recipient.who == "public":
+            known = list(dict.fromkeys([*known, *times_of(situation)]))
         return {"name": name, "k": k, **({"quasi_identifiers": known} if known else {})}
     coarse = times_of(situation) and plan.recipient.who == "public"
     return {"name": name, "k": k, **({"coarsen_time": True} if coarse else {})}

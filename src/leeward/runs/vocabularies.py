@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
+from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
 if TYPE_CHECKING:
     from leeward.queries.language.codes import Codes
@@ -33,9 +35,12 @@ def vocabulary_of(name: str) -> Vocabulary:
         return classification_codes(name.lower())
     if name.lower() == "lexicon":
         return lexicon_terms()
-    path = Path(name)
+    by_code = name.endswith(BY_CODE)
+    path = Path(name.removesuffix(BY_CODE))
     if not path.is_file():
         raise BadInput(f"{name}: no such vocabulary; give icd9, icd10, lexicon, or a file of terms.")
+    if is_concept_ancestor(path):
+        return concept_terms(path, by_code)
     return listed_terms(path) if path.suffix.lower() == ".txt" else hierarchy_terms(path)
 
 
@@ -68,17 +73,27 @@ def _spellings(name: str) -> Sequence[str]:
 
 
 def hierarchy_terms(path: Path) -> Terms:
-    """A hierarchy file: every node but the root may be a term; OMOP's concepts have the names of the CONCEPT beside."""
+    """A hierarchy file: every node but the root may be a term."""
     from leeward.queries.language.vocabulary import Terms
-    from leeward.vocabulary import omop
     from leeward.vocabulary.custom import read
 
-    tree = read(path)
-    parents = {node: parent for node, parent in tree.to_pairs() if parent}
-    if not omop.is_concept_ancestor(path):
-        return Terms(tuple(sorted(parents)), parents, name=path.name)
-    names = omop.names_beside(path)
-    labels = {node: names[node] for node in parents if node in names}
+    parents = {node: parent for node, parent in read(path).to_pairs() if parent}
+    return Terms(tuple(sorted(parents)), parents, name=path.name)
+
+
+def concept_terms(path: Path, by_code: bool) -> Terms:
+    """OMOP's CONCEPT_ANCESTOR: concepts by id, or by the code that no other concept has, with the names of the CONCEPT
+    beside it; they are the vocabulary's, whether or not a patient has the concept.
+    """
+    from leeward.queries.language.vocabulary import Terms
+    from leeward.vocabulary.omop import from_concept_ancestor, named_concepts
+
+    known = named_concepts(path)
+    often = Counter(code for code, _ in known.values())
+    terms = {node: code for node, (code, _) in known.items() if by_code and often[code] == 1}
+    pairs = [(node, parent) for node, parent in from_concept_ancestor(path).to_pairs() if parent]
+    parents = {terms.get(node, node): terms.get(parent, parent) for node, parent in pairs}
+    labels = {terms.get(node, node): known[node][1] for node, _ in pairs if node in known}
     return Terms(tuple(sorted(parents)), parents, labels=labels, name="OMOP concepts")
 
 

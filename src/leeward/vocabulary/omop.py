@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -105,25 +106,28 @@ def _concepts(path: Path) -> list[Path]:
 def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple[str, str]]:
     """(concept_id, concept_code) of the rows of CONCEPT whose `column`, one of these two, holds a wanted text."""
     chosen = pl.col(column).is_in(pl.Series(list(wanted), dtype=pl.String).implode())
-    return _pairs(concept, "concept_code", chosen)
+    return sorted(_rows_of(concept, ("concept_id", "concept_code"), chosen))
 
 
-def names_beside(path: Path) -> dict[str, str]:
-    """The name of each concept id from the CONCEPT beside a CONCEPT_ANCESTOR; nothing where there is none."""
+def named_concepts(path: Path) -> dict[str, tuple[str, str]]:
+    """Concept id -> code and name, from the CONCEPT beside a CONCEPT_ANCESTOR; nothing where there is none."""
     found = _concepts(path)
-    return dict(_pairs(found[0], "concept_name", pl.lit(True))) if len(found) == 1 else {}
+    if len(found) != 1:
+        return {}
+    rows = _rows_of(found[0], ("concept_id", "concept_code", "concept_name"), pl.lit(True))
+    return {concept: (code, name) for concept, code, name in rows}
 
 
-def _pairs(concept: Path, column: str, chosen: pl.Expr) -> list[tuple[str, str]]:
-    """(concept_id, `column`) of the chosen rows of CONCEPT, in order."""
+def _rows_of(concept: Path, columns: Sequence[str], chosen: pl.Expr) -> list[Any]:
+    """Some columns of the chosen rows of CONCEPT."""
     separator = "\t" if "\t" in header_of(concept) else ","
     try:
         rows = pl.scan_csv(
             concept, separator=separator, infer_schema=False, quote_char=None if separator == "\t" else '"'
         )
         rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
-        rows = rows.select(pl.col("concept_id", column).str.strip_chars()).drop_nulls()
-        return sorted(rows.filter(chosen).collect(engine="streaming").iter_rows())
+        rows = rows.select(pl.col(columns).str.strip_chars()).drop_nulls()
+        return rows.filter(chosen).collect(engine="streaming").rows()
     except (pl.exceptions.PolarsError, OSError):
         raise BadInput(f"{concept.name}: cannot be read as OMOP's CONCEPT.") from None
 

@@ -65,6 +65,9 @@ def read_table(
     frame = path if isinstance(path, pl.DataFrame) else _of_files(path)
     if frame.height == 0:
         raise BadInput(f"{name}: the table has column names but no rows.")
+    if "" in frame.columns:  # row names of R; what the column is called below, `drop` may call it too
+        unnamed = f"column_{frame.columns.index('')}"
+        frame, drop = frame.rename({"": unnamed}), [each or unnamed for each in drop]
     patient = _patient(columns)
     for each in (*drop, *([patient] if patient else [])):
         if each not in frame.columns:
