@@ -312,3 +312,17 @@ def test_each_attacker_has_a_frontier(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [page.count(f"<h3>Attackers who know {each}</h3>") for each in knows] == [1, 1, 1]
     within = page[page.index(f"<h3>Attackers who know {knows[1]}</h3>") :].partition("<div")[0]
     assert "strict: " in within and "usual: " not in within
+
+
+def test_a_sample_of_a_table_is_of_its_rows_and_always_the_same() -> None:
+    from tests.laws.cases import cohort_of_table
+
+    from leeward.runs.explore import sampled
+
+    cohort = cohort_of_table()
+    some, again = sampled(cohort, 20).patients, sampled(cohort, 20).patients
+    assert cohort.patients is not None and some is not None and again is not None
+    assert (
+        some.equals(again) and some.height == 20 and some.join(cohort.patients, on=some.columns).height >= 20
+    )
+    assert sampled(cohort, 60) is cohort
