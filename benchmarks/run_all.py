@@ -38,6 +38,7 @@ python benchmarks/queries.py
 python benchmarks/queries.py --spark 20000000
 python benchmarks/charged_queries.py
 python benchmarks/memory.py
+python benchmarks/memory_limits.py --store FOLDER
 python benchmarks/scale.py --store FILE
 python benchmarks/scale.py --store FILE --page
 python benchmarks/robustness.py

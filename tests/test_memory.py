@@ -12,6 +12,7 @@ import pytest
 
 import leeward as lw
 from leeward import engine, memory
+from leeward.cli.main import status_of
 from leeward.errors import BadInput
 from leeward.methods import METHODS, Memory
 from leeward.runs import memory as runs_memory
@@ -132,6 +133,31 @@ def test_the_tightest_group_above_counts(
     assert memory._of_groups() == 2 * GIGABYTE + 1024
 
 
+def test_what_a_limit_of_the_data_segment_leaves_is_free_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    held = memory._status("VmData")
+    assert held is not None
+    limits = {resource.RLIMIT_DATA: held + 5 * 10**8}
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda kind: (limits.get(kind, resource.RLIM_INFINITY),) * 2
+    )  # another one in this process would bind all tests after it
+    assert 0 < (memory.free_memory() or 0) < 6 * 10**8
+
+
+def test_a_verification_that_cannot_fit_is_refused_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lw.protect(a_cohort(), lw.Disassociation(k=3, m=2), tmp_path / "OUT")
+    capsys.readouterr()
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 40 * 10**6)
+    monkeypatch.setattr(runs_memory, "used_memory", lambda: 60 * 10**6)
+    assert status_of(["verify", str(tmp_path / "OUT")]) == 2
+    told = capsys.readouterr().err
+    assert "needs about 0.3 GB of memory, and 0.1 GB are free here: use a machine with more" in told
+    assert "failed" not in told and "--allow-memory" not in told
+
+
 EATS = """
 import sys, time
 import leeward.cli.main
@@ -165,9 +191,10 @@ def test_a_run_that_finds_no_more_memory_says_so_and_leaves_nothing(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_little_address_space_is_a_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "megabytes"), [("RLIMIT_AS", 700), ("RLIMIT_DATA", 240)])
+def test_little_space_of_either_kind_is_a_sentence(tmp_path: Path, limit: str, megabytes: int) -> None:
     code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20,) * 2)\n"
+        f"import resource; resource.setrlimit(resource.{limit}, ({megabytes} * 2**20,) * 2)\n"
         "from leeward.cli.main import main; main(['demo', '-o', 'OUT'])"
     )
     ran = subprocess.run(

@@ -1,7 +1,7 @@
 """How much memory this process may still take, and a watch that ends it with a sentence before the system kills it.
 
 Counted from what Linux says: free memory of the machine, limits of control groups (both versions, from the process's
-own group upwards) and of the address space. Elsewhere nothing is known, and nothing is refused.
+own group upwards), of the address space and of the data segment. Elsewhere nothing is known, and nothing is refused.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ GROUPS = ((Path("/sys/fs/cgroup"), "", "memory.max", "memory.current"),
           (Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"))  # fmt: skip
 """Where control groups are mounted, the controller's name in /proc/self/cgroup, and their files."""
 
+ARENA = {"MIMALLOC_ARENA_RESERVE": "65536"}
+"""Arrow's allocator maps 64 MiB at its first buffer, in place of 1 GiB, all of which counts against a limit."""
+
 UNBOUNDED = 2**60
 """Limits above it are none."""
 
@@ -33,7 +36,7 @@ UNBOUNDED = 2**60
 def free_memory() -> int | None:
     """Bytes that this process may still take; None where the system does not say."""
     return min(
-        (free for free in (_of_machine(), _of_groups(), _of_address_space()) if free is not None),
+        (free for free in (_of_machine(), _of_groups(), *_of_limits()) if free is not None),
         default=None,
     )
 
@@ -47,13 +50,18 @@ def _of_machine() -> int | None:
     return _kilobytes(Path("/proc/meminfo"), "MemAvailable")
 
 
-def _of_address_space() -> int | None:
+def _of_limits() -> list[int]:
+    """What `ulimit -v` and `ulimit -d` leave: of the address space, and of what is mapped to be written."""
     try:
         import resource
     except ImportError:  # not a system with such limits
-        return None
-    limit, taken = resource.getrlimit(resource.RLIMIT_AS)[0], _status("VmSize")
-    return None if limit == resource.RLIM_INFINITY or taken is None else max(0, limit - taken)
+        return []
+    left = []
+    for kind, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        limit, taken = resource.getrlimit(kind)[0], _status(name)
+        if limit != resource.RLIM_INFINITY and taken is not None:
+            left.append(max(0, limit - taken))
+    return left
 
 
 def _of_groups() -> int | None:
@@ -114,6 +122,8 @@ def watched_memory(end: Callable[[], None]) -> Iterator[None]:
     if os.name != "posix" or free_memory() is None:
         yield
         return
+    if _of_limits():
+        os.environ.update(ARENA | os.environ)  # before Arrow is loaded, which reads it
     over = threading.Event()
 
     def watch() -> None:

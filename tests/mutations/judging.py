@@ -55,7 +55,7 @@ def formal(made: Made, mutation: Mutation, out: Path) -> tuple[Broken, Broken]:
         return {"keys"}, {"keys"}
     if not spelt_alike(manifest, before):
         alone.add("manifest")
-    for key in ("leeward", "method", "seeded"):
+    for key in ("leeward", "format", "method", "seeded"):
         if manifest.get(key) != before.get(key):
             whole.add("claims")
             if key == "method" or (key == "seeded" and manifest.get(key) not in (True, None)):

@@ -318,10 +318,21 @@ def test_a_model_whose_card_does_not_name_it_is_not_read(
     elif fault == "no card":
         (models / CARD).unlink()
     else:
-        (models / CARD).write_text('{"leeward": "0.1.0"}')
+        (models / CARD).write_text('{"leeward": "0.2.0", "format": 2}')
     told = "is not the file that model.json names" if fault in ("cut", "flip") else "names no SHA-256 of"
     with pytest.raises(BadInput, match=told):
         load(name, models)
+
+
+def test_models_of_another_format_name_the_version_that_made_them(trained: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    shutil.copytree(trained, models)
+    card = json.loads((models / CARD).read_text())
+    old = {"leeward": "0.1.0"}  # without a format and without digests
+    for found, told in ((old, 1), ({**card, **old, "format": 3}, 3)):
+        (models / CARD).write_text(json.dumps(found))
+        with pytest.raises(BadInput, match=f"Leeward 0.1.0 made .* in format {told}; .*train them again"):
+            load("crf", models)
 
 
 def test_training_refuses_what_it_cannot_learn_from(tmp_path: Path) -> None:

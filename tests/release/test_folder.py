@@ -43,7 +43,7 @@ def test_the_contract_of_the_folder(tmp_path: Path) -> None:
 def test_the_manifest_has_the_keys_of_the_contract_and_true_hashes(tmp_path: Path) -> None:
     write(made(), tmp_path / "out")
     manifest = json.loads((tmp_path / "out/share/release.json").read_text())
-    assert list(manifest) == ["leeward", "method", "parameters", "guarantee", "records", "files"]
+    assert list(manifest) == ["leeward", "format", "method", "parameters", "guarantee", "records", "files"]
     assert manifest["guarantee"] == {
         "name": "k^m-anonymity",
         "k": 5,
@@ -258,6 +258,7 @@ MANIFEST = '{"leeward": "%s", "method": "", "parameters": {}, "guarantee": {}, "
         ('{"leeward": "0.1.0", "method": "x"}', "lacks `parameters`, `guarantee`, `records`, `files`"),
         (MANIFEST % "99.0.0", r"written by leeward 99\.0\.0, this is leeward .*; update leeward"),
         (MANIFEST % "new", "is not a version"),
+        (MANIFEST % '0.2.0", "format": 99, "x": "', r"written by leeward 0\.2\.0, .*; update leeward"),
     ],
 )
 def test_a_damaged_manifest_is_told(tmp_path: Path, text: str, message: str) -> None:

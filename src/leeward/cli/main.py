@@ -261,8 +261,8 @@ def _refuse_undecodable(args: Sequence[str]) -> None:
 
 
 MORE_MEMORY = (
-    "leeward: this run needs more memory than there is; nothing was left behind. Give it more, cut the source by "
-    "patient (leeward split) and release each part, or run it on Spark (--engine spark)."
+    "leeward: this run needs more memory than there is; nothing was left behind. Give it more; a cohort "
+    "can also be cut by patient (leeward split) and released in parts, or released on Spark (--engine spark)."
 )
 
 

@@ -61,11 +61,13 @@ def verify(
     from leeward.engine import settle_imports
     from leeward.errors import BadInput, VerificationFailed
     from leeward.release import Release
+    from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.protect import read_source, refusal, watched
     from leeward.runs.protect import verify as check
 
     settle_imports()
     release = Release.open(out, compare=False)
+    release.require_format()
     source = as_released(release, source)
     everyone = None if source is None or population is None else replace(source, path=population)
     if index is not None and release.method != "notes":
@@ -73,6 +75,7 @@ def verify(
     if source is None and release.method != "notes":
         source = _named_source(release)
         everyone = _named_population(release, population)
+    require_memory_to_verify(release, source)
     with watched(None) as say:
         say("Reading the source")
         cohort = None if source is None else read_source(source)

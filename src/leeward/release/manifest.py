@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
-from leeward.version import __version__
+from leeward.version import RELEASE_FORMAT, __version__, other_format
 
 if TYPE_CHECKING:
     from leeward.release.content import Anonymized
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAME = "release.json"
 
 KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
-"""Keys that every manifest has."""
+"""Keys that every manifest has, of whatever format."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str,
     """The manifest of a release. A seed is never named, only that there was one."""
     manifest: dict[str, Any] = {
         "leeward": __version__,
+        "format": RELEASE_FORMAT,
         "method": anonymized.method,
         "parameters": dict(anonymized.parameters),
         "guarantee": anonymized.guarantee.to_json(),
@@ -86,7 +87,8 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise BadInput(
             f"{where}: each of `files` needs a path in the share, its rows and its SHA-256; it is damaged."
         )
-    if _series(manifest["leeward"], where) > _series(__version__, where):
+    later = (other_format(manifest) or 0) > RELEASE_FORMAT
+    if later or _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(
             f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update "
             "leeward."

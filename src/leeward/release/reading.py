@@ -13,6 +13,7 @@ from leeward.errors import BadInput
 from leeward.paths import is_file, require_plain_files
 from leeward.release.aside import UNPUBLISHED, is_written_here, refuse_unfinished
 from leeward.release.manifest import NAME, parse, sha256_of
+from leeward.version import refuse_other_format
 
 
 def manifest_name(folder: str | Path) -> str:
@@ -79,6 +80,10 @@ class Release:
         if compare and not is_written_here(folder):
             found.compare_digests()
         return found
+
+    def require_format(self) -> None:
+        """BadInput for a release of an earlier format, which can be read but neither checked nor compared."""
+        refuse_other_format(self.manifest, str(self.share))
 
     @property
     def method(self) -> str:

@@ -122,6 +122,7 @@ def row_of(
 def spec_of(path: str | Path) -> Spec:
     """The spec that a release was made from, of its custody. BadInput without one."""
     release = open_release(path)
+    release.require_format()
     file = None if release.custody is None else release.custody / "spec.yaml"
     if file is None or not file.is_file():
         raise BadInput(

@@ -116,6 +116,7 @@ def dossier(
         context if isinstance(context, Context) else Context() if context is None else load_context(context)
     )
     opened = open_release(release)
+    opened.require_format()
     if opened.custody is None:
         raise BadInput(
             f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."

@@ -12,6 +12,7 @@ from leeward.methods import METHODS, Memory
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
+    from leeward.release import Release
     from leeward.release.spec import SourceSpec
 
 READING = Memory(megabytes=250, a_patient=0, a_row=60)
@@ -71,17 +72,38 @@ def _fit(method: str, engine: str) -> Memory:
 def require_memory_to_read(source: SourceSpec, method: str = "") -> None:
     """BadInput where the rows that a Parquet file says it has need more than is free; nothing else says so."""
     path = Path(source.path or "")
+    rows = rows_of(path)
+    if rows is not None:
+        what = f"reading {rows:,} rows of {path.name}"
+        _require(READING, 0, rows, what, "spark", READING, by_parts=method == "disassociation")
+
+
+def rows_of(path: Path) -> int | None:
+    """The rows that a Parquet file says it has; None for other files."""
     if path.suffix != ".parquet" or not path.is_file():
-        return
+        return None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        rows = pq.read_metadata(path).num_rows
+        return int(pq.read_metadata(path).num_rows)
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (pa.ArrowException, OSError):  # the reader says what is wrong with it
-        return
-    what = f"reading {rows:,} rows of {path.name}"
-    _require(READING, 0, rows, what, "spark", READING, by_parts=method == "disassociation")
+        return None
+
+
+def require_memory_to_verify(release: Release, source: SourceSpec | None) -> None:
+    """BadInput where the rows that the Parquet files of a release and of its source say they have need more than is
+    free. What is asked for is less than some methods need: here nobody can say that it may run all the same."""
+    files = [*release.share.rglob("*.parquet"), Path("" if source is None else source.path or "")]
+    rows = sum(rows_of(each) or 0 for each in files)
+    need, free = READING.bytes(0, rows), free_memory()
+    if free is not None and need - used_memory() > free:
+        raise BadInput(
+            f"{release.share}: verifying {rows:,} rows of the release and its source needs about {need / 1e9:.1f} GB "
+            f"of memory, and {(free + used_memory()) / 1e9:.1f} GB are free here: use a machine with more memory."
+        )
 
 
 def engine_name(engine: Any) -> str:

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
+from leeward.version import refuse_other_format
 
-REQUIRED_KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
+REQUIRED_KEYS = ("leeward", "format", "method", "parameters", "guarantee", "records", "files")
 GUARANTEE_KEYS = (
     "name", "k", "m", "epsilon", "delta", "unit", "attacker", "not_protected", "facts", "risk"
 )  # fmt: skip
@@ -61,7 +62,8 @@ class Share:
 
 
 def open_share(path: str | Path, name: str = NAME) -> Share:
-    """The share of a release folder (`OUT` or `OUT/share`); BadInput when there is no readable manifest."""
+    """The share of a release folder (`OUT` or `OUT/share`); BadInput when there is no readable manifest, or one of
+    another format."""
     folder = Path(path)
     if (folder / "share" / name).is_file():
         folder = folder / "share"
@@ -73,6 +75,8 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
+    if isinstance(manifest, dict) and "leeward" in manifest:
+        refuse_other_format(manifest, str(path))
     missing = (
         [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
     )
@@ -121,7 +125,11 @@ def is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-TYPES = dict.fromkeys(("leeward", "method"), is_text) | {"parameters": is_object, "records": is_whole}
+TYPES = dict.fromkeys(("leeward", "method"), is_text) | {
+    "format": is_whole,
+    "parameters": is_object,
+    "records": is_whole,
+}
 TYPES_OF_FILE = dict.fromkeys(("path", "sha256"), is_text) | {"rows": is_whole}
 TYPES_OF_GUARANTEE = (
     dict.fromkeys(("name", "unit", "attacker"), is_text)

@@ -56,6 +56,7 @@ class Master:
             Another method's release, an extract, or no custody.
         """
         release = Release.open(path)
+        release.require_format()
         if release.method != "visits" or release.parameters.get("extract"):
             kind = (
                 "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"

@@ -12,8 +12,13 @@ from leeward.errors import BadInput
 from leeward.notes.annotators.learned.features import Looked, look
 from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
+from leeward.version import __version__
 
 NAMES = ("svm", "crf")
+
+FORMAT = 2
+"""Of a folder of models; those whose card states none are of format 1, which has no digests."""
+
 CARD = "model.json"
 """What models were made of and with, and under `sha256` the digests of their files."""
 
@@ -57,12 +62,19 @@ def require_whole(file: Path) -> None:
         raise BadInput(f"{file}: no such file; train a model with `leeward notes train`.")
     card = file.with_name(CARD)
     try:
-        known = json.loads(card.read_text(encoding="utf-8"))["sha256"][file.name]
+        content = dict(json.loads(card.read_text(encoding="utf-8")))
+        found, made_by = content.get("format", 1), content.get("leeward")
+        known = content["sha256"][file.name] if found == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise BadInput(
-            f"{card}: names no SHA-256 of {file.name}: it is missing, damaged or of an earlier Leeward; train the "
-            "models again with `leeward notes train`."
+            f"{card}: names no SHA-256 of {file.name}: it is missing or damaged; train the models again with `leeward "
+            "notes train`."
         ) from None
+    if found != FORMAT:
+        raise BadInput(
+            f"{card}: Leeward {made_by} made these models in format {found}; this is Leeward {__version__}, which "
+            f"reads format {FORMAT}: train them again with `leeward notes train`."
+        )
     if hashlib.sha256(file.read_bytes()).hexdigest() != known:
         raise BadInput(
             f"{file}: is not the file that {CARD} names; copy the folder again, or train the models again."

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.notes.annotators.learned import CARD, crf, svm
+from leeward.notes.annotators.learned import CARD, FORMAT, crf, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.labels import labels_of
 from leeward.notes.spans import AnnotatedNote, Annotator
@@ -89,6 +89,7 @@ def _card(
     packages = ("python-crfsuite", "scikit-learn", "numpy", "faker")
     return {
         "leeward": __version__,
+        "format": FORMAT,
         "corpus": corpus,
         "seed": seed,
         "notes": notes,
