@@ -38,7 +38,7 @@ def spec(**changes: Any) -> Spec:
 
 
 def plan() -> Any:
-    from leeward.runs.recommend import plan_of
+    from leeward.runs.plans import plan_of
 
     return plan_of(PLAN)
 

@@ -54,7 +54,7 @@ def compare(
     from leeward.advise.utility.measure import prepare
     from leeward.release.folder import check_out
     from leeward.runs.explore import write_page
-    from leeward.runs.recommend import plan_of
+    from leeward.runs.plans import plan_of
 
     folder = Path(out)
     check_out(folder)

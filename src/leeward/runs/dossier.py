@@ -107,7 +107,7 @@ def dossier(
         The release does not verify today; nothing is written.
     """
     from leeward.advise.risk import scope_of
-    from leeward.runs.recommend import plan_of
+    from leeward.runs.plans import plan_of
 
     folder = Path(out)
     check_out(folder)

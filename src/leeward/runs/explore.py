@@ -295,7 +295,7 @@ def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
 
 
 def _plan(plan: Plan | str | Path | None) -> Plan | None:
-    from leeward.runs.recommend import plan_of
+    from leeward.runs.plans import plan_of
 
     return None if plan is None else plan_of(plan)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.release.spec import SourceSpec, Spec, to_yaml
+from leeward.runs.plans import plan_of
 from leeward.runs.protect import Tell, read_source, watched
 
 if TYPE_CHECKING:
@@ -76,26 +77,6 @@ def recommend(
                 trials[ready.method] = ground.tried(spec_of_ready(found, ready))
                 found = of_facts(asked, facts, codes, trials)
         return found
-
-
-def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
-    """The plan from its file or mapping; a file without codes of which models alone are wanted is a table."""
-    from leeward.advise.plan import Plan, Regression, load
-    from leeward.fields import build
-
-    found: Plan
-    if isinstance(plan, Plan):
-        found = plan
-    elif isinstance(plan, Mapping):
-        found = build(Plan, plan, "")
-    else:
-        found = load(plan)
-    source = found.source
-    if source is None or source.path is None or source.format is not None or "code" in source.columns:
-        return found
-    if Path(source.path).is_file() and all(isinstance(line, Regression) for line in found.lines):
-        return dataclasses.replace(found, source=dataclasses.replace(source, format="table"))
-    return found
 
 
 def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
