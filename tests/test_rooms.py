@@ -40,7 +40,6 @@ SHARED = frozenset(
         "memory",
         "pages",
         "paths",
-        "process",
         "randomness",
         "texts",
         "version",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
 import pytest
-import statsmodels.api  # noqa: F401  # like lifelines
+import statsmodels.api  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.regression import cox_gradient, cox_log_likelihood
@@ -106,6 +105,18 @@ def test_a_model_without_events_is_not_estimable_which_is_another_thing() -> Non
     found = fit("cox", Design(("x",), x, np.arange(20.0), np.zeros(20, bool)))
     assert found.converged
     assert np.isnan(found.coefficients).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_least_squares_are_those_of_statsmodels(seed: int) -> None:
+    import statsmodels.api as sm
+
+    design = heavy_tails(seed)
+    found = fit("linear", design)
+    other = sm.OLS(design.outcome, sm.add_constant(design.matrix)).fit()
+    assert found.coefficients == pytest.approx(other.params[1:], rel=1e-8)
+    assert found.errors == pytest.approx(other.bse[1:], rel=1e-8)
+    assert found.p == pytest.approx(other.pvalues[1:], rel=1e-6)
 
 
 def test_logistic_is_statsmodels() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import polars as pl
 import pytest
-import sklearn.cluster  # noqa: F401  # like lifelines
-import statsmodels.api  # noqa: F401  # like lifelines
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 
 from leeward.cli.main import status_of
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -239,14 +237,3 @@ def test_the_order_of_rows_does_not_change_the_code_sets(tmp_path: Path) -> None
     assert one.codes == other.codes
     assert one.values.tolist() == other.values.tolist()
     assert one.offsets.tolist() == other.offsets.tolist()
-
-
-def test_reading_does_not_import_pandas(tmp_path: Path) -> None:
-    """pyarrow's conversions would, for more than the time of a million rows."""
-    file = written(tmp_path, "a.csv", CSV)
-    script = (
-        "import sys; from leeward.cohort import read; read(sys.argv[1]).code_sets(); "
-        "read(sys.argv[1], lines=True); sys.exit('pandas' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", script, str(file)], check=False, timeout=120)
-    assert ran.returncode == 0

@@ -1,4 +1,4 @@
-"""The plan's models fitted: least squares by statsmodels, logistic and Cox models (Efron's ties) by Newton's method.
+"""The plan's models fitted: least squares, logistic and Cox models (Efron's ties) by Newton's method.
 
 A fit is at the maximum of its likelihood, or says that it did not converge: `likelihood.maximum`.
 """
@@ -92,10 +92,21 @@ def _independent(matrix: Floats) -> list[bool]:
 
 
 def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
-    import statsmodels.api as sm
+    """Ordinary least squares on standardized columns, with p values of Student's t."""
+    from scipy.special import stdtr
 
-    result = sm.OLS(design.outcome, sm.add_constant(matrix, has_constant="add")).fit()
-    return result.params[1:], result.bse[1:], result.pvalues[1:]
+    scaled, spread = _standardized(matrix)
+    with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
+    at, *_ = np.linalg.lstsq(with_intercept, design.outcome)
+    rest = design.outcome - with_intercept @ at
+    free = len(rest) - len(at)
+    variances = rest @ rest / free * np.diagonal(np.linalg.inv(with_intercept.T @ with_intercept))
+    at, errors = at[:-1], np.sqrt(variances[:-1])
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # nothing is left over of an outcome that is 0 everywhere
+        p = 2.0 * stdtr(free, -np.abs(at / errors))
+    return at / spread, errors / spread, p
 
 
 def _logistic(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:

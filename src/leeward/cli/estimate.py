@@ -41,12 +41,10 @@ def estimate(
       leeward estimate release/share '(410,411),250.00'
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
-    from leeward.engine import settle_imports
     from leeward.methods.disassociation.measures.priors import DEFAULT
     from leeward.release import Release
     from leeward.runs.estimate import codes_of, estimates
 
-    settle_imports()
     queries = [codes_of(text) for text in sets]
     where, release = _where(wanted), Release.open(out)
     if prior is None and release.method == "disassociation":

@@ -70,10 +70,8 @@ def index(source: Any, epsilon_total: str, out: str, as_json: bool, **flags: Any
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """
-    from leeward.engine import settle_imports
     from leeward.runs.index import index as run
 
-    settle_imports()
     done = run(source, out, epsilon_total=epsilon_total, **flags)
     if as_json:
         print_json(done)

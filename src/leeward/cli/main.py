@@ -25,7 +25,6 @@ import click
 from leeward.errors import BadInput, LeewardError
 from leeward.memory import watched_memory
 from leeward.methods import METHODS
-from leeward.process import Process
 from leeward.texts import for_terminal
 from leeward.version import __version__
 
@@ -219,7 +218,6 @@ def leave(status: int) -> NoReturn:
 def status_of(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status, with every message on stderr."""
     before = _end_like_an_interrupt()
-    Process.of_command = True
     try:
         _refuse_undecodable(sys.argv[1:] if args is None else args)
         with watched_memory(_end_for_memory):

@@ -34,14 +34,12 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     from dataclasses import replace
 
     from leeward.cli.options import as_released
-    from leeward.engine import settle_imports
     from leeward.release import Release
     from leeward.runs.profile import source_facts
     from leeward.runs.protect import measure as figures_of
     from leeward.runs.protect import read_source, watched
     from leeward.runs.reports import sections_of, summary_of
 
-    settle_imports()
     release = Release.open(out)
     source = as_released(release, source)
     with watched(None) as say:

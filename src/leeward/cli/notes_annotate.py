@@ -128,10 +128,8 @@ def annotate(
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """
-    from leeward.engine import settle_imports
     from leeward.runs.annotate import annotate as run
 
-    settle_imports()
     result = run(
         notes,
         out,

@@ -38,12 +38,10 @@ def run_and_tell(
     from pathlib import Path
 
     from leeward.cli.flags import FLAGS, flagged
-    from leeward.engine import settle_imports
     from leeward.methods import METHODS
     from leeward.release.spec import Spec, resolved
     from leeward.runs.protect import method_of, parameters_class, run
 
-    settle_imports()
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
     wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
     if wanted:

@@ -58,14 +58,12 @@ def verify(
     from dataclasses import replace
 
     from leeward.cli.options import as_released
-    from leeward.engine import settle_imports
     from leeward.errors import BadInput, VerificationFailed
     from leeward.release import Release
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.protect import read_source, refusal, watched
     from leeward.runs.protect import verify as check
 
-    settle_imports()
     release = Release.open(out, compare=False)
     release.require_format()
     source = as_released(release, source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.engine._arrow import settle_imports
 from leeward.engine.engine import Engine, Frame, Kernel
 from leeward.engine.local import LocalEngine
 from leeward.engine.pool import ahead, at_most, available_threads, beside, over_blocks, pool
@@ -23,7 +22,6 @@ __all__ = [
     "make",
     "over_blocks",
     "pool",
-    "settle_imports",
 ]
 
 NAMES = ("local", "spark")
@@ -34,7 +32,6 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
 
     `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes.
     """
-    settle_imports()
     if threads is not None and threads < 1:
         raise BadInput(f"`threads` must be at least 1; got {threads}.")
     if spec is None or spec == "local":

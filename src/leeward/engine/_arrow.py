@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,34 +9,8 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
-from leeward.process import Process
-
-
-def settle_imports() -> None:
-    """Let pyarrow look for pandas now, in the calling thread.
-
-    It does so at the first array that it makes of NumPy's, in whichever thread that happens, and marks the search as
-    done before it is: of two threads that come first together one fails. A command hands pyarrow no frame of pandas
-    and is saved the import; another process may do so later, when pyarrow does not look any more.
-    """
-    if not Process.of_command or "pandas" in sys.modules:
-        pa.array(np.zeros(1))
-        return
-    sys.meta_path.insert(0, _WithoutPandas)
-    try:
-        pa.array(np.zeros(1))
-        pa.array([0])  # of Python's objects: another place that looks
-    finally:
-        sys.meta_path.remove(_WithoutPandas)
-
-
-class _WithoutPandas:
-    """A finder by which pandas is not installed."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
+# pyarrow looks for pandas at its first array, and of two threads that make theirs together one fails: it looks now.
+pa.array(np.zeros(1))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leeward.engine import settle_imports
 from leeward.errors import BadInput
 from leeward.methods import METHODS
 
@@ -45,7 +44,6 @@ def measure(
     BadInput
         Unknown measure or option, or no measures for the method.
     """
-    settle_imports()  # some measures work in threads
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()
     if module is None:
@@ -92,7 +90,6 @@ def measure_what_runs(
 
 def asked_of(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str, Any]]]:
     """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
-    settle_imports()  # some measures work in threads
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()
     return [_normal(each) for each in wanted] or [dict(each) for each in getattr(module, "DEFAULTS", ())]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+import lifelines  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
 import polars as pl
 import pytest
-import statsmodels.api  # noqa: F401  # like lifelines
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
@@ -19,7 +20,7 @@ from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.measures.attacks import nearest_rows, tree_of, two_distances
 from leeward.methods.condensation.measures.figures import Metrics, NotConverged
-from leeward.methods.condensation.measures.models import compare, mean_metrics, one_model
+from leeward.methods.condensation.measures.models import compare, kaplan_meier, mean_metrics, one_model
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.runs.measure import measure
@@ -143,6 +144,16 @@ def test_every_measure(measured: dict) -> None:
     assert 1 <= privacy["Gender"] <= 2
     assert measured["linkage"]["own_group"] > measured["linkage"]["chance"] > 0
     assert measured["closest"]["released"]["median"] >= 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 9))
+def test_survival_is_that_of_lifelines(seed: int, rows: int, highest: int) -> None:
+    generator = np.random.Generator(np.random.Philox(seed))
+    times, events = generator.integers(0, highest + 1, rows).astype(float), generator.random(rows) < 0.6
+    at = np.linspace(0, highest + 1, 23)
+    other = lifelines.KaplanMeierFitter().fit(times, events).survival_function_at_times(at)
+    assert kaplan_meier(times, events, at) == pytest.approx(other.to_numpy(), abs=1e-9)
 
 
 def test_unknown_measures_and_options(tmp_path: Path) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn.cluster  # noqa: F401  # like lifelines
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.methods.condensation.tables import PLAN, lung, small_tables

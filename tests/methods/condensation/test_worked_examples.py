@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import lifelines  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 import numpy as np
 import polars as pl
 import pytest
-import sklearn.cluster  # noqa: F401  # like lifelines
+import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.methods.condensation.tables import PLAN, lung
 from tests.oracles import condensation as oracle
 

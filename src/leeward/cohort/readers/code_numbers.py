@@ -85,8 +85,7 @@ def _distinct(
     indices = column.indices
     if indices.null_count:
         indices = indices.fill_null(len(values))
-    # By way of Polars: pyarrow's own conversion imports pandas, which costs more than a million rows.
-    return values, pl.Series(pl.from_arrow(indices)).to_numpy()
+    return values, indices.to_numpy(zero_copy_only=False)
 
 
 def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None:

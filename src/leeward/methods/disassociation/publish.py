@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s
+from leeward.arrays import AnyArray, Int32s, Int64s
 from leeward.compiled import njit
 from leeward.engine import ahead
 from leeward.methods.disassociation.layout import Layout, layout_of
@@ -77,15 +76,9 @@ def publish(d: Disassociated, codes: tuple[str, ...], randomness: Randomness) ->
     return Published(d, layout, codes, number, old, node, chunk)
 
 
-def arrow(values: NDArray[Any]) -> pa.Array:
-    """An Arrow array over the same memory (`pa.array` would load pandas first)."""
-    values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
 def nullable(values: Int64s) -> pa.Array:
     """The same with nulls where values are negative."""
-    plain = arrow(values)
+    plain = pa.array(values)
     return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
 
 
@@ -118,14 +111,14 @@ def node_table(p: Published, of_node: Int64s | None = None) -> pa.Table:
     leaf = p.old < len(p.data.leaf_n_codes)
     table = pa.table(
         {
-            "node": arrow(np.arange(len(p.old), dtype=np.int64)),
+            "node": pa.array(np.arange(len(p.old), dtype=np.int64)),
             "parent": nullable(np.where(parent >= 0, p.number[parent], -1)),
-            "kind": pa.array(["joint", "cluster"], pa.string()).take(arrow(leaf.astype(np.int8))),
-            "records": arrow(p.layout.records[p.old]),
+            "kind": pa.array(["joint", "cluster"], pa.string()).take(pa.array(leaf.astype(np.int8))),
+            "records": pa.array(p.layout.records[p.old]),
         },
         schema=NODES,
     )
-    return table if of_node is None else table.append_column("class", arrow(of_node[p.old]))
+    return table if of_node is None else table.append_column("class", pa.array(of_node[p.old]))
 
 
 def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
@@ -149,11 +142,11 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
             )
             yield pa.record_batch(
                 [
-                    arrow(node),
-                    arrow(chunk),
-                    kind_names.take(arrow(kind)),
+                    pa.array(node),
+                    pa.array(chunk),
+                    kind_names.take(pa.array(kind)),
                     nullable(subrecord),
-                    pa.ListArray.from_arrays(arrow(code_at), code_names.take(arrow(code))),
+                    pa.ListArray.from_arrays(pa.array(code_at), code_names.take(pa.array(code))),
                 ],
                 schema=CHUNKS,
             )
@@ -219,7 +212,7 @@ def _emit(
 ) -> tuple[
     Int64s,
     Int64s,
-    NDArray[np.int8],
+    AnyArray,
     Int64s,
     Int32s,
     Int32s,

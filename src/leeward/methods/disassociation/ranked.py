@@ -20,7 +20,7 @@ from numba import uint64
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
-from leeward.methods.disassociation.publish import CHUNKS, KINDS, NODES, ROWS_A_BATCH, arrow, nullable
+from leeward.methods.disassociation.publish import CHUNKS, KINDS, NODES, ROWS_A_BATCH, nullable
 from leeward.methods.disassociation.rules import Rules
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -319,12 +319,12 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
     parent = shown.parent[old]
     nodes = pa.table(
         {
-            "node": arrow(np.arange(len(old), dtype=np.int64)),
+            "node": pa.array(np.arange(len(old), dtype=np.int64)),
             "parent": nullable(np.where(parent >= 0, number[parent], -1)),
             "kind": pa.array(["joint", "cluster"], pa.string()).take(
-                arrow((old < shown.leaves).astype(np.int8))
+                pa.array((old < shown.leaves).astype(np.int8))
             ),
-            "records": arrow(shown.records[old]),
+            "records": pa.array(shown.records[old]),
         },
         schema=NODES,
     )
@@ -343,12 +343,13 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
             place = np.arange(len(rows)) - np.repeat(offsets_of(counts)[:-1], counts)
             yield pa.record_batch(
                 [
-                    arrow(node[rows]),
-                    arrow(chunk[rows]),
-                    kind_names.take(arrow(kind[rows].astype(np.int8))),
-                    arrow(place),
+                    pa.array(node[rows]),
+                    pa.array(chunk[rows]),
+                    kind_names.take(pa.array(kind[rows].astype(np.int8))),
+                    pa.array(place),
                     pa.ListArray.from_arrays(
-                        arrow(np.arange(len(rows) + 1, dtype=np.int32)), code_names.take(arrow(code[rows]))
+                        pa.array(np.arange(len(rows) + 1, dtype=np.int32)),
+                        code_names.take(pa.array(code[rows])),
                     ),
                 ],
                 schema=CHUNKS,

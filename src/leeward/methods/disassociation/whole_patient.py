@@ -29,7 +29,6 @@ from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.publish import (
     Published,
-    arrow,
     chunk_table,
     facts_of,
     node_of_records,
@@ -149,7 +148,7 @@ def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) ->
         order = np.lexsort((keys, node))
         text = values[name].cast(pl.String).gather(p.data.order[order]).to_arrow().cast(pa.string())
         column = pa.array([name]).take(pa.array(np.zeros(len(node), np.int64)))
-        parts.append(pa.table([arrow(node[order]), column, text], schema=PAYLOAD))
+        parts.append(pa.table([pa.array(node[order]), column, text], schema=PAYLOAD))
     table = pa.concat_tables(parts)
     both = np.lexsort((table["node"].to_numpy(),))  # stable: by node, then by column, then as shuffled
     return ReleaseTable.of("payload.parquet", table.take(pa.array(both)))

@@ -10,7 +10,7 @@ import polars as pl
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
 from leeward.analysis.regression import Fit, fit
-from leeward.cohort.lenses.table import Table
+from leeward.cohort.lenses.table import Floats, Table
 from leeward.engine import pool
 from leeward.methods.condensation.measures.both import SEED, Both
 from leeward.methods.condensation.measures.figures import (
@@ -146,17 +146,27 @@ def survival(both: Both, points: int = 120) -> tuple[Curve, ...] | None:
 
 
 def _curves(both: Both, time: str | None, event: str | None, value: Any, points: int) -> Curve:
-    from lifelines import KaplanMeierFitter
-
     model = Model("cox", ("",), None, time, event, value)
     assert time is not None  # a Cox model has one
     highest = both.table.frame[time].cast(pl.Float64).to_numpy().max()
     at = np.linspace(0.0, float(highest), points)
-    curves = []
-    for frame in (both.table.frame, both.made):
-        fitter = KaplanMeierFitter().fit(frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model))
-        curves.append(tuple(float(each) for each in fitter.survival_function_at_times(at)))
-    return Curve(time, event, value, tuple(at.tolist()), *curves)
+    before, after = (
+        kaplan_meier(frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model), at)
+        for frame in (both.table.frame, both.made)
+    )
+    return Curve(time, event, value, tuple(at.tolist()), tuple(before.tolist()), tuple(after.tolist()))
+
+
+def kaplan_meier(times: Floats, events: np.ndarray, at: Floats) -> Floats:
+    """Estimated share that survives each time of `at` (Kaplan and Meier 1958, equation 2b).
+
+    `times`, of an event or of censoring, and `events` (bool) have one entry a patient.
+    """
+    distinct, place = np.unique(times, return_inverse=True)
+    ended = np.bincount(place)
+    at_risk = len(times) - np.cumsum(ended) + ended
+    surviving = np.append(1.0, np.cumprod(1 - np.bincount(place, weights=events) / at_risk))
+    return surviving[np.searchsorted(distinct, at, side="right")]
 
 
 def _share(which: np.ndarray, among: np.ndarray) -> float:
