@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import leeward
 
 SOURCE = Path(leeward.__file__).resolve().parent.parent
@@ -162,22 +160,6 @@ def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path) -> None:
     assert not Path(folder).exists()
 
 
-def test_numba_is_readied_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.compiler_lock import global_compiler_lock
-
-    from leeward import compiled
-
-    locked: list[bool] = []
-
-    class Runtime:
-        def initialize(self, target: object) -> None:
-            locked.append(bool(global_compiler_lock.is_locked()))
-
-    monkeypatch.setattr(compiled, "rtsys", Runtime())
-    compiled.prepare()
-    assert locked == [True]
-
-
 def test_a_kernel_that_is_loaded_needs_nothing_of_the_compiler(tmp_path: Path) -> None:
     modules = Modules(tmp_path)
     code = (
@@ -199,30 +181,6 @@ def test_a_kernel_that_is_loaded_needs_nothing_of_the_compiler(tmp_path: Path) -
     ]
     assert needed[0][0] == "True"
     assert needed[1] == ["False", "False", "False"]
-
-
-TARGET = """
-from numba.core import cpu
-from numba.core.compiler_lock import global_compiler_lock
-locked, made = [], cpu.CPUContext.__init__
-def note(*given):
-    locked.append(bool(global_compiler_lock.is_locked()))
-    made(*given)
-cpu.CPUContext.__init__ = note
-from leeward.compiled import prepare
-prepare()
-print(*locked)
-"""
-
-
-def test_the_target_is_not_made_under_the_compiling_lock() -> None:
-    """Who makes it holds the target's own lock and waits for the compiling one; in the other order, two threads that
-    began together waited for each other."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", TARGET], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True,
-        text=True, check=True, timeout=300,
-    )  # fmt: skip
-    assert done.stdout.split() == ["False"]
 
 
 def test_every_kernel_is_one_that_ships_with_the_package() -> None:

@@ -27,12 +27,10 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numba
-import numba.core.entrypoints
 import numba.core.environment
 import numpy
 from llvmlite import binding
 from numba.core import caching
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
 PACKAGE = Path(__file__).resolve().parent
@@ -312,15 +310,3 @@ compilations = _Announcement()
 """How many functions this process compiled (`compilations.count`), and whether it was said."""
 
 numba.core.event.register("numba:compile", compilations)
-
-
-def prepare() -> None:
-    """Load what Numba needs before its first kernel: best spent while a file is read.
-
-    Under the lock that compiling takes. The target is made before: that takes a lock of its own and then the compiling
-    one, and whoever takes them the other way round waits for ever for a thread that makes it too.
-    """
-    target = numba.core.registry.cpu_target.target_context
-    with global_compiler_lock:
-        rtsys.initialize(target)
-    numba.core.entrypoints.init_all()  # reads what every installed distribution says of itself

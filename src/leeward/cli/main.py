@@ -6,7 +6,6 @@ Exit status: 0 done; 2 bad input or usage; 3 the guarantee cannot be met on this
 
 from __future__ import annotations
 
-import atexit
 import errno
 import gc
 import importlib
@@ -178,41 +177,19 @@ def leeward() -> None:
 INTERRUPTED = (130, 143)
 """Exit statuses of Ctrl-C and of SIGTERM."""
 
-COLLECT_EVERY = 2_000_000
-"""Objects made between two collections. A run makes many that live to its end; Python's 700 would look at them all
-over and over, for half a second of a small command, and 200,000 twice, for a fifth."""
-
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its exit status; with `args`, end as `sys.exit` does."""
     if args is not None:
         sys.exit(status_of(args))
-    gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
     try:
         status = status_of()
     except SystemExit as request:
         status = request.code if isinstance(request.code, int) else 1
-    leave(status)
-
-
-def leave(status: int) -> NoReturn:
-    """End the process without taking the interpreter apart, which takes longer than many a command's work.
-
-    All that must be done at the end is done: output is written out, and what was registered for the exit (folders of
-    this process, Spark's session) runs. A thread that still works is waited for in Python's own way, but not after an
-    interrupt.
-    """
-    others = (each for each in threading.enumerate() if each is not threading.main_thread())
-    if status not in INTERRUPTED and any(not each.daemon for each in others):
-        sys.exit(status)
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except OSError:
-        status = status or 1
-    atexit._run_exitfuncs()
-    os._exit(status)
+    if status in INTERRUPTED and any(not each.daemon for each in threading.enumerate()[1:]):
+        os._exit(status)  # Python would wait for a pool's threads, and a kernel may run for minutes
+    gc.freeze()  # or all that is left is looked over once more, for a tenth of a second
+    sys.exit(status)
 
 
 def status_of(args: Sequence[str] | None = None) -> int:

@@ -60,8 +60,6 @@ class Method:
         Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
     memory : Memory
         What a run needs.
-    kernels : bool
-        Whether it runs compiled kernels, which are made ready while the source is read.
     in_parts : bool
         Whether a table larger than memory can be released (`runs.stored`).
     """
@@ -74,7 +72,6 @@ class Method:
     measures: str | None = None
     sections: str | None = None
     memory: Memory = ANY_METHOD
-    kernels: bool = True
     in_parts: bool = False
 
     @property
@@ -134,7 +131,6 @@ METHODS: dict[str, Method] = {
         measures="leeward.methods.condensation.measures",
         sections="leeward.methods.condensation.report",
         memory=Memory(450, 3700, 75),
-        kernels=False,
     ),
     "constraints": Method(
         "leeward.methods.constraints.parameters:Constraints",

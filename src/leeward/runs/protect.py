@@ -6,7 +6,6 @@ The command line and the library both call it; nothing of a release is visible b
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +20,8 @@ from leeward.runs.profile import profile as profile
 from leeward.runs.progress import STAGES
 from leeward.runs.progress import Tell as Tell
 from leeward.runs.progress import watched as watched
-from leeward.runs.reports import import_report, summary_of
 from leeward.runs.reports import sections_of as sections_of
+from leeward.runs.reports import summary_of
 from leeward.runs.specs import Method as Method
 from leeward.runs.specs import in_memory, spec_of
 from leeward.runs.specs import read_source as read_source
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from leeward.cohort.cohort import Cohort
-    from leeward.methods import Method as MethodRow
     from leeward.release import Release
     from leeward.report.summary import Summary
     from leeward.verify import Verification
@@ -176,7 +174,7 @@ def run(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import at_most, beside
+    from leeward.engine import at_most
     from leeward.methods import METHODS
     from leeward.release.folder import check_out
 
@@ -195,12 +193,10 @@ def run(
         for each in (spec.source, spec.population):
             if each is not None:
                 require_memory_to_read(each, method.name)
-    with at_most(threads), watched(tell, STAGES) as say, beside() as other:
-        other.submit(import_method, row)  # most of reading leaves the interpreter to others
+    with at_most(threads), watched(tell, STAGES) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
-        other.submit(import_checks_and_measures, row, method.name)  # and so do the kernels
         return protect(
             cohort,
             method,
@@ -216,25 +212,6 @@ def run(
             allow_memory=allow_memory,
             tell=say,
         )
-
-
-def import_method(row: MethodRow) -> None:
-    """Import a method, and what its first kernel needs."""
-    if row.kernels:
-        from leeward.compiled import prepare
-
-        prepare()
-    importlib.import_module(f"{row.folder}.method")
-
-
-def import_checks_and_measures(row: MethodRow, method: str) -> None:
-    """Import what a run needs once its release is written."""
-    from leeward.verify import CHECKERS
-
-    importlib.import_module(CHECKERS[method].partition(":")[0])
-    row.measures_module()
-    importlib.import_module("leeward.advise.measured_risk")
-    import_report(method)
 
 
 def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:

@@ -51,17 +51,6 @@ def write_report(folder: Path) -> Path:
     return write(folder, with_risk(sections_of(Release.open(folder).method)), summary_of)
 
 
-def import_report(method: str) -> None:
-    """Import what a report of a method needs."""
-    import jinja2  # noqa: F401
-
-    import leeward.advise.risk
-    import leeward.report  # noqa: F401
-
-    sections_of(method)
-    costs_of(method)
-
-
 def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
     """The method's own sections, after its first the risk that was measured, and last the attacks that were tried."""
 
