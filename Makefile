@@ -24,7 +24,6 @@ FUZZ_ARGS ?= --inputs 20000 --seed 1
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
-export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLCONFIGDIR ?= $(CURDIR)/.cache/matplotlib
 # Someone else's libraries must not get in front of ours.
 unexport PYTHONPATH

@@ -64,7 +64,6 @@ class Place:
         self.env = {
             **os.environ,
             "PYTHONPATH": str(tree / "src"),
-            "NUMBA_CACHE_DIR": str(tree / ".cache" / "numba"),
             "LEEWARD_STATE": str(folder / "state"),
             "LEEWARD_HOME": str(folder / "home"),
         }

@@ -1,4 +1,4 @@
-"""What holds for every test: Hypothesis profiles, caches in the tree, no use of global random generators."""
+"""What holds for every test: Hypothesis profiles, caches, no use of global random generators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 TREE = Path(__file__).resolve().parent.parent
 
 # Before anything imports numba, matplotlib or pyspark. Spark's workers must be this very Python.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(TREE / ".cache" / "numba"))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache"))  # for tests with another home, too
 os.environ.setdefault("MPLCONFIGDIR", str(TREE / ".cache" / "matplotlib"))
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import leeward
 
 SOURCE = Path(leeward.__file__).resolve().parent.parent
@@ -34,7 +36,7 @@ def add(a, b):
 """
 RUN = """
 from caller import total
-from leeward.compiled import compilations
+from leeward.compiling import compilations
 print(total(3), compilations.count)
 """
 
@@ -50,12 +52,12 @@ class Modules:
     def callee(self, limit: int, more: int, comment: str = "") -> None:
         (self.folder / "callee.py").write_text(comment + CALLEE.format(limit=limit, more=more))
 
-    def run(self) -> tuple[int, int]:
+    def run(self, cache: Path | None = None) -> tuple[int, int]:
         """What the kernel returns, and how many functions were compiled."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{SOURCE}{os.pathsep}{self.folder}",
-            "NUMBA_CACHE_DIR": str(self.folder / "cache"),
+            "NUMBA_CACHE_DIR": str(cache or self.folder / "cache"),
         }
         done = subprocess.run(
             [sys.executable, "-B", "-c", RUN],
@@ -114,7 +116,7 @@ def test_a_kernel_whose_argument_was_renamed_is_compiled_again(tmp_path: Path) -
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-    assert [*(tmp_path / "cache").rglob("*.nbi")]
+    assert [*(tmp_path / "cache").rglob("*.nbc")]
 
 
 def test_a_caller_is_compiled_against_a_callee_that_was_loaded(tmp_path: Path) -> None:
@@ -127,37 +129,78 @@ def test_a_caller_is_compiled_against_a_callee_that_was_loaded(tmp_path: Path) -
     assert 0 < compiled < all_of_it
 
 
-NOWHERE = """
-from numba.core import caching
-caching.InTreeCacheLocator.from_function = classmethod(lambda cls, *rest: None)  # as if its folder were read-only
-from pathlib import Path
-from caller import total
-from leeward.compiled import private_folder
-print(total(3), len(list(Path(private_folder()).rglob("*.nbc"))), private_folder())
-"""
-
-
-def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("home", [f"{os.devnull}/home", None])
+def test_without_a_folder_to_write_in_kernels_still_run(tmp_path: Path, home: str | None) -> None:
     modules = Modules(tmp_path)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}",
-        "NUMBA_CACHE_DIR": f"{os.devnull}/cache",
-        "HOME": f"{os.devnull}/home",
-        "XDG_CACHE_HOME": f"{os.devnull}/cache",
-    }
+    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{modules.folder}"}
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        environment.pop(name, None)
+    code = "import pathlib\n"
+    if home is None:  # as of an account that the system does not know
+        code += "pathlib.Path.home = classmethod(lambda cls: (_ for _ in ()).throw(RuntimeError()))\n"
+    else:
+        environment["HOME"] = home
     done = subprocess.run(
-        [sys.executable, "-B", "-c", NOWHERE],
+        [sys.executable, "-B", "-c", code + RUN],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
         timeout=300,
     )
-    value, files, folder = done.stdout.split()
-    assert int(value) == 3
-    assert int(files) >= 1
-    assert not Path(folder).exists()
+    assert done.stdout.split() == ["3", "3"]
+
+
+def test_a_second_copy_of_the_code_compiles_nothing(tmp_path: Path) -> None:
+    copies = [tmp_path / "one", tmp_path / "two"]
+    for copy in copies:
+        copy.mkdir()
+    first, second = (Modules(copy) for copy in copies)
+    assert first.run(tmp_path / "cache") == (3, 3)
+    assert second.run(tmp_path / "cache") == (3, 0)
+
+
+def test_a_file_that_was_cut_off_is_compiled_again_and_old_ones_are_removed(tmp_path: Path) -> None:
+    modules = Modules(tmp_path)
+    modules.run()
+    files = [*(tmp_path / "cache/leeward-kernels").iterdir()]
+    for each in files:
+        each.write_bytes(each.read_bytes()[:-1])
+    old = files[0].with_name("gone-0123456789abcdef.nbc")
+    old.write_bytes(b"")
+    os.utime(old, (0, 0))
+    assert modules.run() == (3, 3)
+    assert modules.run() == (3, 0)
+    assert sorted((tmp_path / "cache/leeward-kernels").iterdir()) == sorted(files)
+
+
+FIELDS = """
+from typing import NamedTuple
+from leeward.compiled import njit
+
+class Pair(NamedTuple):
+    {first}: int
+    {second}: int
+
+@njit
+def left(given):
+    return given.left
+
+if __name__ == "__main__":
+    import fields
+    print(fields.left(fields.Pair(left=1, right=2)))
+"""
+
+
+def test_fields_that_change_places_compile_again(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for first, second in (("left", "right"), ("right", "left")):
+        (tmp_path / "fields.py").write_text(FIELDS.format(first=first, second=second))
+        done = subprocess.run(
+            [sys.executable, "-B", "fields.py"], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=True, timeout=300,
+        )  # fmt: skip
+        assert done.stdout == "1\n"
 
 
 def test_a_kernel_that_is_loaded_needs_nothing_of_the_compiler(tmp_path: Path) -> None:

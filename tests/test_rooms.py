@@ -35,6 +35,7 @@ SHARED = frozenset(
     {
         "arrays",
         "compiled",
+        "compiling",
         "errors",
         "fields",
         "memory",

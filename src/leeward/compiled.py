@@ -1,27 +1,27 @@
-"""`njit`: Numba's, with a cache that also reads compiled kernels shipped with the package.
+"""`njit`: Numba's, with a cache that all checkouts of a user share, and one that ships with the package.
 
 A kernel is looked for in the shipped folder (`_compiled/`, filled by scripts/build_kernels.py for wheels), then in the
-user's cache, and is compiled where neither has it. Differences from Numba's own cache:
+user's cache, and is compiled where neither has it. One file holds one kernel for one choice of arguments' types:
 
+- Its name has a stamp, made of the kernel's bytecode, its options and every global that it names: constants by value,
+  other kernels by their own stamps. Machine code of a caller holds its callees and constants, also those of other
+  files, which Numba's stamp (the text of the one file) does not see; and a change of a comment compiles nothing.
 - Shipped code is made for a processor level (x86-64-v2), not for the processor that built it.
-- The stamp of a kernel is made of its bytecode, its options and every global that it names: constants by value, other
-  kernels by their own stamps. Machine code of a caller holds its callees and constants, also those of other files,
-  which Numba's stamp (the text of the one file) does not see; and a change of a comment compiles nothing.
-- Where no folder can be written (a read-only package without a home), a private temporary folder is used.
+- Where no folder can be written, each process compiles for itself.
 
 `LEEWARD_LEVEL=none` leaves the shipped code unread. See docs/decisions/0014-compiled-kernels.md.
 """
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import hashlib
 import os
-import shutil
+import pickle
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -30,8 +30,10 @@ import numba
 import numba.core.environment
 import numpy
 from llvmlite import binding
-from numba.core import caching
+from numba.core import caching, compiler, serialize
 from numba.core.runtime import rtsys
+
+from leeward.compiling import compilations
 
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_compiled"
@@ -39,20 +41,25 @@ SHIPPED = PACKAGE / "_compiled"
 LEVELS = {"x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"})}
 """Processor levels that kernels are built for, best first, with the features that they need."""
 
-FORMAT = 3
+FORMAT = 4
 """Of what is stored of a kernel: raised where it changes."""
 
-SILENT_SECONDS = 1.0
-"""Compiling is announced once it has taken so long."""
+UNUSED_SECONDS = 90 * 24 * 3600
+"""Compiled kernels that were not read for so long are removed: of earlier versions, as a rule."""
 
 
-def njit(*args: Any, **options: Any) -> Any:
-    """As `numba.njit`, cached as the module says; `cache` among the options is ignored, since every kernel is."""
+def njit(*args: Any, inner: bool = False, **options: Any) -> Any:
+    """As `numba.njit`, with the cache of this module and without the interpreter's lock.
+
+    An `inner` kernel is called by kernels alone and has no wrapper for Python, which would crash.
+    """
+    options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
     options.pop("cache", None)
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
-        dispatcher._cache = Cache(function, options)
+        if dispatcher is not function:  # NUMBA_DISABLE_JIT
+            dispatcher._cache = Cache(function, options)
         return dispatcher
 
     return compiled(args[0]) if args else compiled
@@ -73,17 +80,19 @@ def building() -> bool:
     return bool(os.environ.get("LEEWARD_BUILD_KERNELS"))
 
 
-@lru_cache(maxsize=1)
-def private_folder() -> str:
-    """A cache folder of this process, removed at its end."""
-    folder = tempfile.mkdtemp(prefix="leeward-kernels-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def cache_folder() -> Path:
+    """Where the user's compiled kernels are: `leeward-kernels` in `NUMBA_CACHE_DIR`, or in the user's cache."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(chosen or Path.home() / ".cache").absolute() / "leeward-kernels"
+    except RuntimeError:  # an account without a home
+        return Path(os.devnull)
 
 
 def stamp_of(function: Callable[..., Any], options: dict[str, Any]) -> str:
-    """A digest of all that a kernel's machine code depends on in Leeward."""
-    digest = hashlib.sha256(repr((FORMAT, sorted(options.items()))).encode())
+    """A digest of all that a kernel's machine code depends on but for the types of arguments and the processor."""
+    versions = FORMAT, numba.__version__, sys.version_info[:2]
+    digest = hashlib.sha256(repr((versions, sorted(options.items()))).encode())
     for part in _parts(function, set()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
@@ -138,53 +147,108 @@ def _value(name: str, value: Any, names: list[str], seen: set[CodeType]) -> Iter
         yield f"{name} = {value!r}"
 
 
-class PrivateLocator(caching.InTreeCacheLocator):  # type: ignore[misc]  # numba has no types
-    """The last resort: a folder of this process."""
+class Cache(caching.NullCache):  # type: ignore[misc]  # numba has no types
+    """The files of one kernel."""
 
-    def get_cache_path(self) -> str:
-        return private_folder()
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function = function
+        self._options = options
 
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> Any:
-        return cls(py_func, py_file)
+    @cached_property
+    def _stamp(self) -> str:
+        """Made when the kernel is first called: by then every global that it names is defined."""
+        return stamp_of(self._function, self._options)
+
+    def _file(self, folder: Path, types: Any, processor: Any) -> Path:
+        parts = repr((self._stamp, [_description(each) for each in types], processor))
+        name = f"{self._function.__module__}.{self._function.__qualname__}".replace("<", "").replace(">", "")
+        return folder / f"{name}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.nbc"
+
+    def _shipped(self, types: Any) -> Path:
+        return self._file(SHIPPED / level(), types, level())
+
+    def _own(self, types: Any, context: Any) -> Path:
+        return self._file(cache_folder(), types, context.codegen().magic_tuple())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for these types of arguments, or None.
+
+        Numba readies its compiler before it looks, with a hundred modules and half a second of a small command: what is
+        found needs its runtime alone, and where nothing is found the compiler readies itself.
+        """
+        rtsys.initialize(target_context)
+        found = None if level() == "none" else _read(self._shipped(sig))
+        if found is None and not building():
+            found = _read(self._own(sig, target_context))
+        if found is None:
+            compilations.begin()
+            return None
+        return _rebuilt(target_context, found)
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        compilations.end()
+        if not cres.lifted and not cres.library.has_dynamic_globals:
+            _write(self._shipped(sig) if building() else self._own(sig, cres.target_context), _reduced(cres))
 
 
-class Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Numba's way to write and read a compiled function, without the annotated source.
+def _description(kind: Any) -> str:
+    """A type of an argument, with the class and the order of the fields of every named tuple in it."""
+    named = getattr(kind, "instance_class", None)
+    fields = "" if named is None else f"{named.__module__}.{named.__qualname__}{named._fields}"
+    return f"{kind!r} {fields} {[_description(each) for each in getattr(kind, 'types', ())]}"
 
-    That text is a third of the size, is read by nobody and names the folder where the code was compiled.
-    """
 
-    _locator_classes = (
-        caching.UserProvidedCacheLocator,
-        caching.InTreeCacheLocator,
-        caching.UserWideCacheLocator,
-        PrivateLocator,
-    )
+def _read(file: Path) -> Any:
+    """What is stored in a file; None where there is none, or one that was cut off."""
+    try:
+        content = file.read_bytes()
+        os.utime(file)
+    except OSError:
+        return None
+    digest, stored = content[:32], content[32:]
+    return pickle.loads(stored) if hashlib.sha256(stored).digest() == digest else None
 
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        """Without the line number, so that code which moves is found again."""
-        fixed = fullname.replace("<", "").replace(">", "")
-        return f"{fixed}.py{sys.version_info[0]}{sys.version_info[1]}{abiflags}"
 
-    def reduce(self, data: Any) -> tuple[Any, ...]:
-        parts = list(super().reduce(data))
-        parts[ANNOTATION] = ""
-        parts[OWN] = _parts_of(parts[OWN])
-        parts[REFERENCED] = [_parts_of(each) for each in parts[REFERENCED]]
-        return tuple(parts)
+def _write(file: Path, parts: Any) -> None:
+    """Store it, all or nothing, and remove what was not read for long."""
+    stored = serialize.dumps(parts)
+    aside = file.with_suffix(f".{os.getpid()}")
+    with contextlib.suppress(OSError):  # nowhere to write: the next process compiles again
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        aside.write_bytes(hashlib.sha256(stored).digest() + stored)
+        aside.replace(file)
+        _sweep(file.parent)
 
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        parts = list(payload)
-        parts[OWN] = _environment_of(*parts[OWN])
-        parts[REFERENCED] = [_environment_of(*each) for each in parts[REFERENCED]]
-        return super().rebuild(target_context, tuple(parts))
+
+@lru_cache(maxsize=1)
+def _sweep(folder: Path) -> None:
+    """Remove what was not read for long; once a process."""
+    for each in folder.iterdir():
+        if time.time() - each.stat().st_mtime > UNUSED_SECONDS:
+            each.unlink(missing_ok=True)
 
 
 OWN, ANNOTATION, REFERENCED = 2, 6, 8
 """Places of a compile result's environment, annotated source and other environments once it is reduced."""
 
 Environment = numba.core.environment.Environment
+
+
+def _reduced(result: Any) -> tuple[Any, ...]:
+    """What can be stored of a compiled function, without the annotated source: a third, and nobody reads it."""
+    parts = list(result._reduce())
+    parts[ANNOTATION] = ""
+    parts[OWN] = _parts_of(parts[OWN])
+    parts[REFERENCED] = [_parts_of(each) for each in parts[REFERENCED]]
+    return tuple(parts)
+
+
+def _rebuilt(target_context: Any, stored: tuple[Any, ...]) -> Any:
+    """The compiled function again."""
+    parts = list(stored)
+    parts[OWN] = _environment_of(*parts[OWN])
+    parts[REFERENCED] = [_environment_of(*each) for each in parts[REFERENCED]]
+    return compiler.CompileResult._rebuild(target_context, *parts)
 
 
 def _parts_of(environment: Any) -> tuple[str, list[Any], str]:
@@ -194,7 +258,7 @@ def _parts_of(environment: Any) -> tuple[str, list[Any], str]:
 
 def _environment_of(module: str, constants: list[Any], name: str) -> Any:
     """The environment again. Numba imports its module for the globals, with all that compiling needs where it is one of
-    its own; compiled code does not look at them."""
+    its own (a quarter of a second of a small command); compiled code does not look at them."""
     found = numba.core.environment.lookup_environment(name)
     if found is None:
         loaded = sys.modules.get(module)
@@ -203,110 +267,3 @@ def _environment_of(module: str, constants: list[Any], name: str) -> Any:
         found.env_name = name
         Environment._memo[name] = found
     return found
-
-
-class IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's list of what is compiled of a function. It names the types of arguments before it says whether it is of
-    this code; where one of them was moved or renamed since, the list is another version's and nothing of it is used."""
-
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except (AttributeError, ImportError):
-            return {}
-
-
-@lru_cache(maxsize=256)
-def _shippable(file: str) -> str:
-    """The module of a file of the package, empty for others."""
-    path = Path(file).resolve()
-    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts) if path.is_relative_to(PACKAGE) else ""
-
-
-class Cache(caching.FunctionCache):  # type: ignore[misc]
-    """The shipped folder, which is only read but for a build, over Numba's cache of the user."""
-
-    _impl_class = Implementation
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._function = function
-        self._options = options
-        self._shipped: IndexFile | None = None
-        self._opened = False
-
-    def _open(self) -> None:
-        """Find the folders and stamp both caches, when the kernel is first called: by then every global that it names
-        is defined, and a command calls few of the kernels that it imports."""
-        if self._opened:
-            return
-        super().__init__(self._function)
-        stamp = stamp_of(self._function, self._options)
-        self._cache_file = IndexFile(self._cache_path, self._impl.filename_base, stamp)
-        module = _shippable(self._function.__code__.co_filename)
-        if module and level() != "none":
-            self._shipped = IndexFile(str(SHIPPED / level()), f"{module}.{self._impl.filename_base}", stamp)
-        self._opened = True
-
-    def _portable(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        """The key without the processor's name and features, which the level stands for."""
-        sig, magic, code = self._index_key(sig, codegen)
-        return sig, (magic[0], level()), code
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """As Numba's, which readies its compiler before it looks: what is found needs its runtime alone, and where
-        nothing is found the compiler readies itself."""
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._open()
-        found = None
-        if self._shipped is not None:
-            found = self._shipped.load(self._portable(sig, target_context.codegen()))
-        if found is not None:
-            return self._impl.rebuild(target_context, found)
-        return None if building() else super()._load_overload(sig, target_context)
-
-    def _save_overload(self, sig: Any, data: Any) -> None:
-        self._open()
-        if not building():
-            super()._save_overload(sig, data)
-        elif self._shipped is not None and self._impl.check_cachable(data):
-            (SHIPPED / level()).mkdir(parents=True, exist_ok=True)
-            self._shipped.save(self._portable(sig, data.codegen), self._impl.reduce(data))
-
-
-class _Announcement(numba.core.event.Listener):  # type: ignore[misc]
-    """Says once, to a person who watches, that kernels are being compiled; counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.depth = 0
-        self.seconds = 0.0
-        self.since = 0.0
-        self.said = False
-
-    def on_start(self, event: Any) -> None:
-        from time import monotonic
-
-        self.count += 1
-        self.depth += 1
-        if self.depth == 1:
-            self.since = monotonic()
-        if self.seconds > SILENT_SECONDS and not self.said and sys.stderr.isatty():
-            self.said = True
-            print("leeward: compiling for this machine, once: about half a minute …", file=sys.stderr)  # noqa: T201
-
-    def on_end(self, event: Any) -> None:
-        from time import monotonic
-
-        self.depth -= 1
-        if self.depth == 0:
-            self.seconds += monotonic() - self.since
-
-
-compilations = _Announcement()
-"""How many functions this process compiled (`compilations.count`), and whether it was said."""
-
-numba.core.event.register("numba:compile", compilations)

@@ -74,7 +74,7 @@ def warm() -> None:
     from tempfile import TemporaryDirectory
     from time import monotonic
 
-    from leeward.compiled import compilations
+    from leeward.compiling import compilations
 
     begun = monotonic()
     failed = []
@@ -84,7 +84,7 @@ def warm() -> None:
             click.echo(f"{line.split(' -o ')[0]}", err=True)
             if _run(line.split()) != 0:
                 failed.append(line)
-    click.echo(f"{compilations.count} functions compiled in {monotonic() - begun:.0f} s.")
+    click.echo(f"{compilations.count} kernels compiled in {monotonic() - begun:.0f} s.")
     if failed:
         raise click.ClickException(f"{len(failed)} runs ended in an error: {'; '.join(failed)}")
 
