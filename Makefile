@@ -4,6 +4,7 @@
 #   make demo-portal the portal with five people and made-up data, and where it is
 #   make install     .venv with all that the tests need, and the package editable
 #   make test        install, system packages, lint, types, tests
+#   make test-interpreted  tests of kernels, which run as plain Python: for coverage and debuggers
 #   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
@@ -20,6 +21,8 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 JOBS   ?= 2
 PYTEST_ARGS ?=
+INTERPRETED ?= $(wildcard tests/methods/*/test_worked_example*.py) tests/methods/disassociation/test_fit.py \
+    tests/methods/condensation/test_kernels.py tests/cli/test_demo.py
 FUZZ_ARGS ?= --inputs 20000 --seed 1
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -35,7 +38,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test system-packages lint studies studies-small fuzz mutants wheel lock clean distclean
+.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small fuzz mutants wheel lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -93,6 +96,9 @@ lint: install
 
 test: install system-packages lint
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+test-interpreted: install
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest $(PYTEST_ARGS) $(INTERPRETED)
 
 studies-small: install
 	$(PY) -m pytest tests/studies

@@ -57,9 +57,10 @@ def njit(*args: Any, inner: bool = False, **options: Any) -> Any:
     options.pop("cache", None)
 
     def compiled(function: Callable[..., Any]) -> Any:
+        if numba.config.DISABLE_JIT:
+            return numpy.errstate(all="ignore")(function)  # machine code wraps without a word
         dispatcher = numba.njit(**options)(function)
-        if dispatcher is not function:  # NUMBA_DISABLE_JIT
-            dispatcher._cache = Cache(function, options)
+        dispatcher._cache = Cache(function, options)
         return dispatcher
 
     return compiled(args[0]) if args else compiled

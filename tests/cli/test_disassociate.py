@@ -158,15 +158,12 @@ def test_the_verbs_stay_verbs_though_rooms_have_their_names() -> None:
         _ = lw.protetc  # type: ignore[attr-defined]  # that it is not there is the point
 
 
-def test_the_demo_is_a_release_like_any_other(
-    leeward: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("leeward.cli.demo.PATIENTS", 400)
+def test_the_demo_is_a_release_like_any_other(leeward: Run, tmp_path: Path) -> None:
     done = leeward("demo", "-o", tmp_path / "out")
     assert done.status == 0, done.err
     assert f"Report:            {tmp_path / 'out/custody/report.html'}" in done.out
     manifest = json.loads((tmp_path / "out/share/release.json").read_text())
-    assert manifest["records"] == 400
+    assert manifest["records"] == 300
     assert "seeded" not in manifest
     shown = leeward("verify", tmp_path / "out")
     assert shown.status == 0

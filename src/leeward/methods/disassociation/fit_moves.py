@@ -239,7 +239,7 @@ def best_host(
         if size > np.uint64(TRIES):  # spread over the list from a scattered start, the same on every machine
             tries = np.uint64(TRIES)
             step = size // tries
-            place = np.uint64((p + 1) * 2654435761 + turn * 40503) % size
+            place = np.uint64((np.int64(p) + 1) * 2654435761 + turn * 40503) % size
         for _ in range(tries):
             x = np.uint64(hosts[begin + place])
             place += step
