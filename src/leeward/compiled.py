@@ -30,8 +30,9 @@ import numba
 import numba.core.environment
 import numpy
 from llvmlite import binding
-from numba.core import caching, compiler, serialize
+from numba.core import caching, compiler, serialize, types
 from numba.core.runtime import rtsys
+from numba.core.types.misc import unliteral
 
 from leeward.compiling import compilations
 
@@ -41,7 +42,7 @@ SHIPPED = PACKAGE / "_compiled"
 LEVELS = {"x86-64-v2": frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"})}
 """Processor levels that kernels are built for, best first, with the features that they need."""
 
-FORMAT = 4
+FORMAT = 5
 """Of what is stored of a kernel: raised where it changes."""
 
 UNUSED_SECONDS = 90 * 24 * 3600
@@ -51,19 +52,36 @@ UNUSED_SECONDS = 90 * 24 * 3600
 def njit(*args: Any, inner: bool = False, **options: Any) -> Any:
     """As `numba.njit`, with the cache of this module and without the interpreter's lock.
 
-    An `inner` kernel is called by kernels alone and has no wrapper for Python, which would crash.
+    An `inner` kernel is called by kernels alone and has no wrapper for Python, where it is run as plain Python. Kernels
+    pass whole numbers to each other as int64: Numba would compile a callee again for a literal 0 and for what an int32
+    array holds.
     """
     options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
-    options.pop("cache", None)
 
     def compiled(function: Callable[..., Any]) -> Any:
         if numba.config.DISABLE_JIT:
             return numpy.errstate(all="ignore")(function)  # machine code wraps without a word
-        dispatcher = numba.njit(**options)(function)
-        dispatcher._cache = Cache(function, options)
-        return dispatcher
+        kernel = numba.njit(**options)(function)
+        kernel._cache = Cache(function, options)
+        compilations.known += 1
+        template = kernel.get_call_template
+        kernel.get_call_template = lambda given, named: template(
+            tuple(map(_widened, given)), {name: _widened(kind) for name, kind in named.items()}
+        )
+        if inner:  # or a call from Python would jump to a wrapper that is not there
+            kernel.add_overload = lambda result: kernel.overloads.update(
+                {tuple(result.signature.args): result}
+            )
+            kernel._compile_for_args = lambda *_, **__: function
+        return kernel
 
     return compiled(args[0]) if args else compiled
+
+
+def _widened(kind: Any) -> Any:
+    """The type of an argument, int64 for every signed whole number."""
+    kind = unliteral(kind)
+    return types.int64 if kind in types.signed_domain else kind
 
 
 @lru_cache(maxsize=1)
@@ -140,7 +158,7 @@ def _value(name: str, value: Any, names: list[str], seen: set[CodeType]) -> Iter
                     yield from _value(f"{name}.{each}", vars(value)[each], names, seen)
     elif isinstance(value, numpy.ndarray):
         yield f"{name} = {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    elif isinstance(value, type | numba.core.types.Type):
+    elif isinstance(value, type | types.Type):
         yield f"{name} is {value!r} {getattr(value, '_fields', '')}"
     elif callable(value):
         yield f"{name} is {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
@@ -160,16 +178,16 @@ class Cache(caching.NullCache):  # type: ignore[misc]  # numba has no types
         """Made when the kernel is first called: by then every global that it names is defined."""
         return stamp_of(self._function, self._options)
 
-    def _file(self, folder: Path, types: Any, processor: Any) -> Path:
-        parts = repr((self._stamp, [_description(each) for each in types], processor))
+    def _file(self, folder: Path, kinds: Any, processor: Any) -> Path:
+        parts = repr((self._stamp, [_description(each) for each in kinds], processor))
         name = f"{self._function.__module__}.{self._function.__qualname__}".replace("<", "").replace(">", "")
         return folder / f"{name}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.nbc"
 
-    def _shipped(self, types: Any) -> Path:
-        return self._file(SHIPPED / level(), types, level())
+    def _shipped(self, kinds: Any) -> Path:
+        return self._file(SHIPPED / level(), kinds, level())
 
-    def _own(self, types: Any, context: Any) -> Path:
-        return self._file(cache_folder(), types, context.codegen().magic_tuple())
+    def _own(self, kinds: Any, context: Any) -> Path:
+        return self._file(cache_folder(), kinds, context.codegen().magic_tuple())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for these types of arguments, or None.

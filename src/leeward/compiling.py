@@ -6,10 +6,11 @@ import time
 
 
 class Compilations:
-    """The kernels of this process that were compiled, and the seconds that this took."""
+    """How many kernels this process has imported (`known`) and compiled (`count`), and the seconds of compiling."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.known = 0
         self._depth = 0
         self._since = 0.0
         self._over = 0.0
@@ -35,7 +36,11 @@ class Compilations:
     @property
     def line(self) -> str:
         """What is compiled now, empty where nothing is."""
-        return f"compiling kernel {self.count}, once for this machine" if self._depth else ""
+        return (
+            f"compiling kernel {self.count} of at most {self.known}, once for this machine"
+            if self._depth
+            else ""
+        )
 
 
 compilations = Compilations()

@@ -11,6 +11,7 @@ from tests.cli.conftest import Run
 import leeward as lw
 from leeward.analysis import workloads
 from leeward.analysis.itemsets import TooManyItemsets
+from leeward.compiling import Compilations
 from leeward.runs import progress
 from leeward.runs.progress import STAGES, Stages, duration, watched
 
@@ -104,3 +105,21 @@ def test_frequent_sets_beyond_a_thousand_are_sampled_and_said(tmp_path: Path) ->
     (workload,) = result.measures["are"]["workloads"]
     assert (workload["queries"], workload["itemsets"]) == (1_000, 2**12 - 1)
     assert workload["label"].endswith("(a sample of 1,000 of 4,095)")
+
+
+def test_compiling_is_shown_and_is_not_part_of_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    compiling = Compilations()
+    monkeypatch.setattr("leeward.compiling.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("leeward.runs.progress.compilations", compiling)
+    state = Stages({"Reading": 0.5, "Writing": 0.5}, lambda: now[0])
+    state.say("Reading")
+    compiling.known = 60
+    compiling.begin()
+    now[0] = 90.0
+    assert compiling.line == "compiling kernel 1 of at most 60, once for this machine"
+    compiling.end()
+    assert compiling.line == ""
+    now[0] = 100.0
+    state.say("Writing")
+    assert (state.elapsed, state.left) == (100.0, pytest.approx(10.0))

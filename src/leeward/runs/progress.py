@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from leeward.compiling import compilations
+
 Tell = Callable[[str], None]
 """Called with what the run does now, in a few words."""
 
@@ -37,18 +39,19 @@ class Stages:
     place: int = -1
     text: str = ""
     detail: str = ""
+    entered: float = 0.0
     began: float = field(init=False)
-    entered: float = field(init=False)
+    compiled: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.began = self.entered = self.clock()
+        self.began, self.compiled = self.clock(), compilations.seconds
 
     def say(self, text: str) -> bool:
         """Take what the run says; True where a new stage begins, otherwise it is a detail of the present one."""
         names = list(self.usual)
         for place in range(max(self.place, 0), len(names)):
             if text.startswith(names[place]) and (place > self.place or not self.text):
-                self.place, self.text, self.detail, self.entered = place, text, "", self.clock()
+                self.place, self.text, self.detail, self.entered = place, text, "", self.worked
                 return True
         if not self.usual or not self.text:
             self.text = text
@@ -67,12 +70,16 @@ class Stages:
         return self.clock() - self.began
 
     @property
+    def worked(self) -> float:
+        """Seconds since the beginning but for those of compiling, which later runs do not have."""
+        return self.elapsed - (compilations.seconds - self.compiled)
+
+    @property
     def left(self) -> float | None:
         """Seconds that the rest may take; None before the first stage is over."""
-        before = self.entered - self.began
-        if self.done <= 0 or before <= 0:
+        if self.done <= 0 or self.entered <= 0:
             return None
-        return max(0.0, before * (1 - self.done) / self.done - (self.clock() - self.entered))
+        return max(0.0, self.entered * (1 - self.done) / self.done - (self.worked - self.entered))
 
     @property
     def line(self) -> str:
@@ -104,8 +111,8 @@ def on_terminal(state: Stages) -> Iterator[Tell]:
 
         def render(self, task: Task) -> Text:
             left = state.left
-            rest = "" if left is None else f", about {duration(left)} left"
-            return Text(f"{duration(state.elapsed)}{rest}", style="dim")
+            rest = compilations.line or ("" if left is None else f"about {duration(left)} left")
+            return Text(", ".join(filter(None, (duration(state.elapsed), rest))), style="dim")
 
     bar = (BarColumn(bar_width=16),) if state.usual else ()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar, Left())
