@@ -21,7 +21,7 @@ CALLER = """
 from callee import LIMIT, add
 from leeward.compiled import njit
 
-@njit(nogil=True)
+@njit
 def total(n):
     found = 0
     for i in range(n):
@@ -96,7 +96,7 @@ from leeward.compiled import njit
 class {name}(NamedTuple):
     values: np.ndarray
 
-@njit(cache=True)
+@njit
 def total(given):
     return given.values.sum()
 

@@ -9,7 +9,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def popcount(word: Any) -> Any:
     """Number of bits set in a 64-bit word, as an int64 (Warren, Hacker's Delight, figure 5-2)."""
     x = np.uint64(word)

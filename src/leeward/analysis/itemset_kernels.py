@@ -11,7 +11,7 @@ from leeward.arrays import AnyArray
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit
 def bitmaps(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
     """Bitmap of each ranked code: uint64[count, ceil(n / 64)]."""
     n = len(offsets) - 1
@@ -25,7 +25,7 @@ def bitmaps(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> 
     return bits
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pairs(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
     """Support of each pair of ranked codes, upper triangle of int32[count, count]."""
     table = np.zeros((count, count), np.int32)
@@ -46,7 +46,7 @@ def pairs(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> An
     return table
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _and_count(a: AnyArray, b: AnyArray, out: AnyArray) -> Any:
     """out = a & b; returns the number of bits set."""
     total = np.int64(0)
@@ -57,7 +57,7 @@ def _and_count(a: AnyArray, b: AnyArray, out: AnyArray) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def grown(array: AnyArray, needed: int) -> Any:
     """The array, or a longer one that begins with it."""
     if needed <= len(array):
@@ -67,7 +67,7 @@ def grown(array: AnyArray, needed: int) -> Any:
     return larger
 
 
-@njit(cache=True, nogil=True)
+@njit
 def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: int, limit: int) -> Any:
     """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
 
@@ -123,7 +123,7 @@ def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: 
     return out_offsets[: found + 1].copy(), out_items[:used].copy(), out_supports[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def postings(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
     starts = np.zeros(codes + 1, np.int64)
@@ -140,7 +140,7 @@ def postings(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     return starts, records
 
 
-@njit(cache=True, nogil=True)
+@njit
 def supports(starts: AnyArray, records: AnyArray, offsets: AnyArray, items: AnyArray, n: int) -> Any:
     """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by
     bisection."""

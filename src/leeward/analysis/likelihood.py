@@ -83,7 +83,7 @@ def cox(matrix: Floats, time: Floats, event: NDArray[np.bool_]) -> Callable[[Flo
     return evaluate
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _efron(rows: Any, times: Any, events: Any, eta: Any) -> Any:
     """Value, gradient and information of rows in descending time, whose linear predictors are `eta` (at most 0).
 

@@ -17,7 +17,7 @@ TOUCH = 16
 """Words of bitmaps that are joined in the time in which one record is found and marked."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def mix(x: Any) -> Any:
     """SplitMix64's finalizer: a bijection of 64-bit words that looks random."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -25,7 +25,7 @@ def mix(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def subset_keys(
     offsets: AnyArray,
     values: AnyArray,
@@ -82,7 +82,7 @@ def subset_keys(
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def run_lengths(ordered: AnyArray) -> Any:
     """How often each distinct key of the sorted `ordered` occurs."""
     out = np.empty(len(ordered), np.int64)
@@ -96,7 +96,7 @@ def run_lengths(ordered: AnyArray) -> Any:
     return out[:runs].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
     """How many distinct keys occur once, twice, …, int64[most often + 1]; `smallest[owner]`, int64, is lowered to the
     least count of a key of each owner (`owners` empty: of none).
@@ -155,7 +155,7 @@ def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
     return by_support[: most + 1].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def record_keys(offsets: AnyArray, values: AnyArray) -> Any:
     """A 64-bit hash of each record's whole code set."""
     out = np.zeros(len(offsets) - 1, np.uint64)
@@ -167,7 +167,7 @@ def record_keys(offsets: AnyArray, values: AnyArray) -> Any:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit
 def matching_records(offsets: AnyArray, values: AnyArray, constraint_of: AnyArray, constraints: int) -> Any:
     """Records with at least one code of each constraint; `constraint_of` is -1 for codes of none."""
     found = np.zeros(constraints, np.int64)
@@ -181,7 +181,7 @@ def matching_records(offsets: AnyArray, values: AnyArray, constraint_of: AnyArra
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _rarest_of_bits(bits: AnyArray, width: int, partial: AnyArray, out: AnyArray) -> None:
     """Smallest support of a set of 1 … len(out) of the first `width` bitmaps; `partial` is scratch."""
     chosen = np.zeros(len(out) + 1, np.int64)
@@ -208,7 +208,7 @@ def _rarest_of_bits(bits: AnyArray, width: int, partial: AnyArray, out: AnyArray
             depth += 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def rarest_subsets(
     offsets: AnyArray,
     values: AnyArray,
@@ -278,7 +278,7 @@ def rarest_subsets(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pair_table(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
     table = np.zeros((codes, codes), np.int32)
@@ -289,7 +289,7 @@ def pair_table(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     return table
 
 
-@njit(cache=True, nogil=True)
+@njit
 def rarest_pair(offsets: AnyArray, values: AnyArray, table: AnyArray) -> Any:
     """Support of each record's rarest pair, int64[n]; 2^62 where it has fewer than two codes."""
     out = np.full(len(offsets) - 1, np.int64(2**62), np.int64)

@@ -11,7 +11,7 @@ _NINE, _ZERO = ord("9"), ord("0")
 _LINE, _SOFT_HYPHEN, _ACCENT, _PAST_ACCENTS = ord("\n"), 0xAD, 0x300, 0x370
 
 
-@njit(cache=True, nogil=True)
+@njit
 def cut(
     signs: NDArray[np.uint32], kinds: NDArray[np.uint8]
 ) -> tuple[bool, NDArray[np.int64], NDArray[np.int64]]:
@@ -37,7 +37,7 @@ def cut(
     return True, starts[:count].copy(), ends[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def cut_words(
     signs: NDArray[np.uint32], kinds: NDArray[np.uint8]
 ) -> tuple[bool, NDArray[np.int64], NDArray[np.int64]]:
@@ -84,27 +84,27 @@ def cut_words(
     return True, starts[:count].copy(), ends[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _goes_on(sign: int, kind: int) -> bool:
     return kind == 1 or kind == 2 or sign == _SOFT_HYPHEN or _ACCENT <= sign < _PAST_ACCENTS
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _is_apostrophe(sign: int) -> bool:
     return sign == 0x27 or sign == 0x2019
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _is_dash(sign: int) -> bool:
     return sign == 0x2D or sign == 0x2010 or sign == 0x2011
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _is_blank(sign: int, kinds: NDArray[np.uint8]) -> bool:
     return sign == _LINE or kinds[sign] == 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def alike(signs: NDArray[np.uint32], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
     """Write the number that stands for all of its length (`vocabulary.plain_number`) over each token of three digits or
     more."""
@@ -127,7 +127,7 @@ def alike(signs: NDArray[np.uint32], starts: NDArray[np.int64], ends: NDArray[np
                 signs[i] = _ZERO
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _slot(
     signs: NDArray[np.uint32],
     start: int,
@@ -155,7 +155,7 @@ def _slot(
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit
 def find(
     signs: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -173,7 +173,7 @@ def find(
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def enter(
     slots: NDArray[np.int32], pool: NDArray[np.uint32], bounds: NDArray[np.int64], first: int, past: int
 ) -> None:

@@ -20,7 +20,7 @@ MAX_TRIES = 400
 MAX_CONDITIONS = 3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inner=True, inline="always")
 def _mix(x: Bits) -> Bits:
     """The finalizer of splitmix64: a bijection of 64 bits without visible structure."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,14 +28,14 @@ def _mix(x: Bits) -> Bits:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _draw(u: Bits, first: int, size: int, threshold: UInt64s, alias: Int32s) -> Any:
     """One draw from the alias table at `first` … `first + size`, from the 64 random bits `u`."""
     cell = first + np.int64(((u >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     return cell if (u & np.uint64(0xFFFFFFFF)) < threshold[cell] else np.int64(alias[cell])
 
 
-@njit(cache=True, nogil=True)
+@njit
 def draw_code_sets(
     key: Bits,
     first_patient: int,

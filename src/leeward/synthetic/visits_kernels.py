@@ -20,7 +20,7 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def draw_visits(
     key: Any,
     first_patient: int,
@@ -112,7 +112,7 @@ def draw_visits(
     return person[:total].copy(), visit[:total].copy(), code[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _grown(array: Int32s, capacity: int) -> Int32s:
     larger = np.empty(capacity, np.int32)
     larger[: array.shape[0]] = array

@@ -13,7 +13,7 @@ FEW = 32
 """So many values are sorted by insertion."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def values_of_groups(group, value, n):
     """(offsets, values): the distinct values of each group 0 … n-1, ascending; values below 0 are left out."""
     ends = np.zeros(n + 1, np.int64)
@@ -49,7 +49,7 @@ def values_of_groups(group, value, n):
     return offsets, values[:kept]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def number_keys(keys, table):
     """(number of each key, how many differ): equal keys get equal numbers, in the order of their first places.
 

@@ -18,7 +18,7 @@ WORDS_AT_ONCE = 512
 """Bit words intersected before they are counted: 4 kB, so that they stay in the first cache."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def item_supports(values: Int32s, counts: Int32s, caps: Int64s, starts: Int64s) -> Int64s:
     """People on each item's list, int64[items]."""
     supports = np.zeros(starts[-1], np.int64)
@@ -29,7 +29,7 @@ def item_supports(values: Int32s, counts: Int32s, caps: Int64s, starts: Int64s) 
     return supports
 
 
-@njit(cache=True, nogil=True)
+@njit
 def item_lists(
     offsets: Int64s, values: Int32s, counts: Int32s, caps: Int64s, starts: Int64s, list_offsets: Int64s
 ) -> UInt32s:
@@ -46,7 +46,7 @@ def item_lists(
     return lists
 
 
-@njit(cache=True, nogil=True)
+@njit
 def bit_words(items: Int64s, list_offsets: Int64s, lists: UInt32s, n: int) -> UInt64s:
     """The lists of `items` as bits: uint64[len(items), ceil(n / 64)]."""
     words = np.zeros((len(items), (n + 63) // 64), np.uint64)
@@ -57,7 +57,7 @@ def bit_words(items: Int64s, list_offsets: Int64s, lists: UInt32s, n: int) -> UI
     return words
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _dense_intersection(rows: Int64s, words: UInt64s, limit: int) -> Any:
     """People in all of the bit rows; stops once `limit` are found."""
     kept = np.empty(WORDS_AT_ONCE, np.uint64)
@@ -81,7 +81,7 @@ def _dense_intersection(rows: Int64s, words: UInt64s, limit: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _on_list(lists: UInt32s, start: int, end: int, person: int) -> int:
     """The first place in `lists[start:end]` that is not below `person` (galloping, then halving)."""
     step = 1
@@ -99,7 +99,7 @@ def _on_list(lists: UInt32s, start: int, end: int, person: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _sparse_intersection(
     items: Int64s, list_offsets: Int64s, lists: UInt32s, dense: Int64s, words: UInt64s, limit: int
 ) -> Any:
@@ -129,7 +129,7 @@ def _sparse_intersection(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def intersections(
     asked: Int64s,
     first: int,
@@ -169,7 +169,7 @@ def intersections(
             out[q] = _sparse_intersection(items, list_offsets, lists, dense, words, limit)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def project(
     codes: Int32s,
     levels: Int32s,
@@ -211,7 +211,7 @@ def project(
     return rows
 
 
-@njit(cache=True, nogil=True)
+@njit
 def packed(rows: UInt16s, levels: Int32s) -> UInt64s:
     """Each row as one number in mixed radix (the product of levels + 1 must fit), uint64[n]."""
     keys = np.zeros(len(rows), np.uint64)
@@ -223,7 +223,7 @@ def packed(rows: UInt16s, levels: Int32s) -> UInt64s:
     return keys
 
 
-@njit(cache=True, nogil=True)
+@njit
 def unpacked(keys: UInt64s, levels: Int32s) -> UInt16s:
     """The rows of `packed`."""
     rows = np.zeros((len(keys), len(levels)), np.uint16)
@@ -236,7 +236,7 @@ def unpacked(keys: UInt64s, levels: Int32s) -> UInt16s:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _reachable(rows: UInt16s, weights: Int64s, active: Int64s, length: int, column: int, k: int) -> int:
     """The highest level of a column that people of weight ≥ k among the active rows reach."""
     highest = 0
@@ -253,7 +253,7 @@ def _reachable(rows: UInt16s, weights: Int64s, active: Int64s, length: int, colu
     return highest
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _peel(
     rows: UInt16s, weights: Int64s, active: Int64s, length: int, first: int, k: int, needed: int, top: Int64s
 ) -> int:
@@ -288,7 +288,7 @@ def _peel(
         length = kept
 
 
-@njit(cache=True, nogil=True)
+@njit
 def largest_shared(
     rows: UInt16s, weights: Int64s, k: int, floor: int, budget: int
 ) -> tuple[UInt16s, bool, bool]:
@@ -360,7 +360,7 @@ def largest_shared(
     return answer, found, True
 
 
-@njit(cache=True, nogil=True)
+@njit
 def chain_states(
     offsets: Int64s, values: Int32s, counts: Int32s, sizes: Int64s, order: Int64s, room: int
 ) -> tuple[Int64s, Int32s, Int32s]:

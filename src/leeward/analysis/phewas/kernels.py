@@ -43,7 +43,7 @@ TO_WHOLE = 6755399441055744.0
 """1.5 · 2^52: added and taken off again, it rounds; its low bits then hold the whole number."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def shares(score: Float64s, n: int, whole: Float64s, scale: Float64s, share: Float64s) -> None:
     """share = 1 / (1 + exp(-score)) of the first n, to the last bits; `whole` and `scale` are used up."""
     bits, power = whole.view(np.int64), scale.view(np.int64)
@@ -73,7 +73,7 @@ def shares(score: Float64s, n: int, whole: Float64s, scale: Float64s, share: Flo
         share[i] = 1.0 / (1.0 + e * scale[i])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(inner=True, fastmath={"reassoc", "contract", "nsz"})
 def _dot(one: Float64s, other: Float64s) -> float:
     """Sum of products; the fixed order is the compiler's."""
     total = 0.0
@@ -82,7 +82,7 @@ def _dot(one: Float64s, other: Float64s) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _derivatives(
     design: Float64s,
     cases: Float64s,
@@ -119,7 +119,7 @@ def _derivatives(
                 information[c, d] += _dot(product[:n], design[d, first : first + n])
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def fit_logistic(
     design: Float64s, cases: Float64s, people: Float64s, beta: Float64s, error: Float64s, room: Float64s
 ) -> int:
@@ -154,7 +154,7 @@ def fit_logistic(
     return SEPARATED
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _cholesky(matrix: Float64s) -> bool:
     """Factor a symmetric matrix (lower part given) in place; False when it is not positive definite."""
     n = matrix.shape[0]
@@ -172,7 +172,7 @@ def _cholesky(matrix: Float64s) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _solve(factor: Float64s, right: Float64s, out: Float64s) -> None:
     """Solve factor factorᵀ x = right."""
     n = factor.shape[0]
@@ -187,7 +187,7 @@ def _solve(factor: Float64s, right: Float64s, out: Float64s) -> None:
         out[r] /= factor[r, r]
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def count_cells(
     cell: Int64s,
     totals: Float64s,
@@ -210,7 +210,7 @@ def count_cells(
             people[c] -= 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def scan(
     first: int,
     last: int,

@@ -10,7 +10,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit
 def split(offsets, items, starts, holders, weight, k):
     """The group of each distinct record, int64[n]; every group has weight ≥ k (docs/methods/censoring.md#groups).
 

@@ -43,7 +43,7 @@ def diversify(
     return Diverse(healed, record, code, merged)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _count(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -65,7 +65,7 @@ def _count(
     return most
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _merge(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -115,7 +115,7 @@ def _merge(
     return leaf_of, merged
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _excess(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],

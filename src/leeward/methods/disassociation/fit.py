@@ -54,7 +54,7 @@ def block_records(k: int, n_codes: int) -> int:
     return max(FEWEST_BLOCK_RECORDS, min(BLOCK_RECORDS, BLOCK_CELLS * k // max(n_codes, 1)))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def split(b: Block, clusters: int, aim: Aim) -> int:
     """Split clusters of 2k records and more by the code that raises the objective most, again and again; returns the
     new number of clusters. `b` has room for one a k records."""
@@ -145,7 +145,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
     return clusters
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _count_together(
     b: Block,
     members: Int32s,
@@ -170,7 +170,7 @@ def _count_together(
                     together[(i - begin) * n_own + q] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _has(b: Block, p: int, c: int) -> bool:
     found = False
     for j in range(b.at[p], b.at[p + 1]):
@@ -178,7 +178,7 @@ def _has(b: Block, p: int, c: int) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def block_of(
     offsets: Int64s,
     values: Int32s,
@@ -232,7 +232,7 @@ def block_of(
     return b
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fit_block(
     offsets: Int64s,
     values: Int32s,
@@ -263,7 +263,7 @@ def fit_block(
         cluster_of[begin + p] = base + b.home[p]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def purity(at: Int64s, support: Int32s, codes: Int32s, leaf_offsets: Int64s, k: int, ignored: Bools) -> float:
     """Σ s²/N over the supports of k and more, as a share of all occurrences (see `count_supports` for the first
     three)."""

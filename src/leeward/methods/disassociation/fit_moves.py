@@ -80,30 +80,30 @@ SLACK = 1e-6
 """Far above the rounding of a gain: a cluster is passed over only where its ceiling is lower by as much."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inner=True, inline="always")
 def value_of(plain: int, square: int, size: int, weight: float) -> float:
     return 0.0 if size == 0 else weight * plain + (1.0 - weight) * square / size
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inner=True, inline="always")
 def plain_step(s: int, k: int) -> int:
     """What Σ s grows by when a support of s grows by one."""
     return int(s >= k) + k * int(s == k - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inner=True, inline="always")
 def square_step(s: int, k: int) -> int:
     """What Σ s² grows by when a support of s grows by one."""
     return (2 * s + 1) * int(s >= k) + k * k * int(s == k - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inner=True, inline="always")
 def bit_of(code: int) -> Any:
     """A bit of a word: the 32 most frequent codes have one of their own, the others share the rest."""
     return np.uint64(1) << np.uint64(code if code < 32 else 32 + (code & 31))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: Aim) -> Ceilings:
     longest = 0
     for p in range(len(b.home)):
@@ -120,7 +120,7 @@ def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: A
     return Ceilings(sets, each, np.empty(room, np.uint64), np.empty(room))
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
     """What a code adds to a cluster of N records at most (s is at most N), and what its objective loses by N + 1."""
     size, rest = sums[x, 0], 1.0 - aim.weight
@@ -132,7 +132,7 @@ def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
     each[x, 2] = rest * sums[x, 2] / (size * (size + 1.0)) - SLACK
 
 
-@njit(cache=True, nogil=True)
+@njit
 def add(b: Block, p: int, x: int, k: int) -> None:
     """Count record p in cluster x."""
     plain, square = 0, 0
@@ -147,7 +147,7 @@ def add(b: Block, p: int, x: int, k: int) -> None:
     b.sums[x, 2] += square
 
 
-@njit(cache=True, nogil=True)
+@njit
 def drop(b: Block, p: int, x: int, k: int) -> None:
     """The reverse of `add`."""
     plain, square = 0, 0
@@ -162,7 +162,7 @@ def drop(b: Block, p: int, x: int, k: int) -> None:
     b.sums[x, 2] -= square
 
 
-@njit(cache=True, nogil=True)
+@njit
 def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
     """Raise the ceilings of cluster x, which record p has entered or left, to what can be added now."""
     for j in range(b.at[p], b.at[p + 1]):
@@ -172,7 +172,7 @@ def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
     note_size(b.sums, top.each, x, aim)
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _leaving(b: Block, p: int, k: int, weight: float) -> float:
     """What the objective gains (nearly always less than nothing) when record p leaves its cluster."""
     here = b.home[p]
@@ -185,7 +185,7 @@ def _leaving(b: Block, p: int, k: int, weight: float) -> float:
     return value_of(plain, square, size - 1, weight) - before
 
 
-@njit(cache=True, nogil=True)
+@njit
 def hosts_of(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
     """For each code the clusters that would count it with one record more."""
     n_codes = b.support.shape[1]
@@ -206,7 +206,7 @@ def hosts_of(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
     return at, hosts
 
 
-@njit(cache=True, nogil=True)
+@njit
 def best_host(
     b: Block,
     p: int,
@@ -272,7 +272,7 @@ def best_host(
     return int(best), best_gain
 
 
-@njit(cache=True, nogil=True)
+@njit
 def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
     at = np.zeros(clusters + 1, np.int64)
     for h in b.home:
@@ -287,7 +287,7 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
     return at, member
 
 
-@njit(cache=True, nogil=True)
+@njit
 def dissolve(
     b: Block, clusters: int, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings
 ) -> int:
@@ -328,7 +328,7 @@ def dissolve(
     return moved
 
 
-@njit(cache=True, nogil=True)
+@njit
 def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings) -> int:
     """Move records of clusters of more than k that are not at home while the objective grows; returns the moves."""
     moved = 0
@@ -350,7 +350,7 @@ def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top
     return moved
 
 
-@njit(cache=True, nogil=True)
+@njit
 def improve(b: Block, clusters: int, aim: Aim) -> int:
     """Dissolve small clusters and move records while the objective grows; returns the moves."""
     moves = 0

@@ -15,7 +15,7 @@ from leeward.compiled import njit
 NONE = np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def split_chain(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -139,7 +139,7 @@ def split_chain(
     return begins_out[:parts], ends_out[:parts], codes_out[:parts]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def split_all(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -191,7 +191,7 @@ def split_all(
         ignored[path[depth]] = False
 
 
-@njit(cache=True, nogil=True)
+@njit
 def gather(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],

@@ -82,7 +82,7 @@ class Scratch(NamedTuple):
     number: Int32s
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def scratch_for(room: int, leaves: Leaves, rules: Rules) -> Scratch:
     """For clusters of at most `room` item pairs."""
     found = Candidates(
@@ -100,7 +100,7 @@ def scratch_for(room: int, leaves: Leaves, rules: Rules) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates) -> int:
     """Fill `found`, by ascending codes; returns how many there are."""
     # Indices are unsigned, so that none is looked at for being below 0.
@@ -140,7 +140,7 @@ def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit
 def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, scratch: Scratch) -> Int32s:
     """Chunks of the shared chunks, a number for each of the `n` candidates found, that would join a and b; empty when
     the join is refused."""
@@ -209,7 +209,7 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
     return chunk
 
 
-@njit(cache=True, nogil=True)
+@njit
 def test_pairs(
     left: Int64s,
     right: Int64s,
@@ -257,14 +257,14 @@ def test_pairs(
     return out_pair[:n], out_code[:n], out_chunk[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _grown(a: Int64s, n: int, room: int) -> Int64s:
     b = np.empty(room, a.dtype)
     b[:n] = a[:n]
     return b
 
 
-@njit(cache=True, nogil=True)
+@njit
 def take_from_left(right_neighbour_accepts: Bools) -> Bools:
     """The scan of a pass: an accepted pair is taken and both sides are skipped, otherwise move on by one."""
     n = len(right_neighbour_accepts)
@@ -279,7 +279,7 @@ def take_from_left(right_neighbour_accepts: Bools) -> Bools:
     return taken
 
 
-@njit(cache=True, nogil=True)
+@njit
 def merge_pairs(
     left: Int64s,
     right: Int64s,

@@ -49,7 +49,7 @@ def layout_of(d: Disassociated, n_codes: int) -> Layout:
     return Layout(node, chunk, below_at, below, n_chunks, total[below_at[1:]] - total[below_at[:-1]])
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _place(
     offsets: NDArray[np.int64],
     leaf_offsets: NDArray[np.int64],
@@ -82,7 +82,7 @@ def _place(
     return node, chunk
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _leaves_below(parent: NDArray[np.int64], leaves: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     nodes = len(parent)
     at = np.zeros(nodes + 1, np.int64)

@@ -191,7 +191,7 @@ def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def rows_to_leaves(leaf_offsets: Int64s) -> Int32s:
     leaf_of_row = np.empty(leaf_offsets[-1], np.int32)
     for leaf in range(len(leaf_offsets) - 1):

@@ -103,7 +103,7 @@ def disassociate(
     )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_items(
     offsets: Int64s,
     leaf_offsets: Int64s,

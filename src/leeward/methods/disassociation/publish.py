@@ -174,7 +174,7 @@ class _Places(NamedTuple):
     below: Int32s
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _occurrences(
     offsets: Int64s,
     values: Int32s,
@@ -199,7 +199,7 @@ def _occurrences(
     return node, chunk
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _emit(
     lo: int,
     hi: int,

@@ -116,7 +116,7 @@ def split(sets: CodeSets, rules: Rules, coins: Coins) -> Tree:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def mixed(x: uint64) -> uint64:
     """SplitMix64's finalizer."""
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -124,14 +124,14 @@ def mixed(x: uint64) -> uint64:
     return x ^ (x >> uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def uniform(key: uint64, what: uint64, identity: uint64, code: uint64) -> float:
     """The coin of a part and a code, in (0, 1]."""
     x = mixed(mixed(mixed(key ^ what) ^ identity) + code * uint64(0x9E3779B97F4A7C15))
     return float((x >> uint64(11)) + uint64(1)) / 9007199254740992.0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _uniforms(key: uint64, what: int, identity: UInt64s, code: Int64s) -> Float64s:
     drawn = np.empty(len(code))
     for i in range(len(code)):
@@ -139,7 +139,7 @@ def _uniforms(key: uint64, what: int, identity: UInt64s, code: Int64s) -> Float6
     return drawn
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _split(
     offsets: Int64s,
     values: Int32s,

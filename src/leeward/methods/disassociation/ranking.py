@@ -15,7 +15,7 @@ RANK_BITS = 21
 """Three ranks fill a word; at most 2^21 - 1 distinct codes."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pack_first_ranks(
     virtual_at: NDArray[np.int64],
     virtual_code: NDArray[np.int32],
@@ -53,7 +53,7 @@ def pack_first_ranks(
         key[c] = packed
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _comes_before(
     a: int, b: int, virtual_at: NDArray[np.int64], virtual_code: NDArray[np.int32], rank: NDArray[np.int32]
 ) -> bool:
@@ -70,7 +70,7 @@ def _comes_before(
     return i >= end_a and j < end_b
 
 
-@njit(cache=True, nogil=True)
+@njit
 def break_ties(
     order: NDArray[np.int64],
     key: NDArray[np.uint64],
@@ -145,7 +145,7 @@ def sort_by_ranks(
     return order
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pack_least_ranks(
     virtual_at: NDArray[np.int64],
     virtual_code: NDArray[np.int32],

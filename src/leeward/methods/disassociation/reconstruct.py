@@ -105,7 +105,7 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
     return ReleaseTable.of(f"reconstructions/{number:02d}.parquet", table)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _draw(state: NDArray[np.uint64]) -> Any:
     """The next of a keyed counter's mixed numbers (SplitMix64), below 2^63."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -115,14 +115,14 @@ def _draw(state: NDArray[np.uint64]) -> Any:
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _shuffle(a: NDArray[np.int64], state: NDArray[np.uint64]) -> None:
     for i in range(len(a) - 1, 0, -1):
         j = _draw(state) % (i + 1)
         a[i], a[j] = a[j], a[i]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _holds(
     head: NDArray[np.int64], link: NDArray[np.int64], code: NDArray[np.int32], slot: int, c: int
 ) -> bool:
@@ -134,7 +134,7 @@ def _holds(
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _fits(
     head: NDArray[np.int64],
     link: NDArray[np.int64],
@@ -151,7 +151,7 @@ def _fits(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _settle_clashes(
     head: NDArray[np.int64],
     link: NDArray[np.int64],
@@ -203,7 +203,7 @@ def _settle_clashes(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _reconstruct(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -325,7 +325,7 @@ def _reconstruct(
     return at, out[:filled]
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _take_subrecord(
     head: NDArray[np.int64], link: NDArray[np.int64], part: NDArray[np.int32], b: int, e: int, empty: int
 ) -> None:

@@ -118,7 +118,7 @@ class SharedChunks:
     passes: int
 
 
-@njit(cache=True, nogil=True)
+@njit
 def leaf_items(
     offsets: Int64s,
     values: Int32s,
@@ -185,7 +185,7 @@ def leaf_items(
     return item_at, item_code, item_row, published_at, published_code
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _gather(at: Int64s, order: Int64s, entries: Int32s, begins: Int64s) -> Int32s:
     """The entries of the clusters of `order`, one cluster's after another's, and as much room behind."""
     gathered = np.empty(2 * begins[-1], np.int32)
@@ -196,7 +196,7 @@ def _gather(at: Int64s, order: Int64s, entries: Int32s, begins: Int64s) -> Int32
     return gathered
 
 
-@njit(cache=True, nogil=True)
+@njit
 def distinct_codes(item_at: Int64s, item_code: Int32s) -> tuple[Int64s, Int32s]:
     """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
     at = np.zeros(len(item_at), np.int64)

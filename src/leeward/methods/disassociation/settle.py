@@ -24,7 +24,7 @@ TRIES = 16
 """Clusters that a record looks at for each of its codes in an item chunk."""
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def leaving(support: NDArray[np.int32], codes: NDArray[np.int32], k: int) -> int:
     """Change of item-chunk occurrences when a record of `codes` leaves a cluster with these supports."""
     change = 0
@@ -37,7 +37,7 @@ def leaving(support: NDArray[np.int32], codes: NDArray[np.int32], k: int) -> int
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def entering(support: NDArray[np.int32], codes: NDArray[np.int32], k: int) -> int:
     """Change of item-chunk occurrences when a record of `codes` enters a cluster with these supports."""
     change = 0
@@ -50,7 +50,7 @@ def entering(support: NDArray[np.int32], codes: NDArray[np.int32], k: int) -> in
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit
 def settle_block(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -151,7 +151,7 @@ def settle_block(
     return moves
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_supports(
     offsets: NDArray[np.int64], values: NDArray[np.int32], leaf_offsets: NDArray[np.int64], n_codes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -178,7 +178,7 @@ def count_supports(
     return at, codes[:filled].copy(), support[:filled].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def find_stranded(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -207,7 +207,7 @@ def find_stranded(
             kept[codes[i]] = False
 
 
-@njit(cache=True, nogil=True)
+@njit
 def recut(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -293,7 +293,7 @@ def recut(
     return moved
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _kept_codes(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -316,7 +316,7 @@ def _kept_codes(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _move(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],

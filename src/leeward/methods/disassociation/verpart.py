@@ -28,7 +28,7 @@ class Groups(NamedTuple):
     left: Int32s
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def empty_groups(n_constraints: int) -> Groups:
     """Scratch for so many constraints."""
     return Groups(
@@ -38,7 +38,7 @@ def empty_groups(n_constraints: int) -> Groups:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def extends_km(
     masks: UInt64s,
     words: int,
@@ -96,7 +96,7 @@ def extends_km(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def extends_k(
     masks: UInt64s,
     words: int,
@@ -135,7 +135,7 @@ def extends_k(
     return good
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def place_codes(
     codes: Int32s,
     support: Int32s,
@@ -226,7 +226,7 @@ def place_codes(
     return n_chunks
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _before(
     i: int,
     j: int,
@@ -251,7 +251,7 @@ def _before(
     return codes[i] < codes[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def split_covers(
     support: Int32s,
     n: int,
@@ -290,7 +290,7 @@ def split_covers(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def nonempty_subrecords(n: int, masks: UInt64s, words: int, n_chunks: int, chunk: Int32s) -> int:
     """Number of non-empty subrecords over all record chunks."""
     total = 0
@@ -304,7 +304,7 @@ def nonempty_subrecords(n: int, masks: UInt64s, words: int, n_chunks: int, chunk
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def place_leaves(
     offsets: Int64s,
     values: Int32s,
@@ -388,7 +388,7 @@ def place_leaves(
     return fired
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _spare_one(codes: Int32s, support: Int32s, n: int, n_chunks: int, chunk: Int32s) -> int:
     """Move the code of lowest support (tie: the largest) to the item chunk; drop its chunk if it was alone."""
     spare = 0

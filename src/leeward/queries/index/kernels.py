@@ -14,7 +14,7 @@ from leeward.compiled import njit
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def set_bits(words: Array, members: Array) -> None:
     """Set the bit of each member in uint64[ceil(rows / 64)]."""
     for i in range(len(members)):
@@ -22,7 +22,7 @@ def set_bits(words: Array, members: Array) -> None:
         words[m >> 6] |= np.uint64(1) << np.uint64(m & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def rows_in_both(a: Array, b: Array) -> Any:
     """Number of rows in both bitmaps."""
     total = np.int64(0)
@@ -31,7 +31,7 @@ def rows_in_both(a: Array, b: Array) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def patients_in_both(a: Array, b: Array, last: Array) -> Any:
     """Number of patients with a row in both bitmaps; `last` has the bit of each patient's last row.
 
@@ -55,7 +55,7 @@ def patients_in_both(a: Array, b: Array, last: Array) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def eclat(
     bits: Array,
     supports: Array,

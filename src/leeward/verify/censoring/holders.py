@@ -84,7 +84,7 @@ class Postings:
         return counts
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_holders(
     offsets: Longs, codes: Longs, shows: Longs, starts: Longs, people: Longs, has: Longs, n: int, enough: int
 ) -> Longs:

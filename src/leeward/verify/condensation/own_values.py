@@ -122,7 +122,7 @@ def strange_groups(
     return bound.filter(pl.Series(far))["group"].n_unique()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def order_inside(groups: Longs, values: Floats) -> Longs:
     """The places in ascending order of their values inside each group; rows of a group are together, NaN comes last."""
     order = np.empty(len(values), np.int64)
@@ -222,7 +222,7 @@ def near_twins(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: 
     return np.asarray((gap > 0) & (far < NEAR * gap))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def nearest(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: Longs) -> tuple[Floats, Longs]:
     """For each of `rows` the distance to the nearest of the first `n` rows but itself, and which that is."""
     far, where = np.full(len(rows), np.inf), np.zeros(len(rows), np.int64)

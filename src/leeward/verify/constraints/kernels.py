@@ -15,7 +15,7 @@ PARTS = 8
 MIXING = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def write_keys(offsets, values, image, bits, keys, place, pool, used):
     """Writes a key of each list's set of images, and returns how much of `pool` is used then.
 
@@ -56,7 +56,7 @@ def write_keys(offsets, values, image, bits, keys, place, pool, used):
     return used
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def number_sets(keys, place, pool):
     """int32: a number of each set of `write_keys`, 0 for the empty one; equal sets, equal numbers."""
     n = keys.shape[0]

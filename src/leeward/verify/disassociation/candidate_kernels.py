@@ -17,7 +17,7 @@ RECORD, SHARED, ITEM = 0, 1, 2
 UNLIMITED = np.int64(2**62)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _add(table: Array, low: int, high: int, width: int, a: int, b: int, count: int) -> Any:
     """Add `count` candidates of the pair {a, b} if its smaller code is in this block of the table."""
     x, y = min(a, b), max(a, b)
@@ -25,7 +25,7 @@ def _add(table: Array, low: int, high: int, width: int, a: int, b: int, count: i
         table[(x - low) * width + y] += count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
     """Upper bound, for every pair of codes, on the records that may hold both.
 
@@ -86,7 +86,7 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
     return table
 
 
-@njit(cache=True, nogil=True)
+@njit
 def summary(table: Array, k: int) -> Any:
     """(pairs and codes that may occur, how many of them have fewer than k candidates, the smallest count)."""
     occurring = 0
@@ -101,7 +101,7 @@ def summary(table: Array, k: int) -> Any:
     return occurring, few, smallest
 
 
-@njit(cache=True, nogil=True)
+@njit
 def set_candidates(wanted: Array, chain: Array, flat: Flat, stamp: Array, hit: Array) -> Any:
     """Records of one cluster's own chunks and of the shared chunks above (`chain`, the cluster first) that
     may hold all of `wanted`; -1 when a code is not visible. `stamp` (int64 a code) and `hit` are scratch."""
@@ -141,7 +141,7 @@ def set_candidates(wanted: Array, chain: Array, flat: Flat, stamp: Array, hit: A
     return smallest if found == len(wanted) else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def candidates_of_trees(
     wanted: Array, enough: int, leaves: Array, flat: Flat, stamp: Array, hit: Array
 ) -> Any:
@@ -167,7 +167,7 @@ def candidates_of_trees(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _fits(record: Array, leaf: int, flat: Flat, stamp: Array) -> Any:
     node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
     start, offsets, values = flat.start, flat.offsets, flat.values
@@ -211,7 +211,7 @@ def _fits(record: Array, leaf: int, flat: Flat, stamp: Array) -> Any:
     return good and found == len(record)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fits_somewhere(record: Array, holders: Array, flat: Flat, stamp: Array) -> Any:
     """True when a record is one that some cluster at or below one of `holders` may hold: each code visible,
     and what the record leaves in each record or shared chunk is one of that chunk's subrecords. A code lies

@@ -19,7 +19,7 @@ RECORD, SHARED, ITEM = 0, 1, 2
 UNLIMITED = np.int64(2**62)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def preorder(parent: Array) -> Any:
     """Preorder of a forest: (position of each node, end of its subtree's range); positions -1 inside a
     cycle."""
@@ -56,7 +56,7 @@ def preorder(parent: Array) -> Any:
     return position, end
 
 
-@njit(cache=True, nogil=True)
+@njit
 def chunk_codes(start: Array, offsets: Array, values: Array, place: Array) -> Any:
     """Distinct codes of each chunk with supports: (offsets, codes, supports, non-empty rows, rows whose codes do not
     ascend). `place`: of each code among the sorted ones; where codes ascend none is twice in a row."""
@@ -88,7 +88,7 @@ def chunk_codes(start: Array, offsets: Array, values: Array, place: Array) -> An
     return bounds, codes[:at].copy(), supports[:at].copy(), filled_rows, unordered
 
 
-@njit(cache=True, nogil=True)
+@njit
 def bad_numbers(start: Array, number: Array, rows_expected: Array) -> Any:
     """Rows of each chunk whose subrecord number is not one of 0 … rows - 1, or is taken already."""
     groups = len(start) - 1
@@ -104,7 +104,7 @@ def bad_numbers(start: Array, number: Array, rows_expected: Array) -> Any:
     return bad
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _popcount(x: Any) -> Any:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -112,7 +112,7 @@ def _popcount(x: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _smallest_subset(
     bits: Array, words: int, local: Array, length: int, size: int, partial: Array, chosen: Array
 ) -> Any:
@@ -144,7 +144,7 @@ def _smallest_subset(
     return smallest
 
 
-@njit(cache=True, nogil=True)
+@njit
 def chunk_anonymity(
     start: Array, offsets: Array, values: Array, bounds: Array, codes: Array, kind: Array, m: int
 ) -> Any:
@@ -230,7 +230,7 @@ def chunk_anonymity(
     return subset, whole
 
 
-@njit(cache=True, nogil=True)
+@njit
 def domains(
     order: Array,
     end: Array,

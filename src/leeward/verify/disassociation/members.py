@@ -161,7 +161,7 @@ def salts(share: Share, codes: int) -> Words:
     return drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def project(
     by_leaf: Longs,
     leaf_starts: Longs,
@@ -223,7 +223,7 @@ def subrecord_sums(layout: Layout, salt: Words) -> Words:
     return _sums(chunks.start, chunks.offsets, chunks.values, salt)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _sums(start: Longs, offsets: Longs, values: Ints, salt: Words) -> Words:
     sums = np.zeros(len(start) - 1, np.uint64)
     for g in range(len(start) - 1):

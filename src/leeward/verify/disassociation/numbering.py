@@ -43,7 +43,7 @@ def subrecords_shuffled(layout: Layout) -> Check:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def number_excess(
     order: Longs,
     node: Ints,

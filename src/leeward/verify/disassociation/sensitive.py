@@ -52,7 +52,7 @@ def covers(layout: Layout, parameters: Mapping[str, Any]) -> list[Check]:
     ]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def covering(start: Longs, offsets: Longs, values: Ints, bounds: Longs, codes: Ints, width: int) -> Longs:
     """For each chunk the pairs (x, y) of its codes such that every subrecord with x has y."""
     found = np.zeros(len(start) - 1, np.int64)

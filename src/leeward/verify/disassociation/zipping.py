@@ -58,7 +58,7 @@ def zipped_check(
     )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def mixed(word: np.uint64) -> np.uint64:
     """A word spread over 64 bits (splitmix64)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -66,7 +66,7 @@ def mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def zip_sums(
     chosen: Longs,
     by_leaf: Longs,
@@ -135,7 +135,7 @@ def zip_sums(
     return sums
 
 
-@njit(cache=True, nogil=True)
+@njit
 def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs, carried: Longs) -> None:
     """The statistics of one node: parts of members and subrecords as words, a row a chunk; `carried`: 1 for payload."""
     count, n = member.shape
@@ -182,7 +182,7 @@ def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Long
             add_pair(sums[at : at + 2], kinds[a], kinds[b], like[a], like[b], together)
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def add_pair(
     sums: NDArray[np.float64],
     of_a: Longs,

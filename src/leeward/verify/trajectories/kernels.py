@@ -10,7 +10,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def owners(c_low, c_high, a_low, a_high, originals, offsets, codes, ages, out):
     """Originals that hold the published pairs in order; returns how many, their numbers in `out`.
 
@@ -33,7 +33,7 @@ def owners(c_low, c_high, a_low, a_high, originals, offsets, codes, ages, out):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def owners_in_any_order(c_low, c_high, a_low, a_high, originals, offsets, codes, ages, out):
     """As `owners`, whatever the order: published pairs and pairs of an original are matched one to one, by augmenting
     paths (Kuhn)."""
@@ -87,13 +87,13 @@ def owners_in_any_order(c_low, c_high, a_low, a_high, originals, offsets, codes,
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def grid_sum(sums, c_low, c_high, a_low, a_high):
     """Entries inside a rectangle, from the table of cumulative sums."""
     return sums[c_high, a_high] - sums[c_low, a_high] - sums[c_high, a_low] + sums[c_low, a_low]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def holders(c_low, c_high, a_low, a_high, starts, holder, width, seen, stamp, out):
     """Distinct originals with a pair in the rectangle, ascending by cell; `seen` is stamped."""
     count = 0
@@ -107,7 +107,7 @@ def holders(c_low, c_high, a_low, a_high, starts, holder, width, seen, stamp, ou
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def unmatched(needs, starts, owners, unit_starts):
     """Records that no one-to-one assignment can serve: greedy in the order given, then augmenting paths.
 

@@ -10,7 +10,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def number_lists(offsets, values, table):
     """(number of each list, how many differ): equal lists get equal numbers.
 
@@ -49,7 +49,7 @@ def number_lists(offsets, values, table):
     return numbers, distinct
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def count_people(record, offsets, things, count):
     """Adds to `count` the records with each thing; visits of a record are together.
 
@@ -64,7 +64,7 @@ def count_people(record, offsets, things, count):
                 count[thing] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def count_pairs(offsets, values, counts):
     """Adds to `counts` the lists with both of two values, the smaller one first; values of a list are distinct."""
     for v in range(offsets.shape[0] - 1):
@@ -74,7 +74,7 @@ def count_pairs(offsets, values, counts):
                 counts[min(a, b), max(a, b)] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def explain(of_events, image, of_visits, n, offsets, values, explained):
     """Marks the entries of released visits that an event of their source visit stands behind.
 
@@ -98,7 +98,7 @@ def explain(of_events, image, of_visits, n, offsets, values, explained):
             v = before[v]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def fill_bits(chosen, starts, holders, bits):
     """Sets in bits[i] the bit of every record that has the code chosen[i]."""
     for i in range(chosen.shape[0]):
@@ -106,7 +106,7 @@ def fill_bits(chosen, starts, holders, bits):
             bits[i, holders[j] >> 6] |= np.uint64(1) << np.uint64(holders[j] & 63)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def count_containers(offsets, values, starts, holders, row_of, bits, enough):
     """Records that hold all codes of each list, counted up to `enough`.
 
@@ -158,7 +158,7 @@ def count_containers(offsets, values, starts, holders, row_of, bits, enough):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _first_from(holders, a, end, record):
     """The first place from `a` on whose record is not below `record`: steps of 1, 2, 4 … and a search in the last."""
     step = 1

@@ -13,7 +13,7 @@ from leeward.compiled import njit
 from leeward.methods.condensation.kernels.grouping import sum_of_squares
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _take_nearest(
     points: Any, alive: Any, count: int, centre: Any, first: int, k: int, group: int, labels: Any
 ) -> int:
@@ -47,7 +47,7 @@ def _take_nearest(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _centroids(points: Any, labels: Any, groups: int) -> Any:
     width = points.shape[1]
     sizes = np.zeros(groups, np.int64)
@@ -64,7 +64,7 @@ def _centroids(points: Any, labels: Any, groups: int) -> Any:
     return centres, sizes
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _nearest_centre(points: Any, row: int, centres: Any, allowed: Any) -> int:
     best, least = -1, np.inf
     for g in range(centres.shape[0]):
@@ -79,7 +79,7 @@ def _nearest_centre(points: Any, row: int, centres: Any, allowed: Any) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit
 def condense(points: Any, k: int, draws: Any) -> Any:
     """Aggarwal and Yu: ⌊n/k⌋ times a random row and its k − 1 nearest; what is left joins its nearest group.
 
@@ -102,7 +102,7 @@ def condense(points: Any, k: int, draws: Any) -> Any:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@njit
 def two_points(points: Any, k: int) -> Any:
     """TFRP, both phases (Chang et al. 2007, as on the method's page). Returns the labels, numbered from 0."""
     n, width = points.shape
@@ -134,7 +134,7 @@ def two_points(points: Any, k: int) -> Any:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _dissolve(points: Any, labels: Any, groups: int) -> None:
     """Phase 2: groups by descending sum of squares; dissolved into the nearest other groups where that helps."""
     n, width = points.shape

@@ -24,7 +24,7 @@ POWER_STEPS = 60
 POWER_ENOUGH = 1e-7
 
 
-@njit(cache=True, nogil=True)
+@njit
 def principal_axis(points: Any, start: int, end: int, centre: Any, scratch: Any) -> Any:
     """The first principal axis of rows start…end, its largest component positive; `centre` receives their mean."""
     width = points.shape[1]
@@ -75,7 +75,7 @@ def principal_axis(points: Any, start: int, end: int, centre: Any, scratch: Any)
     return axis.astype(np.float32)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def halve(points: Any, order: Any, k: int) -> Any:
     """Principal-axis halving: reorders `points` and `order` in place and returns the groups' offsets.
 
@@ -144,7 +144,7 @@ def halve(points: Any, order: Any, k: int) -> Any:
     return offsets
 
 
-@njit(cache=True, nogil=True)
+@njit
 def sum_of_squares(points: Any, labels: Any, groups: int) -> Any:
     """Within-group sums of squared distances to the group's centroid, float64[groups]."""
     n, width = points.shape
@@ -168,7 +168,7 @@ def sum_of_squares(points: Any, labels: Any, groups: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _before(points: Any, a: int, b: int) -> bool:
     """Whether row a comes before row b as a tuple of its values (then by position)."""
     for j in range(points.shape[1]):
@@ -177,7 +177,7 @@ def _before(points: Any, a: int, b: int) -> bool:
     return a < b
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _nearest_in_order(points: Any, rows: Any, distances: Any, wanted: int) -> Any:
     """Positions in `rows` of the `wanted` least distances, ascending; equal distances by the row's tuple."""
     if wanted < len(distances):
@@ -200,7 +200,7 @@ def _nearest_in_order(points: Any, rows: Any, distances: Any, wanted: int) -> An
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit
 def balance(points: Any, labels: Any, centres: Any, k: int) -> int:
     """Step 2c of the paper: fill each cluster below k with the nearest points of clusters above k; changes `labels`.
 

@@ -12,7 +12,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit
 def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     """Give each group's values of `a` to its rows so that none is above `bound`; changes `a`.
 
@@ -60,7 +60,7 @@ def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit
 def zeros_together(a: Any, b: Any, offsets: Any) -> None:
     """Swap values of `b` inside groups so that they are 0 where `a` is; changes `b`."""
     for g in range(len(offsets) - 1):
@@ -75,7 +75,7 @@ def zeros_together(a: Any, b: Any, offsets: Any) -> None:
                     b[row], b[waiting] = b[waiting], b[row]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def levels_in_range(codes: Any, numbers: Any, low: Any, high: Any, offsets: Any) -> None:
     """Swap levels inside groups until each is beside numbers that it may be beside; changes `codes`.
 
@@ -98,7 +98,7 @@ def levels_in_range(codes: Any, numbers: Any, low: Any, high: Any, offsets: Any)
                     break
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _allowed(code: float, row: int, numbers: Any, low: Any, high: Any, columns: int) -> bool:
     level = int(code)
     for column in range(columns):

@@ -14,7 +14,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit
 def moments(rows: Any, offsets: Any) -> Any:
     """Mean float64[groups, columns] and covariance float64[groups, columns, columns] (divisor: the group's rows)."""
     groups, width = len(offsets) - 1, rows.shape[1]
@@ -41,7 +41,7 @@ def moments(rows: Any, offsets: Any) -> Any:
     return means, covariances
 
 
-@njit(cache=True, nogil=True)
+@njit
 def identical(rows: Any, offsets: Any) -> int:
     """How many groups consist of rows that are all alike."""
     count = 0
@@ -59,7 +59,7 @@ def identical(rows: Any, offsets: Any) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def recolour(draws: Any, factors: Any, means: Any, offsets: Any) -> Any:
     """Each row of `draws` (float64[rows, kept]) as mean + factor · draw; `factors` is [groups, columns, kept]."""
     n, kept = draws.shape
@@ -76,12 +76,12 @@ def recolour(draws: Any, factors: Any, means: Any, offsets: Any) -> Any:
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _descending(scores: Any, rows: Any) -> Any:
     return rows[np.argsort(-scores[rows], kind="mergesort")]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
     """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each
     level goes to that many still free rows with the highest scores.
@@ -110,7 +110,7 @@ def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
     return given
 
 
-@njit(cache=True, nogil=True)
+@njit
 def group_numbers(
     scores: Any, values: Any, offsets: Any, steps: Any, exact: bool, low: float, high: float
 ) -> Any:
@@ -148,7 +148,7 @@ def group_numbers(
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit
 def group_medians(values: Any, offsets: Any) -> Any:
     """Every value replaced by its group's median (of two middle ones, the lower)."""
     made = np.empty(len(values))
@@ -158,7 +158,7 @@ def group_medians(values: Any, offsets: Any) -> Any:
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
     """NaN replaced by one of the group's known values, chosen by the row's uniform draw; else by `fallback`."""
     made = values.copy()
@@ -174,7 +174,7 @@ def fill(values: Any, offsets: Any, draws: Any, fallback: float) -> Any:
     return made
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pool(covariances: Any, offsets: Any, blocks: Any) -> Any:
     """Covariances within groups, averaged over blocks of groups (block b: groups blocks[b] … blocks[b + 1] − 1).
 
@@ -191,7 +191,7 @@ def pool(covariances: Any, offsets: Any, blocks: Any) -> Any:
     return pooled
 
 
-@njit(cache=True, nogil=True)
+@njit
 def restore_pooled(
     rows: Any, offsets: Any, blocks: Any, covariances: Any, attribute: Any, scores: Any, least: float
 ) -> None:
@@ -235,7 +235,7 @@ def restore_pooled(
                     covariance[j, i] = value
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _latent(wanted: float, linear: float, square: float) -> float:
     """The r with linear · r + square · r² = wanted, within ±0.99."""
     root = linear * linear + 4.0 * square * wanted
@@ -243,7 +243,7 @@ def _latent(wanted: float, linear: float, square: float) -> float:
     return min(max(value, -0.99), 0.99)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def restore(rows: Any, offsets: Any, covariances: Any, attribute: Any, scores: Any, least: float) -> None:
     """Undo beforehand what matching by rank will take from covariances between attributes; changes `covariances`.
 

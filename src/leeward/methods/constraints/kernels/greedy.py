@@ -27,7 +27,7 @@ Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def pair_supports(values: Int32, offsets: Int64, weight: Int64, n_codes: int) -> Int64:
     """int64[C, C], symmetric: the weight of the records that hold both codes; the diagonal: one code."""
     pair = np.zeros((n_codes, n_codes), np.int64)
@@ -43,7 +43,7 @@ def pair_supports(values: Int32, offsets: Int64, weight: Int64, n_codes: int) ->
     return pair
 
 
-@njit(cache=True, nogil=True)
+@njit
 def invert(values: Int32, offsets: Int64, n_codes: int) -> tuple[Int64, Int32]:
     """(posting_at, postings): the records of each code, ascending."""
     at = np.zeros(n_codes + 1, np.int64)
@@ -61,7 +61,7 @@ def invert(values: Int32, offsets: Int64, n_codes: int) -> tuple[Int64, Int32]:
     return at, postings
 
 
-@njit(cache=True, nogil=True)
+@njit
 def place_of(values: Int32, begin: int, size: int, cluster: int) -> int:
     """Where a record holds the cluster, -1 if it does not."""
     for i in range(begin, begin + size):
@@ -70,7 +70,7 @@ def place_of(values: Int32, begin: int, size: int, cluster: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def merge(
     g: int, h: int, values: Int32, start: Int64, length: Int32, weight: Int64,
     posting_at: Int64, postings: Int32, tail: Int32, after: Int32, pair: Int64,
@@ -106,7 +106,7 @@ def merge(
     tail[g] = tail[h]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def suppress(
     h: int, values: Int32, start: Int64, length: Int32,
     posting_at: Int64, postings: Int32, after: Int32, pair: Int64,
@@ -125,7 +125,7 @@ def suppress(
     pair[:, h] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def refresh_row(i: int, k: int, pair: Int64, best: Int64, partner: Int32) -> None:
     """The violating pair (i, j), j > i, of largest support, and the smallest such j; support 0 if there is
     none.
@@ -139,7 +139,7 @@ def refresh_row(i: int, k: int, pair: Int64, best: Int64, partner: Int32) -> Non
     best[i], partner[i] = top, where
 
 
-@njit(cache=True, nogil=True)
+@njit
 def refresh_rows(g: int, h: int, k: int, pair: Int64, best: Int64, partner: Int32) -> None:
     """Bring the rows up to date after h went into g (g < h), or after h was suppressed (g = -1)."""
     for i in range(h):
@@ -155,7 +155,7 @@ def refresh_rows(g: int, h: int, k: int, pair: Int64, best: Int64, partner: Int3
             best[i], partner[i] = s, g
 
 
-@njit(cache=True, nogil=True)
+@njit
 def next_small(k: int, m: int, pair: Int64, best: Int64, partner: Int32) -> tuple[int, int, int]:
     """(support, i, j) of the violating set of at most two clusters to treat next; j = -1: i alone; support
     0: none.
@@ -172,7 +172,7 @@ def next_small(k: int, m: int, pair: Int64, best: Int64, partner: Int32) -> tupl
     return int(top), first, second
 
 
-@njit(cache=True, nogil=True)
+@njit
 def support_of(
     image: Int32, values: Int32, start: Int64, length: Int32, weight: Int64,
     posting_at: Int64, postings: Int32, after: Int32,
@@ -199,7 +199,7 @@ def support_of(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def next_violating_pair(pairs: Int32, begin: int, k: int, of_code: Int32, pair: Int64) -> int:
     """The first row of `pairs`, from `begin`, whose clusters of today have a support above 0 and below k."""
     for x in range(begin, len(pairs)):
@@ -209,7 +209,7 @@ def next_violating_pair(pairs: Int32, begin: int, k: int, of_code: Int32, pair: 
     return len(pairs)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def support_of_intervals(
     first: Int64,
     last: Int64,
@@ -245,7 +245,7 @@ def support_of_intervals(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def relabel(offsets: Int64, values: Int32, label_of: Int32, n_labels: int) -> tuple[Int64, Int32]:
     """Records with every code replaced by its label (-1: left out), distinct and ascending inside a
     record.

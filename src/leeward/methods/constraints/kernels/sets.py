@@ -11,7 +11,7 @@ from leeward.compiled import njit
 from leeward.methods.constraints.kernels.greedy import Bool, Int32, Int64, place_of
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def posting_length(cluster: int, posting_at: Int64, after: Int32) -> int:
     """Entries in the postings of a cluster's codes (a record counts once a code)."""
     total = 0
@@ -22,7 +22,7 @@ def posting_length(cluster: int, posting_at: Int64, after: Int32) -> int:
     return int(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _rows_of(cluster: int, posting_at: Int64, postings: Int32, after: Int32, stamp: Int32, out: Int32) -> int:
     """The records of a cluster, each once."""
     n = 0
@@ -38,7 +38,7 @@ def _rows_of(cluster: int, posting_at: Int64, postings: Int32, after: Int32, sta
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _count(
     rows: Int32, size: int, last: int, allowed: Bool, values: Int32, start: Int64, length: Int32,
     weight: Int64, counts: Int64, touched: Int32,
@@ -57,7 +57,7 @@ def _count(
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit
 def search(
     d: int, k: int, floor: int, allowed: Bool, values: Int32, start: Int64, length: Int32, weight: Int64,
     posting_at: Int64, postings: Int32, after: Int32, pair: Int64, found: Int32,
@@ -136,7 +136,7 @@ def search(
     return int(top)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def violating_sets(
     d: int, k: int, values: Int32, start: Int64, length: Int32, weight: Int64,
     posting_at: Int64, postings: Int32, after: Int32, pair: Int64,

@@ -27,7 +27,7 @@ def covers(published: Published) -> Covers:
     return Covers(int(pairs.sum()), int((pairs > 0).sum()), int((np.diff(starts) > 1).sum()))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _count(starts: Array, place: Array, words: Array, bits: Array) -> Array:
     """Cover pairs of each chunk; its entries' bitmaps start at `place[starts[c]:starts[c + 1]]`."""
     found = np.zeros(len(starts) - 1, np.int64)

@@ -13,7 +13,7 @@ WORD = 1 << 32
 """A number drawn below it is the generator's next word of 32 bits."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def shuffle(stream: Any, values: AnyArray) -> None:
     """As NumPy's `stream.shuffle(values)`, draw by draw: Numba's own takes six seconds to compile."""
     for i in range(len(values) - 1, 0, -1):
@@ -26,7 +26,7 @@ def shuffle(stream: Any, values: AnyArray) -> None:
         values[i], values[j] = values[j], values[i]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def draw_sets(stream: Any, records: AnyArray, offsets: AnyArray, values: AnyArray, m: int) -> Any:
     """Of each of `records` 1 … m of its codes (record r has values[offsets[r]:offsets[r + 1]], -1 for none), as many as
     there are, ascending: int64[records] where each set ends, and all their codes, int32.

@@ -50,7 +50,7 @@ class Nodes(NamedTuple):
     records: Array
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
     """Subrecords that hold every code of `mask`; `place[j]` is where code j's bitmap starts."""
     total = np.int64(0)
@@ -63,7 +63,7 @@ def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
     """Subrecords that hold at least one of the first `n` codes of `any_of`."""
     total = np.int64(0)
@@ -75,7 +75,7 @@ def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _add_part(
     entry: int,
     bit: Any,
@@ -103,7 +103,7 @@ def _add_part(
     return parts
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _in_leaf(
     n: int,
     parts: int,
@@ -133,7 +133,7 @@ def _in_leaf(
     return max(below, 0), mean, above
 
 
-@njit(cache=True, nogil=True)
+@njit
 def answer(
     query_at: Array, query_codes: Array, entries: Entries, chunks: Chunks, nodes: Nodes, item_most: int
 ) -> Any:
@@ -393,7 +393,7 @@ def answer(
     return out_low, out_expected, out_high
 
 
-@njit(cache=True, nogil=True)
+@njit
 def matching(
     nodes: Array,
     groups: Array,

@@ -15,7 +15,7 @@ Array = NDArray[Any]
 SHARED, ITEM = 1, 2
 
 
-@njit(cache=True, nogil=True)
+@njit
 def bottom_up(parent: Array) -> Any:
     """New number of each node: children before parents, subtrees contiguous."""
     n = len(parent)
@@ -47,7 +47,7 @@ def bottom_up(parent: Array) -> Any:
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
     """(distinct codes of each chunk, its 64-bit words a code): only non-empty subrecords take a bit."""
     groups = len(start) - 1
@@ -66,7 +66,7 @@ def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> 
     return distinct, words
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fill_entries(
     start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array
 ) -> Any:
@@ -94,7 +94,7 @@ def fill_entries(
     return code, group, place, bits
 
 
-@njit(cache=True, nogil=True)
+@njit
 def wanting(
     post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
 ) -> Any:
@@ -116,7 +116,7 @@ def wanting(
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: Array) -> Any:
     """Subrecords behind each entry; 0 for item chunks."""
     out = np.zeros(len(chunk), np.int64)

@@ -32,7 +32,7 @@ class Items(NamedTuple):
     group: Any
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _keep_shared(common, size, items, first, last):
     """Of common[:size], ascending, keep what items[first:last] has too; returns how many that is."""
     kept = 0
@@ -46,7 +46,7 @@ def _keep_shared(common, size, items, first, last):
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def grow(seed, k, most, data, active, members, common, score, touched):
     """A group of k around `seed`, always adding the active record that shares most with what is still in common.
 
@@ -97,7 +97,7 @@ def grow(seed, k, most, data, active, members, common, score, touched):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def best_first(k, most, data):
     """Groups of k, the heaviest first: int32[groups, k], and bool[n], who is in none of them."""
     n = len(data.offsets) - 1
@@ -136,7 +136,7 @@ def best_first(k, most, data):
     return groups[:made], active
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _weigh(common, size, weight):
     total = np.int64(0)
     for i in range(size):
@@ -144,7 +144,7 @@ def _weigh(common, size, weight):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def host_of(record, groups, sizes, limit, data):
     """The group with fewer than `limit` members that loses least when `record` joins; ties: the first."""
     longest = 1
@@ -169,7 +169,7 @@ def host_of(record, groups, sizes, limit, data):
     return host
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def publish(members, offsets, codes, ages, code_at, age_at, steps, out_codes, out_ages):
     """What all members have, from fine to coarse; returns the number of pairs written.
 
@@ -237,14 +237,14 @@ class Ordered(NamedTuple):
     fine: Any
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _above(node, leaf, axis):
     while not (node <= leaf <= axis.end[node]):
         node = axis.parent[node]
     return axis.published[node]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def gain_of(c, a, codes, ages):
     """What a pair of published nodes counts: usable pairs before all others, then chapters, then any code."""
     if c < 0 or a < 0:
@@ -260,7 +260,7 @@ def gain_of(c, a, codes, ages):
     return np.int64(1) + finer
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def align(xc, xa, m, record, offsets, code, age, codes, ages, G, M):
     """Match (xc, xa)[:m] with a record in order, in place; returns the number of pairs left. Ties: match, then leave
     the record's pair out, then the other."""
@@ -295,7 +295,7 @@ def align(xc, xa, m, record, offsets, code, age, codes, ages, G, M):
     return m - kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def publish_in_order(members, offsets, code, age, codes, ages, out_codes, out_ages):
     """What all members have in the same order, aligned one after the other from the start that keeps most."""
     longest = 1

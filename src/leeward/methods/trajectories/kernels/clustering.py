@@ -48,7 +48,7 @@ class Blocks(NamedTuple):
     high: Any
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def lanes_for(longest, gain):
     """Working arrays for trajectories of up to `longest` pairs, in the number type of `gain`."""
     room = (longest + 1) * LANES
@@ -61,7 +61,7 @@ def lanes_for(longest, gain):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def fill_row(row, node, axis):
     """row[column] = gain of the common ancestor of `node` and each column's leaf; the padding column stays 0."""
     low, high, parent, gain = axis.low, axis.high, axis.parent, axis.gain
@@ -80,7 +80,7 @@ def fill_row(row, node, axis):
         above = parent[above]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def fill_rows(A, B, xc, xa, m, codes, ages):
     """Gains of the m pairs (xc, xa) against every column of both axes: A[i, code column], B[i, age column]."""
     for i in range(m):
@@ -88,7 +88,7 @@ def fill_rows(A, B, xc, xa, m, codes, ages):
         fill_row(B[i], xa[i], ages)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def best_of_rows(grid, A, B, m, n_codes, n_ages):
     """grid[code column · n_ages + age column] = max over the m pairs x of s(x, ·), at least 0."""
     grid[:] = 0
@@ -101,13 +101,13 @@ def best_of_rows(grid, A, B, m, n_codes, n_ages):
                 part[v] = max(part[v], part.dtype.type(gain + ages[v]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _add_gains(S, a, b, C, G, N):
     for q in range(N):
         S[q] = a[C[q]] + b[G[q]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _advance(row, prev, S, N):
     """One row of the recurrence for all lanes: lanes are innermost, so j − 1 is LANES places to the left."""
     V = np.uint64(LANES)
@@ -117,7 +117,7 @@ def _advance(row, prev, S, N):
         row[q + V] = max(row[q + V], row[q])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def align_lanes(A, B, m, chosen, first, width, entries, lanes, pad_code, pad_age):
     """M(X, Y) of `width` ≤ LANES trajectories `chosen[first:]` into lanes.S[:width]; X is in A and B."""
     offsets, code, age, length = entries.offsets, entries.code, entries.age, entries.length
@@ -148,7 +148,7 @@ def align_lanes(A, B, m, chosen, first, width, entries, lanes, pad_code, pad_age
         S[lane] = prev[N + np.uint64(lane)]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def align_into(xc, xa, m, A, B, in_a, in_b, entry, entries, M, codes, ages):
     """Align X (in place: xc, xa) with a trajectory; returns the new number of pairs. M[m, n] is what it saves.
 
@@ -192,7 +192,7 @@ def align_into(xc, xa, m, A, B, in_a, in_b, entry, entries, M, codes, ages):
     return size
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def savings(xc, xa, chosen, out, entries, codes, ages, longest):
     """out[i] = M(X, chosen[i]) for the pairs (xc, xa) of nodes."""
     n_codes, n_ages, m = len(codes.nodes), len(ages.nodes), len(xc)
@@ -207,7 +207,7 @@ def savings(xc, xa, chosen, out, entries, codes, ages, longest):
             out[first + lane] = lanes.S[lane]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def bound_of(grid, pair, start, n, m, unit):
     """An upper bound of M(X, Y): the sum of the m largest of Y's n best savings, from above.
 
@@ -229,7 +229,7 @@ def bound_of(grid, pair, start, n, m, unit):
     return min(min(total, over_low), min(over_middle, over_high))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _bound_block(g, grid, blocks, copies, entries, full, n_full, bound):
     """Bounds of all entries of block g against the table `grid`; -1 for entries that may not join."""
     active, starts = blocks.active, blocks.starts
@@ -247,7 +247,7 @@ def _bound_block(g, grid, blocks, copies, entries, full, n_full, bound):
                 bound[i] = -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
     """What any trajectory of a block could save at most: as many pairs as fit, each as good as its ages allow."""
     active, starts = blocks.active, blocks.starts
@@ -263,7 +263,7 @@ def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
         ceiling[g] = top * min(m, length[active[starts[g]]])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes, ages, longest):
     """Grow a cluster of `target` records around `seed`, always adding the trajectory that is cheapest to join.
 
@@ -426,7 +426,7 @@ def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes,
     return members[:size], xc[:m].copy(), xa[:m].copy(), work
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def savings_by_place(xc, xa, chosen, out, entries, codes, ages, longest):
     """Baseline: out[i] = what X saves with chosen[i] when pairs are matched by their place."""
     m = len(xc)

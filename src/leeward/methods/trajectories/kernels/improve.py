@@ -26,7 +26,7 @@ class Room(NamedTuple):
     rb: Any
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def room_for(longest):
     """Working arrays for trajectories of up to `longest` pairs."""
     return Room(
@@ -37,7 +37,7 @@ def room_for(longest):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def saving(D, xc, xa, m, entry, row):
     """M(X, Y) for one representative and one trajectory."""
     offsets, code, age, length = D.entries.offsets, D.entries.code, D.entries.age, D.entries.length
@@ -54,7 +54,7 @@ def saving(D, xc, xa, m, entry, row):
     return row[n]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def join(D, xc, xa, m, entry, room):
     """Align a representative in place with one more trajectory; returns (pairs, Σ s)."""
     M, ra, rb = room.M, room.ra, room.rb
@@ -67,7 +67,7 @@ def join(D, xc, xa, m, entry, room):
     return size, M[m, n]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def build(D, members, first, xc, xa, left, room):
     """Publish `members` together, from members[first] on, each time adding the one that keeps most.
 
@@ -101,7 +101,7 @@ def build(D, members, first, xc, xa, left, room):
     return m, np.int64(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def best_build(D, members, xc, xa, tc, ta, left, room):
     """`build` from every member; the best representative ends in xc, xa."""
     best, pairs = np.int64(-1), 0
@@ -114,7 +114,7 @@ def best_build(D, members, xc, xa, tc, ta, left, room):
     return pairs, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _without(members, size, place, out):
     count = 0
     for i in range(size):
@@ -124,7 +124,7 @@ def _without(members, size, place, out):
     return out[:count]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def diverse(D, members, size, out, entry):
     """Whether no sensitive value would make up more than 1/ℓ of `size` members without the one at place `out` and
     with `entry` (-1: nobody)."""
@@ -144,7 +144,7 @@ def diverse(D, members, size, out, entry):
     return fits
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _rare(D, members, size, out, entry, wanted, many):
     value = D.entries.group
     count = 0
@@ -156,7 +156,7 @@ def _rare(D, members, size, out, entry, wanted, many):
     return count * D.diversity <= many
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def realign(D, first, last, clusters, longest):
     """Publish each cluster of first … last − 1 from its best starting member; returns how many got better."""
     members, sizes, xc, xa, pairs, worth, _ = clusters
@@ -176,7 +176,7 @@ def realign(D, first, last, clusters, longest):
     return better
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def leave_one_out(D, c, clusters, without, tc, ta, others, left, room):
     """The best representative of cluster c without each of its members in turn."""
     for r in range(clusters.sizes[c]):
@@ -186,7 +186,7 @@ def leave_one_out(D, c, clusters, without, tc, ta, others, left, room):
         )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def exchange(D, pairings, k, clusters, changed, stamp, since, longest, without):
     """Swap two records of near clusters, or move one, wherever that raises Σ S·W: the best for each pair of clusters.
 
@@ -281,7 +281,7 @@ def exchange(D, pairings, k, clusters, changed, stamp, since, longest, without):
     return made
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def _adopt(D, c, without, place, entry, clusters, room):
     """Cluster c is published as it would be without the member at `place`, joined with `entry`."""
     xc, xa, m = clusters.xc[c], clusters.xa[c], without.pairs[c, place]

@@ -11,7 +11,7 @@ from leeward.compiled import njit
 from leeward.methods.trajectories.kernels.improve import best_build, diverse, join, realign, room_for, saving
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def levels(tasks, clusters):
     """The level of each task, int32: one more than the last level at which one of its clusters was touched before.
 
@@ -30,7 +30,7 @@ def levels(tasks, clusters):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def anew(D, pool, quotas, seeds, kept, longest):
     """Cluster a pool of records greedily into clusters of quotas[0], quotas[1], … records (in sum all), around each of
     `seeds` of them in turn, and write the best to `kept`, int32[clusters, at least the largest quota].
@@ -101,7 +101,7 @@ def anew(D, pool, quotas, seeds, kept, longest):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def regroup(D, triples, k, clusters, changed, stamp, since, longest):
     """Cluster the records of three clusters anew, around every seed; keep it if Σ S·W rises.
 
@@ -160,7 +160,7 @@ def regroup(D, triples, k, clusters, changed, stamp, since, longest):
     return made
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def dissolve(D, chosen, near, k, clusters, changed, stamp, longest, found, commit):
     """Give all records of a cluster to near ones wherever that raises Σ S·W; returns how many that is.
 

@@ -10,7 +10,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def expected(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, times, out):
     """out[q] = Σ over trajectories (each `times` often) of P(it holds all pairs of query q)
     (docs/methods/trajectories.md#measures).

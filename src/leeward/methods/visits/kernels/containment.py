@@ -34,7 +34,7 @@ class Holders(NamedTuple):
     bits: Words
 
 
-@njit(cache=True, nogil=True)
+@njit
 def unite(patient_offsets: Longs, offsets: Longs, values: Ints) -> tuple[Longs, Ints]:
     """(offsets, values) of each patient's union over visits, ascending."""
     n = patient_offsets.shape[0] - 1
@@ -51,7 +51,7 @@ def unite(patient_offsets: Longs, offsets: Longs, values: Ints) -> tuple[Longs, 
     return starts, found[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _holds(values: Ints, low: int, high: int, code: int) -> bool:
     """Whether `code` is among the ascending values[low:high]."""
     end = high
@@ -64,7 +64,7 @@ def _holds(values: Ints, low: int, high: int, code: int) -> bool:
     return low < end and values[low] == code
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fill_bits(chosen: Ints, postings: Longs, holders: Ints, bits: Words) -> None:
     """bits[row] : a bit for each patient, set for those who hold the code chosen[row]."""
     for row in range(chosen.shape[0]):
@@ -74,7 +74,7 @@ def fill_bits(chosen: Ints, postings: Longs, holders: Ints, bits: Words) -> None
             bits[row, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, bits: Words) -> int:
     """Patients who hold all codes of a set but the one at `skipped`, all of them codes with a row of bits."""
     total = 0
@@ -92,7 +92,7 @@ def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, 
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _holding_all(
     those: Ints,
     begin: int,
@@ -133,7 +133,7 @@ def _holding_all(
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _containing(
     content: Ints,
     start: int,
@@ -169,7 +169,7 @@ def _containing(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit
 def rarest_places(content: Ints, starts: Longs, lengths: Longs, skipped: Longs, postings: Longs) -> Longs:
     """The place of the code of each set that fewest patients hold, but for the place `skipped` (-1: none is); -1 where
     nothing is left."""
@@ -184,7 +184,7 @@ def rarest_places(content: Ints, starts: Longs, lengths: Longs, skipped: Longs, 
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _beside(code: int, sets: int, held: Holders, counts: Longs, first: Longs) -> Ints:
     """Who of the holders of a code has each other code: counts[c] patients from first[c] on. Empty where so few sets
     have this code as their rarest that going through its holders for each of them is cheaper."""
@@ -211,7 +211,7 @@ def _beside(code: int, sets: int, held: Holders, counts: Longs, first: Longs) ->
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _containing_beside(
     content: Ints,
     start: int,
@@ -242,7 +242,7 @@ def _containing_beside(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_containing(
     order: Longs,
     rarest: Longs,
@@ -282,7 +282,7 @@ def count_containing(
             found[s] = _containing(content, starts[s], lengths[s], skipped[s], held, needed, limit)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def choose(
     order: Longs,
     rarest: Longs,
@@ -331,7 +331,7 @@ def choose(
         found[s] = best
 
 
-@njit(cache=True, nogil=True)
+@njit
 def delete(
     patient_offsets: Longs, offsets: Longs, values: Ints, set_of: Ints, place: Longs, gone: Any
 ) -> tuple[Longs, Ints]:
@@ -360,7 +360,7 @@ def delete(
     return kept, out[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def find_lost(
     patient_offsets: Longs, offsets: Longs, values: Ints, everyone_offsets: Longs, everyone: Ints
 ) -> tuple[Ints, Ints]:
@@ -378,7 +378,7 @@ def find_lost(
     return patient, code
 
 
-@njit(cache=True, nogil=True)
+@njit
 def parts_with(
     patient: Ints,
     code: Ints,

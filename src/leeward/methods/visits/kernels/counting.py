@@ -17,7 +17,7 @@ GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
 """What became of a (visit, code) pair: nothing shows it, the code itself, a merged code, a node above it."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def kept_as(
     source_offsets: Longs, source: Ints, of_code: Ints, kind: Any, up: Ints, offsets: Longs, values: Ints
 ) -> Any:

@@ -53,7 +53,7 @@ class Codes(NamedTuple):
     frequency: Longs
 
 
-@njit(cache=True, nogil=True)
+@njit
 def list_holders(set_of: Ints, patient_offsets: Longs, count: Ints, k: int) -> tuple[Ints, Ints, Ints, Ints]:
     """The holders of every set with fewer than k: (head of each set, next, patient, visits), linked lists."""
     head = np.full(count.shape[0], -1, np.int32)
@@ -82,7 +82,7 @@ def list_holders(set_of: Ints, patient_offsets: Longs, count: Ints, k: int) -> t
     return head, after, patient, times
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_codes(patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints) -> tuple[Longs, Ints, Ints]:
     """Each patient's codes and, for every one that can climb, the node above: (offsets, codes, visits with it)."""
     n = patient_offsets.shape[0] - 1
@@ -123,7 +123,7 @@ def count_codes(patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints) 
     return starts, codes[:total].copy(), times[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_patients(codes: Ints, times: Ints, labels: int) -> Longs:
     """Patients who hold each label in at least one visit."""
     found = np.zeros(labels, np.int64)
@@ -133,7 +133,7 @@ def count_patients(codes: Ints, times: Ints, labels: int) -> Longs:
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
     """Where patient p's count of code c is."""
     low, high = starts[p], starts[p + 1]
@@ -146,7 +146,7 @@ def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
     return low
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _changed(content: Ints, start: int, length: int, place: int, node: int, out: Ints) -> int:
     """Write the set without its code at `place`, with `node` instead (none if -1), ascending; return its length."""
     size = 0
@@ -169,7 +169,7 @@ def _changed(content: Ints, start: int, length: int, place: int, node: int, out:
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _find(table: Ints, known: Sets, h: Any, wanted: Ints, size: int) -> int:
     """The number of a set, or -1."""
     content, starts, lengths, hashes = known.content, known.starts, known.lengths, known.hashes
@@ -190,7 +190,7 @@ def _find(table: Ints, known: Sets, h: Any, wanted: Ints, size: int) -> int:
         place = (place + 1) & np.int64(mask)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _joined(lists: Lists, s: int, t: int) -> int:
     """Distinct patients who hold s or t."""
     head, after, patient = lists.head, lists.after, lists.patient
@@ -210,7 +210,7 @@ def _joined(lists: Lists, s: int, t: int) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def enforce_bucket(
     chosen: Ints,
     k: int,
@@ -328,7 +328,7 @@ def enforce_bucket(
     return sets, used, steps
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _merge_lists(lists: Lists, s: int, t: int) -> None:
     """Put the holders of s into the list of t."""
     head, after, patient, times = lists
@@ -346,7 +346,7 @@ def _merge_lists(lists: Lists, s: int, t: int) -> None:
         e = following
 
 
-@njit(cache=True, nogil=True)
+@njit
 def follow(set_of: Ints, became: Ints) -> Ints:
     """The last set of each visit, -1 where nothing is left."""
     found = np.empty(set_of.shape[0], np.int32)
@@ -358,7 +358,7 @@ def follow(set_of: Ints, became: Ints) -> Ints:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def spread(set_of: Ints, starts: Longs, lengths: Ints, content: Ints) -> tuple[Longs, Ints]:
     """(offsets, values) of visits by the sets that they have."""
     n = set_of.shape[0]

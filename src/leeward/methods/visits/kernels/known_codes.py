@@ -30,7 +30,7 @@ class Knowledge(NamedTuple):
     codes: Ints
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_subsets(lengths: Longs, m: int) -> Any:
     """Non-empty sets of at most m codes, over lists of so many codes."""
     total = np.int64(0)
@@ -42,7 +42,7 @@ def count_subsets(lengths: Longs, m: int) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def write_subsets(values: Ints, m: int, base: int, place: Longs, out: Longs, used: int) -> int:
     """Append the key of every set of at most m of the ascending `values`; place : int64[m], scratch.
 
@@ -68,7 +68,7 @@ def write_subsets(values: Ints, m: int, base: int, place: Longs, out: Longs, use
     return used
 
 
-@njit(cache=True, nogil=True)
+@njit
 def subsets_of_visits(
     patient_offsets: Longs, offsets: Longs, values: Ints, m: int, base: int, room: int
 ) -> tuple[Longs, Longs]:
@@ -91,7 +91,7 @@ def subsets_of_visits(
     return starts, keys[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _find(known: Longs, key: int) -> int:
     low, high = 0, known.shape[0]
     while low < high:
@@ -103,7 +103,7 @@ def _find(known: Longs, key: int) -> int:
     return low if low < known.shape[0] and known[low] == key else -1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def subsets_of_unions(
     starts: Longs, union_values: Ints, known: Longs, m: int, base: int, widest: int
 ) -> tuple[Longs, Ints]:
@@ -131,7 +131,7 @@ def subsets_of_unions(
     return found_starts, found[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def decode(known: Longs, m: int, base: int) -> Ints:
     """The codes of each key, int32[keys, m]."""
     codes = np.full((known.shape[0], m), -1, np.int32)
@@ -146,7 +146,7 @@ def decode(known: Longs, m: int, base: int) -> Ints:
     return codes
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _whole(codes: Ints, s: int, shown: Flags, but: int) -> bool:
     """Whether all codes of a set are shown, `but` counted as shown."""
     for i in range(codes.shape[1]):
@@ -158,7 +158,7 @@ def _whole(codes: Ints, s: int, shown: Flags, but: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _has(codes: Ints, s: int, code: int) -> bool:
     found = False
     for i in range(codes.shape[1]):
@@ -166,7 +166,7 @@ def _has(codes: Ints, s: int, code: int) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _size(codes: Ints, s: int) -> int:
     size = 0
     while size < codes.shape[1] and codes[s, size] >= 0:
@@ -174,7 +174,7 @@ def _size(codes: Ints, s: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(inner=True)
 def _worst(
     low: int,
     high: int,
@@ -239,7 +239,7 @@ def _worst(
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit
 def enforce(
     known: Knowledge,
     order: Longs,

@@ -20,7 +20,7 @@ Hashes: TypeAlias = NDArray[np.uint64]
 FREE = -1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def hash_codes(n: int) -> Hashes:
     """A hash of each code number (the finalizer of splitmix64)."""
     found = np.empty(n, np.uint64)
@@ -32,14 +32,14 @@ def hash_codes(n: int) -> Hashes:
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def slot(h: Any, mask: Any) -> Any:
     """The first place of a hash in a table of mask + 1 places."""
     x = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.int64((x ^ (x >> np.uint64(32))) & mask)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def number_sets(offsets: Longs, values: Ints, of_code: Hashes, table: Ints) -> tuple[Ints, Longs, Hashes]:
     """(set of each visit, first visit of each set, hash of each set); the set of an empty visit is -1.
 
@@ -83,7 +83,7 @@ def number_sets(offsets: Longs, values: Ints, of_code: Hashes, table: Ints) -> t
     return set_of, first[:sets].copy(), hashes[:sets].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_holders(set_of: Ints, patient_offsets: Longs, sets: int) -> Ints:
     """Distinct patients of each set, int32[sets]."""
     count = np.zeros(sets, np.int32)
@@ -97,7 +97,7 @@ def count_holders(set_of: Ints, patient_offsets: Longs, sets: int) -> Ints:
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fill_table(table: Ints, hashes: Hashes, first: int, last: int) -> None:
     """Put the sets first … last - 1 into the look-up table (they are known to be distinct)."""
     mask = np.uint64(table.shape[0] - 1)

@@ -10,7 +10,7 @@ import numpy as np
 from leeward.compiled import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def fingerprints(offsets, values, keys):
     """uint64 of each list: the wrapped sum of its values' random keys."""
     found = np.zeros(offsets.shape[0] - 1, np.uint64)
@@ -20,7 +20,7 @@ def fingerprints(offsets, values, keys):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def count_people(prints, person, table, seen, last, count):
     """(place of each visit's fingerprint in the table, how many differ); counts the people of each place.
 

@@ -18,7 +18,7 @@ CAPITAL, UPPER, SOLID, NO_BEGIN, NO_END, LINE = 1, 2, 4, 8, 16, 32
 that no span begins with; that none ends with; is the end of a line."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def marked(
     starts: NDArray[np.int64], ends: NDArray[np.int64], spans: NDArray[np.int64], none: int
 ) -> NDArray[np.uint8]:
@@ -32,7 +32,7 @@ def marked(
     return marks
 
 
-@njit(cache=True, nogil=True)
+@njit
 def context(
     ids: NDArray[np.int32],
     classes: NDArray[np.int16],
@@ -90,7 +90,7 @@ def context(
     return key, head, again
 
 
-@njit(cache=True, nogil=True)
+@njit
 def scores(
     intercept: NDArray[np.float64],
     ids: NDArray[np.int32],
@@ -153,7 +153,7 @@ def scores(
     return scores
 
 
-@njit(cache=True, nogil=True)
+@njit
 def best_labels(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """The best label of each token by itself; the first of equals."""
     n, labels = scores.shape
@@ -165,7 +165,7 @@ def best_labels(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit
 def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64]) -> NDArray[np.int64]:
     """The best sequence of labels (Viterbi); `transitions[from, to]`."""
     n, labels = scores.shape
@@ -198,7 +198,7 @@ def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64])
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit
 def runs(
     labels: NDArray[np.int64],
     outside: int,
