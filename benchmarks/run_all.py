@@ -49,6 +49,7 @@ python benchmarks/portal_load.py load --postgres --seconds 600 --known 300 --new
 python benchmarks/portal_load.py kill --times 50
 python benchmarks/portal_load.py timing --replies 10000
 python benchmarks/mutations.py --random 100 --page
+python benchmarks/walks.py
 
 python benchmarks/check_vocabulary.py --data DIR
 python benchmarks/disassociation_quality.py --data DIR

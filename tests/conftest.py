@@ -43,6 +43,14 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a module's own fixtures let Leeward remember is not the account's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("module-state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def state_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What Leeward remembers of ledgers and data sets on this computer is each test's own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ def one_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("release") / "cohort"
     make_release(folder)
     return folder
-
-
-@pytest.fixture(scope="module", autouse=True)
-def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Heads of ledgers that outlive a test: those of the module's portal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("portal-state")))
-        yield
 
 
 @pytest.fixture(scope="module", name="bench")
