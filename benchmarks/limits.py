@@ -122,13 +122,12 @@ LIMITS = {
   is not measured.""",
     "verifier": """\
 - **The judge is ours too.** What "breaks nothing" is decided by definitions of the same authors: a misreading of a
-  paper shared by method, verifier and judge would not be seen, and 249 of 3,740 mutations were taken out of the count
-  by it.
+  paper shared by method, verifier and judge would not be seen, and what it takes out of the count is listed above.
 - **Kinds, not faults of the world.** Mutations follow from the release's form, one at a time, small releases, one
   seed; the share refuted is of these kinds and no estimate of how many real faults would be caught. Two faults at
   once, and forgers who know the verifier, are not in the bench.
 - **Six standard deviations.** Orders are refuted only where chance is all but excluded, so that a weak leak by order
-  in a small release passes by design; releases with demographics and most variants are not in the table.""",
+  in a small release passes by design; most variants are not in the table.""",
     "visits": """\
 - **No biobank.** The paper's population is not to be had: UCI has no genotypes, so SNPs are simulated with the
   effects that the tests then look for, and the population of 1.4 million is one draw of our generator, with four

@@ -23,7 +23,6 @@ COMMANDS = """
 python -m tests.fuzz --inputs 20900 --seed 15
 leeward synth visits --patients 1366786 --seed 1 -o POPULATION
 leeward synth visits --patients 50000 --seed 1 -o RARE
-leeward visits RARE/events.parquet --patient patient --code code --visit visit --vocabulary icd9 --k 5 --level code --policy hierarchy:1 --seed 1 -o RARE-MASTER
 
 python benchmarks/disassociation.py --sizes 25000,100000,1000000,10000000 --repeat 3
 python benchmarks/classes.py --records 1000000 --classes 100 --pairs 2

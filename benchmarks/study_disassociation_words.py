@@ -132,11 +132,17 @@ Compared is `fitted` with `occupancy` (a mean of its own for fitted releases) ag
 `settled`, each with the better of `cubic` and `occupancy`, cell by cell of the tables of the
 [benchmarks](../benchmarks.md): five cohorts, k = 3, 5, 10 and 25, nine figures each.
 
+What the default gives today stands here alone. UCI, k = 5, m = 2, no policy, commit b033c36: 27.1 % of the occurrences
+in item chunks, frequent sets off by 0.79 % at 1.25 % support and by 1.41 % at 0.625 % (`leeward disassociate
+diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?' --k 5 --m 2 -o OUT`, and there
+`custody/measures.json`). Tables on this page, of [options](options.md) and of the benchmarks are of the commits that
+they name: what changed in between moved the share to 26.7 to 27.8 %, and the error at 1.25 % to 0.75 to 1.2 %.
+
 - k = 10 and 25: `fitted` is better in 88 of 90 cells and the same in two (all 31 codes of pyPheWAS are counted).
 - k = 5: better, or worse by less than 3 %, in 43 of 45. Frequent sets on all five (UCI 0.75 % against 1.56 % at 1.25 %
   support, claims 2.8 % against 11.0 %); pairs and triples on all five (pairs on claims 19.6 % against 19.6 %); single
-  codes on four (claims 1.4 % against 2.3 %; Eunomia 0.72 % against 0.56 %). UCI: item chunks 26.7 % against 26.1 % of
-  the occurrences. pyPheWAS: item chunks 2.4 % against 1.8 %.
+  codes on four (claims 1.4 % against 2.3 %; Eunomia 0.72 % against 0.56 %). pyPheWAS: item
+  chunks 2.4 % against 1.8 %.
 - k = 3: frequent sets are better on four, by half or more; pyPheWAS 4.8 % against 4.3 %. Single codes are better on
   three (Eunomia 0.55 % against 0.28 %, pyPheWAS 0.48 % against 0.07 %). `settled` has fewer occurrences in item chunks
   on all (UCI 19.0 % against 23.2 %, Eunomia 4.2 % against 7.3 %) and answers sets on pyPheWAS better (pairs 1.1 %
@@ -160,7 +166,7 @@ clusters and joint clusters, and suppresses what too few patients share. By exac
 fewer than k candidates, by the operation or by the algorithm; of the default's releases of UCI 89 of 1,000
 sets with the rarest codes have fewer than 5 by the algorithm. What it costs is in the
 [table](../benchmarks.md#disassociation-an-attacker-who-knows-the-algorithm) (UCI for the choice of constants;
-pyPheWAS and Eunomia took no part): on UCI at k = 5 no occurrence is in an item chunk (27.8 % are by default)
+pyPheWAS and Eunomia took no part): on UCI at k = 5 no occurrence is in an item chunk
 and 0.23 % are suppressed; frequent sets are counted about as well (0.9 % against 1.2 % at 1.25 % support, 2.3
 % against 1.9 % at 0.625 %) and single codes exactly, but random pairs are off by 23 % in place of 11 % and
 triples by 53 % in place of 29 %: rare codes are counted in large joint clusters, where what goes with them is
