@@ -12,7 +12,6 @@ import pytest
 from leeward.cli import main
 
 HEAVY = (
-    "altair",
     "lifelines",
     "matplotlib",
     "numba",
@@ -108,13 +107,13 @@ def test_commands_need_nothing_that_only_tests_and_spark_have(tmp_path: Path) ->
     absent = ("lifelines", "matplotlib", "pandas", "statsmodels")
     names = imported_by(arguments, absent)
     assert "numba" in names
-    assert sorted(names & {"altair", "multiprocessing", "narwhals"}) == []
+    assert sorted(names & {"multiprocessing", "narwhals"}) == []
     for command in (["verify", out], ["estimate", out, "401.9"]):
         assert "numba" in imported_by(command, absent), command
 
 
 FRAMES_AND_KERNELS = {
-    "alembic", "altair", "duckdb", "jinja2", "lifelines", "matplotlib", "multiprocessing", "narwhals", "numba",
+    "alembic", "duckdb", "jinja2", "lifelines", "matplotlib", "multiprocessing", "narwhals", "numba",
     "pandas", "polars", "pydantic", "scipy", "sklearn", "statsmodels", "yaml",
 }  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from typing import Any
 
 CONTROL = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]")
 """Control characters, and marks that turn the direction of what follows."""
@@ -25,17 +24,6 @@ def outside_xml() -> re.Pattern[str]:
 def for_xml(text: str) -> str:
     """The text with a replacement character for each sign that XML 1.0 does not have."""
     return outside_xml().sub(REPLACEMENT, text)
-
-
-def all_for_xml(content: Any) -> Any:
-    """The same mapping or list with every text in it `for_xml`."""
-    if isinstance(content, str):
-        return for_xml(content)
-    if isinstance(content, dict):
-        return {all_for_xml(key): all_for_xml(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [all_for_xml(each) for each in content]
-    return content
 
 
 def for_terminal(text: str) -> str:

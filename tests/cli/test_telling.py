@@ -9,13 +9,12 @@ import pytest
 from tests.cli.conftest import Run
 
 from leeward.cli.tables import table_lines
-from leeward.cli.telling import noticed, told, undrawn_lines, with_flags
+from leeward.cli.telling import noticed, told, with_flags
 from leeward.methods.censoring.summary import little_left as little_left_of_censoring
 from leeward.methods.constraints.summary import little_left
 from leeward.methods.disassociation.summary import little_left as little_left_of_disassociation
 from leeward.methods.trajectories.summary import empty_pairs
 from leeward.release import Release
-from leeward.report.painting import NOT_DRAWN
 from leeward.report.sections import Table
 from leeward.report.summary import errors_of_pairs_and_triples, mean_errors
 
@@ -132,14 +131,6 @@ def test_control_characters_of_a_notice_do_not_reach_the_terminal(
     )
     assert not any("\x1b[2J" in line for line in lines)
     assert noticed({"message": "odd", "count": 3, "rows": [1, 2]}) == "odd (rows 1, 2, …)"
-
-
-def test_a_chart_that_could_not_be_drawn_is_told_on_the_terminal_too(tmp_path: Path) -> None:
-    report = tmp_path / "report.html"
-    report.write_text(f"<div>{NOT_DRAWN}</div><div>{NOT_DRAWN}</div>")
-    assert " ".join(undrawn_lines(report)).endswith("2 charts of the report could not be drawn; it says why.")
-    report.write_text("<svg/>")
-    assert not [*undrawn_lines(report)]
 
 
 def test_a_notice_of_a_method_names_flags(leeward: Run, rare: Path, tmp_path: Path) -> None:

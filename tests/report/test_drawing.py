@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.report import charts
-from leeward.report.drawing import percentages, ticks, ticks_from_zero
+from leeward.report.drawing import Drawing, percentages, ticks, ticks_from_zero
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -125,3 +125,38 @@ def test_neighbours_of_an_axis_are_told_apart() -> None:
     at = ticks(0, 0.004, 5)
     written = percentages(at)
     assert len({written(value) for value in at}) == len(at)
+
+
+def test_a_point_stands_on_its_interval_and_the_line_at_zero_between_signs() -> None:
+    rows = [
+        {"name": "x", "group": "before", "value": -1.0, "low": -2.0, "high": 0.0},
+        {"name": "x", "group": "after", "value": 1.0, "low": 0.0, "high": 2.0},
+    ]
+    colors = {"before": "#111111", "after": "#222222"}
+    svg = charts.intervals(rows, ["x", "<none>"], x_title="coefficient", colors=colors)
+    (zero,) = [each["d"] for each in marks(svg, "path") if "stroke-dasharray" in each]
+    middle = float(zero[1:].split()[0])
+    for color, sign in (("#111111", -1), ("#222222", 1)):
+        (line,) = [each["d"] for each in marks(svg, "path") if each["stroke"] == color]
+        (a, y), (b, _) = (tuple(map(float, pair.split())) for pair in re.split("[ML]", line)[1:])
+        (dot,) = [each for each in marks(svg, "circle") if each["fill"] == color]
+        assert float(dot["cx"]) == pytest.approx((a + b) / 2, abs=0.02) and float(dot["cy"]) == y
+        assert sign * (float(dot["cx"]) - middle) > 0
+    assert {"x", "<none>", "coefficient", "before", "after"} <= {each["text"] for each in marks(svg, "text")}
+    assert marks(charts.intervals([], ["x"], x_title="", colors=colors), "text")
+
+
+def test_few_beside_thousands_are_seen_by_logarithm() -> None:
+    bins = [{"low": 0.0, "high": 1.0, "count": 1}, {"low": 1.0, "high": 2.0, "count": 5000}]
+    for logarithmic, visible in ((False, 1), (True, 10)):
+        svg = charts.histogram(bins, x_title="", y_title="", written=str, logarithmic=logarithmic)
+        few, many = (float(each["height"]) for each in marks(svg, "rect"))
+        assert (few > visible) is logarithmic and many > 100
+
+
+def test_a_legend_takes_further_rows_where_one_is_too_short() -> None:
+    drawing = Drawing()
+    assert drawing.legend(0, 14, {"a": "#1", "b": "#2"}) == 14
+    assert drawing.legend(0, 14, {f"category {n}": "#1" for n in range(9)}, 400) > 34
+    ends = [float(each["x"]) for each in marks(drawing.svg(400, 100), "rect")]
+    assert max(ends) < 400

@@ -7,6 +7,7 @@ guarantee's maximum and the mean that was measured is a pair of radio buttons.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -104,7 +105,7 @@ def chart(
     made = Drawing()
     risks = [spot.risk for spot in spots] + ([] if threshold is None else [threshold])
     low, high = (min(risks), max(risks)) if risks else (0.05, 0.5)
-    x = Scale(low / 1.25, min(high * 1.25, 1.0) if high < 1 else 1.0, LEFT, WIDTH - 20, logarithmic=True)
+    x = Scale(low / 1.25, min(high * 1.25, 1.0) if high < 1 else 1.0, LEFT, WIDTH - 20, math.log)
     y = Scale(0.0, 1.0, height - BELOW, TOP)
     at = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     drawing.axis_left(made, y, LEFT, WIDTH - 20, at, drawing.percentages(at), "kept")

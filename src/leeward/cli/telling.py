@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leeward.arrays import counted
 from leeward.texts import for_terminal
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ def told(
         *little_lines(summary),
         for_terminal(f"For the recipient: {release.share}"),
         for_terminal(f"Report:            {report}"),
-        *undrawn_lines(report),
     ]
 
 
@@ -90,17 +88,6 @@ def little_lines(summary: Summary) -> Iterator[str]:
     if summary.little_left:
         for line in wrapped(f"Little is left: {summary.little_left}"):
             yield click.style(line, fg="red", bold=True)
-
-
-def undrawn_lines(report: Path) -> Iterator[str]:
-    """What the report lacks."""
-    from leeward.report.painting import NOT_DRAWN
-
-    missing = report.read_text(encoding="utf-8").count(NOT_DRAWN)
-    if missing:
-        yield from labelled(
-            "Note:", f"{counted('chart', missing)} of the report could not be drawn; it says why."
-        )
 
 
 def labelled(label: str, text: str, color: str | None = None, text_color: str | None = None) -> Iterator[str]:

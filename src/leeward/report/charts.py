@@ -1,40 +1,35 @@
 """Charts as inline SVG, without a browser, a network or JavaScript.
 
-What every report has, bars and steps, is drawn here (`drawing`); charts of points and intervals that fewer reports have
-are made by Altair and rendered by vl-convert, which takes a second to start.
-
 Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; they also differ in lightness.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from leeward.report.drawing import (
-    FONT,
+    INK,
     SOFT,
     TITLE,
+    Axis,
     Drawing,
     Scale,
+    Written,
     axis_below,
     axis_left,
     counts,
     percentages,
+    plane,
     powers_of_ten,
     room_left,
     ticks,
     ticks_from_zero,
     width_of,
 )
-from leeward.report.painting import paint
-from leeward.texts import all_for_xml
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8F98"
-INK, LINE = "#1d2733", "#d9dee5"
 WIDTH = 760
 """Pixels of the drawing inside the axes: with them, the width of a page's text."""
 
@@ -104,37 +99,60 @@ def stacked(
     return drawing.svg(left + WIDTH, high + height + 48)
 
 
-def histogram(bins: Rows, *, x_title: str, y_title: str, mark: tuple[float, float] | None = None) -> str:
-    """Bars of `count` from `low` to `high` (shares); the span `mark` is shaded behind them."""
-    up_at = ticks_from_zero(max((row["count"] for row in bins), default=0.0), 5)
+def histogram(
+    bins: Rows,
+    *,
+    x_title: str,
+    y_title: str,
+    written: Written | None = None,
+    mark: tuple[float, float] | None = None,
+    logarithmic: bool = False,
+) -> str:
+    """Bars of `count` from `low` to `high` (shares, unless `written` says otherwise); the span `mark` is shaded behind
+    them. `logarithmic` : by the logarithm of 1 + count, so that single ones are seen beside thousands."""
+    most = max((row["count"] for row in bins), default=0.0)
+    up_at = [0.0, *powers_of_ten(1, 10 * (most or 1))] if logarithmic else ticks_from_zero(most, 5)
     low, high = min(row["low"] for row in bins), max(row["high"] for row in bins)
     at = ticks(low, high, 9)
-    left = room_left(up_at, counts)
-    drawing = Drawing()
-    up, along = Scale(0, up_at[-1], 230, 10), Scale(low, high, left, left + WIDTH)
+    x = Axis(x_title, low, high, at, written or percentages(at, signed=True))
+    y = Axis(y_title, 0, up_at[-1], up_at, counts, math.log1p if logarithmic else float)
+    drawing, along, up = plane(x, y, WIDTH, 220, 10)
     if mark is not None:
         drawing.bar(along(mark[0]), 10, along(mark[1]) - along(mark[0]), 220, ORANGE, opacity=0.25)
-    axis_left(drawing, up, left, left + WIDTH, up_at, counts, y_title)
     for row in bins:
         width = along(row["high"]) - along(row["low"])
         drawing.bar(along(row["low"]) + 0.5, up(row["count"]), width - 1, up(0) - up(row["count"]), BLUE)
-    axis_below(drawing, along, 230, at, percentages(at, signed=True), x_title)
-    return drawing.svg(left + WIDTH + 30, 278)
+    return drawing.svg(along.end + 30, 278)
 
 
 def steps(
-    rows: Rows, *, x: str, y: str, group: str, x_title: str, y_title: str, colors: dict[str, str], at: float
+    rows: Rows,
+    *,
+    x: str,
+    y: str,
+    group: str,
+    x_title: str,
+    y_title: str,
+    colors: dict[str, str],
+    at: float | None = None,
+    dashes: Mapping[str, str] | None = None,
 ) -> str:
-    """Shares that rise over a logarithmic count, a line of steps a colour; a broken line at the count `at`."""
-    low = 10.0 ** math.floor(math.log10(min([at, *(row[x] for row in rows)])))
-    high = max([10 * low, at, *(row[x] for row in rows)])
+    """Shares that rise or fall over a number, a line of steps a colour, broken where `dashes` says so.
+
+    With the count `at`, where a broken line is drawn, the numbers are counts on a logarithmic axis.
+    """
+    most = max(row[x] for row in rows)
+    if at is None:
+        marks = ticks(0, most, 8)
+        across = Axis(x_title, 0, most, marks, counts)
+    else:
+        low = 10.0 ** math.floor(math.log10(min(at, *(row[x] for row in rows))))
+        high = max(10 * low, at, most)
+        across = Axis(x_title, low, high, powers_of_ten(low, high), counts, math.log)
     up_at = ticks(0, 1, 5)
-    written = percentages(up_at)
-    left, height = room_left(up_at, written), 260.0
-    drawing = Drawing()
-    up, along = Scale(0, 1, 32 + height, 32), Scale(low, high, left, left + WIDTH, logarithmic=True)
-    axis_left(drawing, up, left, left + WIDTH, up_at, written, y_title)
-    drawing.line([(along(at), up(0)), (along(at), up(1))], SOFT, dash="5 4")
+    drawing, along, up = plane(across, Axis(y_title, 0, 1, up_at, percentages(up_at)), WIDTH, 260, 32)
+    if at is not None:
+        drawing.line([(along(at), up(0)), (along(at), up(1))], SOFT, dash="5 4")
     for name, color in colors.items():
         path: list[tuple[float, float]] = []
         for row in rows:
@@ -143,43 +161,31 @@ def steps(
                     path.append((along(row[x]), path[-1][1]))
                 path.append((along(row[x]), up(row[y])))
         if len(path) > 1:
-            drawing.line(path, color, width=2.5)
+            drawing.line(path, color, width=2.5, dash=(dashes or {}).get(name, ""))
         elif path:
             drawing.bar(path[0][0] - 2, path[0][1] - 2, 4, 4, color)
-    axis_below(drawing, along, up(0), powers_of_ten(low, high), counts, x_title)
+    drawing.legend(along.start, 14, colors)
+    return drawing.svg(along.end + 30, up(0) + 48)
+
+
+def intervals(rows: Rows, names: Sequence[str], *, x_title: str, colors: dict[str, str]) -> str:
+    """Points (`value`) with their intervals (`low` to `high`), below one another by `name` and by `group`, a colour;
+    a broken line at 0."""
+    left, top, thick = max(map(width_of, names), default=0) + 12, 32.0, 30.0
+    height = max(90.0, thick * len(names))
+    x = Axis.around(x_title, [0.0, *(row[end] for row in rows for end in ("low", "high"))])
+    drawing, along = Drawing(), Scale(x.low, x.high, left, left + WIDTH - left)
+    for value in x.at:
+        drawing.line([(along(value), top), (along(value), top + height)])
+    drawing.line([(along(0), top), (along(0), top + height)], INK, dash="4 3")
+    for place, name in enumerate(names):
+        drawing.text(left - 8, top + (place + 0.5) * height / len(names) + 4, name, anchor="end")
+    for row in rows:
+        beside = (list(colors).index(row["group"]) + 0.5) / len(colors) - 0.5
+        y = top + (names.index(row["name"]) + 0.5 + 0.5 * beside) * height / len(names)
+        color = colors[row["group"]]
+        drawing.line([(along(row["low"]), y), (along(row["high"]), y)], color, width=2)
+        drawing.dot(along(row["value"]), y, 4, color)
+    axis_below(drawing, along, top + height, x.at, x.written, x_title)
     drawing.legend(left, 14, colors)
-    return drawing.svg(left + WIDTH + 30, up(0) + 48)
-
-
-def _frame(rows: Rows) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), infer_schema_length=None)
-
-
-def _svg(chart: Any, width: int, height: int) -> str:
-    """The chart as SVG that scales with the page; its labels stay text, to be searched and read out."""
-    styled = (
-        chart.properties(width=width, height=height, background="transparent", padding=4)
-        .configure(font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelFontSize=12,
-            titleFontSize=13,
-            titleFontWeight="normal",
-            titlePadding=10,
-            labelColor=INK,
-            titleColor=INK,
-            gridColor=LINE,
-            domainColor=GREY,
-            tickColor=GREY,
-        )
-        .configure_axisY(domain=False, ticks=False)
-    )
-    return drawn(styled)
-
-
-def drawn(chart: Any) -> str:
-    """A chart of Altair's as SVG, drawn beside this process.
-
-    The drawing library ends its process at a sign that XML lacks, so it gets none (`for_xml`).
-    """
-    return paint(all_for_xml(chart.to_dict()))
+    return drawing.svg(along.end + 30, top + height + 48)

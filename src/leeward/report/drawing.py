@@ -1,4 +1,4 @@
-"""SVG of a chart's parts: text, bars, lines, axes. Of its own, since a drawing library costs a second at every run.
+"""SVG of a chart's parts: text, bars, lines, dots, axes (docs/decisions/0005-charts-offline.md).
 
 Colours of text and lines follow the page (`--ink`, `--line`, `--soft`), so that a dark page stays readable; without a
 page they are those of the light one. Whatever is written is freed of signs that XML does not have.
@@ -64,12 +64,23 @@ class Drawing:
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self.marks.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>')
 
-    def legend(self, x: float, y: float, colors: dict[str, str]) -> None:
-        """A square and a name for each colour, in one row; a single colour needs none."""
+    def dot(self, x: float, y: float, radius: float, color: str, *, ring: bool = False) -> None:
+        """A filled circle, or a ring."""
+        ink = f'fill="none" stroke="{color}"' if ring else f'fill="{color}" fill-opacity="0.7"'
+        self.marks.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {ink}/>')
+
+    def legend(self, x: float, y: float, colors: dict[str, str], end: float = math.inf) -> float:
+        """A square and a name for each colour, in rows up to `end`, and the last row's base line; a single colour needs
+        none."""
+        start = x
         for name, color in colors.items() if len(colors) > 1 else ():
+            wide = 16 + width_of(name, LEGEND)
+            if x > start and x + wide > end:
+                x, y = start, y + 20
             self.bar(x, y - 10, 11, 11, color)
             self.text(x + 16, y, name, size=LEGEND)
-            x += 16 + width_of(name, LEGEND) + 24
+            x += wide + 24
+        return y
 
     def svg(self, width: float, height: float) -> str:
         """The whole as an element that scales with the page."""
@@ -81,20 +92,18 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` laid out over pixels from `start` to `end`, evenly or by their logarithm."""
+    """Values from `low` to `high` laid out over pixels from `start` to `end`, evenly by what `by` makes of them."""
 
     low: float
     high: float
     start: float
     end: float
-    logarithmic: bool = False
+    by: Callable[[float], float] = float
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        low, high = self.low, self.high
-        if self.logarithmic:
-            low, high, value = math.log(low), math.log(high), math.log(value)
-        share = 0.0 if high == low else (value - low) / (high - low)
+        low, high = self.by(self.low), self.by(self.high)
+        share = 0.0 if high == low else (self.by(value) - low) / (high - low)
         return self.start + share * (self.end - self.start)
 
 
@@ -137,12 +146,17 @@ Written = Callable[[float], str]
 """A value of an axis as people read it."""
 
 
-def percentages(values: Sequence[float], *, signed: bool = False) -> Written:
-    """Shares in per cent, with the decimals that tell the neighbours of an axis apart."""
-    steps = [100 * (b - a) for a, b in pairwise(values)]
-    decimals = max(0, math.ceil(-math.log10(min(steps)) - 1e-9)) if steps and min(steps) > 0 else 0
+def decimals(values: Sequence[float], *, times: float = 1, unit: str = "", signed: bool = False) -> Written:
+    """Values with the decimals that tell the neighbours of an axis apart."""
+    steps = [times * (b - a) for a, b in pairwise(values)]
+    digits = max(0, math.ceil(-math.log10(min(steps)) - 1e-9)) if steps and min(steps) > 0 else 0
     sign = "+" if signed else ""
-    return lambda value: f"{100 * value:{sign if value else ''}.{decimals}f} %"
+    return lambda value: f"{times * value:{sign if value else ''}.{digits}f}{unit}"
+
+
+def percentages(values: Sequence[float], *, signed: bool = False) -> Written:
+    """Shares in per cent, likewise."""
+    return decimals(values, times=100, unit=" %", signed=signed)
 
 
 def counts(value: float) -> str:
@@ -181,3 +195,34 @@ def axis_left(
 def room_left(at: Sequence[float], written: Written) -> float:
     """Pixels that a vertical axis takes left of the drawing: labels and the title."""
     return max((width_of(written(value)) for value in at), default=0) + 8 + 12 + TITLE + 4
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from `low` to `high`, laid out by `by`, with marks `at` some of them, and a title."""
+
+    title: str
+    low: float
+    high: float
+    at: Sequence[float]
+    written: Written
+    by: Callable[[float], float] = float
+
+    @classmethod
+    def around(cls, title: str, values: Sequence[float], about: int = 8) -> Axis:
+        """An axis that holds the values, with about so many round marks."""
+        low, high = min(values), max(values)
+        margin = 0.02 * (high - low) or 1.0
+        at = ticks(low - margin, high + margin, about)
+        return cls(title, low - margin, high + margin, at, decimals(at))
+
+
+def plane(x: Axis, y: Axis, width: float, height: float, top: float) -> tuple[Drawing, Scale, Scale]:
+    """A drawing with two axes, and the scales of both."""
+    left = room_left(y.at, y.written)
+    drawing = Drawing()
+    along = Scale(x.low, x.high, left, left + width, x.by)
+    up = Scale(y.low, y.high, top + height, top, y.by)
+    axis_left(drawing, up, left, left + width, y.at, y.written, y.title)
+    axis_below(drawing, along, top + height, x.at, x.written, x.title)
+    return drawing, along, up

@@ -59,7 +59,7 @@ def render(
     summary: Summary | None = None,
 ) -> str:
     """The report as HTML."""
-    page = template_of("leeward.report", "report.html.j2", marked=marked, plain=plain, silent=silent)
+    page = template_of("leeward.report", "report.html.j2", marked=marked, plain=plain)
     return page.render(
         release=release,
         numbers=numbers_of(release.guarantee),
@@ -90,13 +90,6 @@ def marked(text: str) -> Any:
 def plain(text: str) -> str:
     """The text without the marks of `marked`."""
     return re.sub(r"\*\*(.+?)\*\*|`(.+?)`", r"\1\2", text)
-
-
-def silent(svg: str) -> Any:
-    """A chart without the names of its single marks, which would be read out one by one; a sentence says it all."""
-    from markupsafe import Markup
-
-    return Markup(re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg))  # drawn here, from figures
 
 
 def _read(path: Path) -> dict[str, Any]:

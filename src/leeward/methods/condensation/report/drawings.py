@@ -13,44 +13,24 @@ from leeward.report.sections import number
 BEFORE, AFTER = "original", "released"
 COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
 SHORT_LABEL = 40
-LETTER = 8
-"""Pixels of a letter of a label, at most on average."""
 
 
 def forest(coefficients: Sequence[figures.Coefficient]) -> str:
     """Coefficients with intervals, original above released."""
-    import altair as alt
-
     labels = [_label(each) for each in coefficients]
     rows = [
         {
             "name": label,
-            "table": table,
-            **{
-                key: value * each.spread
-                for key, value in found.to_json().items()
-                if key != "p" and value is not None
-            },
+            "group": table,
+            "value": each.spread * found.coefficient,
+            "low": each.spread * (found.coefficient if found.low is None else found.low),
+            "high": each.spread * (found.coefficient if found.high is None else found.high),
         }
         for each, label in zip(coefficients, labels, strict=True)
         for found, table in ((each.before, BEFORE), (each.after, AFTER))
         if found.coefficient is not None
     ]
-    base = alt.Chart(charts._frame(rows)).encode(
-        y=alt.Y("name:N", title=None, sort=labels, axis=_names_axis(labels)),
-        yOffset=alt.YOffset("table:N", sort=list(COLORS)),
-        color=_table_color(),
-    )
-    across = alt.X("low:Q", title="coefficient", axis=alt.Axis(tickCount=8, labelFlush=False))
-    lines = base.mark_rule(strokeWidth=2).encode(x=across, x2="high:Q")
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(x="coefficient:Q")
-    zero = (
-        alt.Chart(charts._frame([{"at": 0.0}]))
-        .mark_rule(strokeDash=[4, 3], color=charts.INK)
-        .encode(x="at:Q")
-    )
-    width = charts.WIDTH - LETTER * max(map(len, labels))
-    return charts._svg(alt.layer(zero, lines, points), width, max(90, 30 * len(labels)))
+    return charts.intervals(rows, labels, x_title="coefficient", colors=COLORS)
 
 
 def _label(each: figures.Coefficient) -> str:
@@ -64,46 +44,12 @@ def leveled(name: str) -> str:
     return name.replace("=", ": ", 1)
 
 
-def _names_axis(names: Sequence[str], **more: Any) -> Any:
-    """An axis of names with room for the longest: the renderer takes `<` for markup and measures it too short."""
-    import altair as alt
-
-    return alt.Axis(labelLimit=300, minExtent=LETTER * max(map(len, names)), **more)
-
-
 def curve(rows: list[dict[str, Any]], title: str) -> str:
     """Step curves, the released one dashed so that both show where they agree."""
-    import altair as alt
-
-    chart = (
-        alt.Chart(charts._frame(rows))
-        .mark_line(interpolate="step-after", strokeWidth=2.5)
-        .encode(
-            x=alt.X("at:Q", title=title, axis=alt.Axis(tickCount=8, labelFlush=False)),
-            y=alt.Y(
-                "share:Q",
-                title="still without the event",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            color=_table_color(),
-            strokeDash=alt.StrokeDash(
-                "table:N", legend=None, scale=alt.Scale(domain=list(COLORS), range=[[1, 0], [6, 3]])
-            ),
-        )
-    )
-    return charts._svg(chart, charts.WIDTH, 260)
-
-
-def _table_color() -> Any:
-    import altair as alt
-
-    return alt.Color(
-        "table:N",
-        title=None,
-        scale=alt.Scale(domain=list(COLORS), range=list(COLORS.values())),
-        legend=alt.Legend(orient="top", labelFontSize=13, columnPadding=24),
-    )
+    return charts.steps(
+        rows, x="at", y="share", group="table", x_title=title, y_title="still without the event",
+        colors=COLORS, dashes={AFTER: "6 3"},
+    )  # fmt: skip
 
 
 SHADES = (

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from leeward.methods.visits.measures.figures import OnePhecode
 from leeward.report import charts
+from leeward.report.drawing import Axis, Drawing, Scale, decimals, plane, ticks, ticks_from_zero
 from leeward.report.sections import Chart
 
 SMALLEST_P = 1e-300
 NAMED = 6
 """Phenotypes of the smallest p that a plot names."""
-NAME_WIDTH, NAME_HEIGHT = 0.45, 0.07
-"""Room of a name, as shares of the plot."""
-WIDEST_CHANGE = 3.0
+NAME_WIDTH, NAME_HEIGHT = 340, 18
+"""Room of a name, in pixels."""
+WIDEST_CHANGE, BIN = 3.0, 0.25
+DOT = 3.0
+CATEGORIES = (
+    "#1f77b4", "#aec7e8", "#ff7f0e", "#ffbb78", "#2ca02c", "#98df8a", "#d62728", "#ff9896", "#9467bd", "#c5b0d5",
+    "#8c564b", "#c49c94", "#e377c2", "#f7b6d2", "#7f7f7f", "#c7c7c7", "#bcbd22", "#dbdb8d", "#17becf", "#9edae5",
+)  # fmt: skip
+"""Colours of disease categories: D3's twenty."""
 
 
 def of_predictor(predictor: str, tests: Sequence[OnePhecode]) -> list[Chart]:
@@ -60,12 +69,7 @@ def of_predictor(predictor: str, tests: Sequence[OnePhecode]) -> list[Chart]:
             Chart(
                 f"{predictor}: volcano plot, original data",
                 "Effect (log odds) against -log10 p; the line is p = 0.05.",
-                _dots(
-                    effects,
-                    "effect",
-                    "log odds ratio per allele or unit",
-                    "original",
-                ),
+                _dots(effects),
             )
         )
     if first:
@@ -85,97 +89,74 @@ def _minus_log(p: float | None) -> float | None:
 
 
 def _qq(rows: list[dict[str, Any]]) -> str:
-    import altair as alt
-
     top = max(max(row["original"], row["anonymized"]) for row in rows) * 1.02 + 0.05
-    line = alt.Chart(charts._frame([{"a": 0.0, "b": 0.0}, {"a": top, "b": top}])).mark_line(color=charts.GREY)
-    dots = alt.Chart(charts._frame(rows)).mark_circle(color=charts.BLUE, opacity=0.6, size=30)
-    x, y = alt.X("original:Q", title="-log10 p, original"), alt.Y("anonymized:Q", title="-log10 p, release")
-    return charts._svg(
-        alt.layer(line.encode(x=alt.X("a:Q"), y=alt.Y("b:Q")), dots.encode(x=x, y=y)), charts.WIDTH, 340
-    )
+    at = ticks(0, top, 8)
+    x, y = (Axis(f"-log10 p, {of}", 0, top, at, decimals(at)) for of in ("original", "release"))
+    drawing, along, up = plane(x, y, charts.WIDTH, 340, 10)
+    drawing.line([(along(0), up(0)), (along(top), up(top))], charts.GREY, width=2)
+    for row in rows:
+        drawing.dot(along(row["original"]), up(row["anonymized"]), DOT, charts.BLUE)
+    return drawing.svg(along.end + 30, up(0) + 48)
 
 
 def _changes(rows: list[dict[str, Any]]) -> str:
-    import altair as alt
-
-    moved = [row["anonymized"] - row["original"] for row in rows]
-    data = [{"change": max(-WIDEST_CHANGE, min(WIDEST_CHANGE, each))} for each in moved]
-    chart = (
-        alt.Chart(charts._frame(data))
-        .mark_bar(color=charts.BLUE)
-        .encode(
-            x=alt.X(
-                "change:Q",
-                bin=alt.Bin(step=0.25, extent=[-WIDEST_CHANGE, WIDEST_CHANGE + 0.25]),
-                title="change of -log10 p (beyond ±3 counted there)",
-                axis=alt.Axis(format=".1f", values=[float(each) for each in range(-3, 4)]),
-            ),
-            y=alt.Y("count():Q", title="phecodes", scale=alt.Scale(type="symlog")),
-        )
+    last = round(WIDEST_CHANGE / BIN)
+    moved = [math.floor((row["anonymized"] - row["original"]) / BIN) for row in rows]
+    bins = Counter(max(-last, min(last, each)) for each in moved)
+    return charts.histogram(
+        [{"low": n * BIN, "high": (n + 1) * BIN, "count": bins[n]} for n in range(-last, last + 1)],
+        x_title=f"change of -log10 p (beyond ±{WIDEST_CHANGE:g} counted there)",
+        y_title="phecodes",
+        written=decimals((0, 1), signed=True),
+        logarithmic=True,
     )
-    return charts._svg(chart, charts.WIDTH, 200)
 
 
-def _dots(rows: list[dict[str, Any]], x: str, title: str, y: str) -> str:
-    import altair as alt
-
-    limit = (
-        alt.Chart(charts._frame([{"y": -math.log10(0.05)}])).mark_rule(color=charts.VERMILION).encode(y="y:Q")
+def _dots(rows: list[dict[str, Any]]) -> str:
+    x = Axis.around("log odds ratio per allele or unit", [row["effect"] for row in rows])
+    limit = -math.log10(0.05)
+    drawing, along, up = plane(
+        x, _strength([limit, *(row["original"] for row in rows)]), charts.WIDTH, 280, 10
     )
-    dots = (
-        alt.Chart(charts._frame(rows))
-        .mark_circle(color=charts.BLUE, opacity=0.6, size=30)
-        .encode(x=alt.X(f"{x}:Q", title=title), y=alt.Y(f"{y}:Q", title="-log10 p"))
+    drawing.line([(along.start, up(limit)), (along.end, up(limit))], charts.VERMILION)
+    for row in rows:
+        drawing.dot(along(row["effect"]), up(row["original"]), DOT, charts.BLUE)
+    _name_strongest(
+        drawing, [(row["phenotype"], along(row["effect"]), up(row["original"])) for row in rows], up
     )
-    return charts._svg(alt.layer(limit, dots, _names(rows, x, y)), charts.WIDTH, 280)
+    return drawing.svg(along.end + 30, up(0) + 48)
+
+
+def _strength(values: Sequence[float]) -> Axis:
+    """The vertical axis of -log10 p."""
+    at = ticks_from_zero(max(values), 6)
+    return Axis("-log10 p", 0, at[-1], at, decimals(at))
 
 
 def _manhattan(rows: list[dict[str, Any]]) -> str:
-    import altair as alt
-
-    ordered = [
-        {**row, "place": place} for place, row in enumerate(sorted(rows, key=lambda row: row["order"]))
-    ]
-    after = [row for row in ordered if row["anonymized"] is not None]
-    x = alt.X("place:Q", title="phecodes in order", axis=alt.Axis(labels=False, ticks=False))
-    color = alt.Color(
-        "category:N",
-        title=None,
-        scale=alt.Scale(scheme="category20"),
-        legend=alt.Legend(orient="bottom", columns=4, labelLimit=200, columnPadding=30, labelFontSize=12),
-    )
-    y = alt.Y("original:Q", title="-log10 p")
-    layers = [alt.Chart(charts._frame(ordered)).mark_circle(size=30).encode(x=x, y=y, color=color)]
-    if after:
-        rings = alt.Chart(charts._frame(after)).mark_point(size=34, filled=False, strokeWidth=1)
-        layers.append(rings.encode(x=x, y="anonymized:Q", color=color))
-    return charts._svg(alt.layer(*layers, _names(ordered, "place", "original")), charts.WIDTH, 280)
+    ordered = sorted(rows, key=lambda row: row["order"])
+    colors = dict(zip(sorted({row["category"] for row in rows}), cycle(CATEGORIES), strict=False))
+    x = Axis("phecodes in order", -1, len(rows), (), str)
+    shown = [row[of] for row in rows for of in ("original", "anonymized") if row[of] is not None]
+    drawing, along, up = plane(x, _strength(shown), charts.WIDTH, 280, 10)
+    for place, row in enumerate(ordered):
+        color = colors[row["category"]]
+        drawing.dot(along(place), up(row["original"]), DOT, color)
+        if row["anonymized"] is not None:
+            drawing.dot(along(place), up(row["anonymized"]), DOT, color, ring=True)
+    names = [(row["phenotype"], along(place), up(row["original"])) for place, row in enumerate(ordered)]
+    _name_strongest(drawing, names, up)
+    below = drawing.legend(along.start, up(0) + 68, colors, along.end)
+    return drawing.svg(along.end + 30, below + 12)
 
 
-def _names(rows: list[dict[str, Any]], x: str, y: str) -> Any:
-    """The phenotypes of the smallest p, each on the side of its dot where there is room, none over another."""
-    import altair as alt
-
-    places = [row[x] for row in rows]
-    low, width = min(places), max(max(places) - min(places), 1e-9)
-    top = max(max(row[y] for row in rows), 1e-9)
-    named: list[dict[str, Any]] = []
-    for row in sorted(rows, key=lambda row: -row[y]):
-        near = [
-            other
-            for other in named
-            if abs(other[y] - row[y]) < NAME_HEIGHT * top and abs(other[x] - row[x]) < NAME_WIDTH * width
-        ]
-        if not near and len(named) < NAMED and row[y] > NAME_HEIGHT * top:
-            named.append({**row, "right": row[x] > low + width / 2})
-    if not named:
-        return alt.layer()
-    texts = [
-        alt.Chart(charts._frame([row for row in named if row["right"] is side]))
-        .mark_text(align="right" if side else "left", dx=-6 if side else 6, fontSize=11, color=charts.INK)
-        .encode(x=f"{x}:Q", y=f"{y}:Q", text="phenotype:N")
-        for side in (False, True)
-        if any(row["right"] is side for row in named)
-    ]
-    return alt.layer(*texts)
+def _name_strongest(drawing: Drawing, dots: Sequence[tuple[str, float, float]], up: Scale) -> None:
+    """Name the highest dots (name, x, y), each on the side where there is room, none over another."""
+    middle = (min(x for _, x, _ in dots) + max(x for _, x, _ in dots)) / 2
+    named: list[tuple[float, float]] = []
+    for name, x, y in sorted(dots, key=lambda dot: dot[2]):
+        near = any(abs(other - y) < NAME_HEIGHT and abs(beside - x) < NAME_WIDTH for beside, other in named)
+        if not near and len(named) < NAMED and up(0) - y > NAME_HEIGHT:
+            named.append((x, y))
+            right = x > middle
+            drawing.text(x - 6 if right else x + 6, y + 4, name, size=11, anchor="end" if right else "start")
