@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import leeward
+from leeward import compiled
 from leeward.compiled import njit
 
 SOURCE = Path(leeward.__file__).resolve().parent.parent
@@ -249,6 +250,17 @@ def test_kernels_pass_whole_numbers_in_one_type_and_inner_ones_are_python_for_py
     assert len(total.signatures) == 2
     assert sorted(str(given) for given in add.overloads) == ["(int64, bool)", "(int64, int64)"]
     assert add("1", "2") == "12"
+
+
+def test_kernels_of_a_package_that_cannot_be_written_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    compiled._write(tmp_path / "kernel.nbc", ["parts"])
+    monkeypatch.setattr(os, "utime", refuse)
+    assert compiled._read(tmp_path / "kernel.nbc") == ["parts"]
 
 
 def test_every_kernel_is_one_that_ships_with_the_package() -> None:

@@ -38,6 +38,7 @@ SHARED = frozenset(
         "compiling",
         "errors",
         "fields",
+        "loading",
         "memory",
         "pages",
         "paths",

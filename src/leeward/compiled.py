@@ -27,14 +27,13 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numba
-import numba.core.environment
 import numpy
 from llvmlite import binding
-from numba.core import caching, compiler, serialize, types
-from numba.core.runtime import rtsys
+from numba.core import caching, dispatcher, serialize, types
 from numba.core.types.misc import unliteral
 
 from leeward.compiling import compilations
+from leeward.loading import rebuilt, reduced
 
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = PACKAGE / "_compiled"
@@ -147,7 +146,7 @@ def _code(code: CodeType, names: list[str]) -> Iterator[str]:
 
 def _value(name: str, value: Any, names: list[str], seen: set[CodeType]) -> Iterator[str]:
     """What a global is to a kernel: another kernel, a constant, or something of another library."""
-    if isinstance(value, numba.core.dispatcher.Dispatcher):
+    if isinstance(value, dispatcher.Dispatcher):
         yield f"{name} calls {sorted(value.targetoptions.items())!r}"
         yield from _parts(value.py_func, seen)
     elif isinstance(value, ModuleType):
@@ -190,24 +189,19 @@ class Cache(caching.NullCache):  # type: ignore[misc]  # numba has no types
         return self._file(cache_folder(), kinds, context.codegen().magic_tuple())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for these types of arguments, or None.
-
-        Numba readies its compiler before it looks, with a hundred modules and half a second of a small command: what is
-        found needs its runtime alone, and where nothing is found the compiler readies itself.
-        """
-        rtsys.initialize(target_context)
+        """The compiled kernel for these types of arguments, or None."""
         found = None if level() == "none" else _read(self._shipped(sig))
         if found is None and not building():
             found = _read(self._own(sig, target_context))
         if found is None:
             compilations.begin()
             return None
-        return _rebuilt(target_context, found)
+        return rebuilt(target_context, found)
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         compilations.end()
         if not cres.lifted and not cres.library.has_dynamic_globals:
-            _write(self._shipped(sig) if building() else self._own(sig, cres.target_context), _reduced(cres))
+            _write(self._shipped(sig) if building() else self._own(sig, cres.target_context), reduced(cres))
 
 
 def _description(kind: Any) -> str:
@@ -221,9 +215,10 @@ def _read(file: Path) -> Any:
     """What is stored in a file; None where there is none, or one that was cut off."""
     try:
         content = file.read_bytes()
-        os.utime(file)
     except OSError:
         return None
+    with contextlib.suppress(OSError):  # of a package that cannot be written
+        os.utime(file)
     digest, stored = content[:32], content[32:]
     return pickle.loads(stored) if hashlib.sha256(stored).digest() == digest else None
 
@@ -245,44 +240,3 @@ def _sweep(folder: Path) -> None:
     for each in folder.iterdir():
         if time.time() - each.stat().st_mtime > UNUSED_SECONDS:
             each.unlink(missing_ok=True)
-
-
-OWN, ANNOTATION, REFERENCED = 2, 6, 8
-"""Places of a compile result's environment, annotated source and other environments once it is reduced."""
-
-Environment = numba.core.environment.Environment
-
-
-def _reduced(result: Any) -> tuple[Any, ...]:
-    """What can be stored of a compiled function, without the annotated source: a third, and nobody reads it."""
-    parts = list(result._reduce())
-    parts[ANNOTATION] = ""
-    parts[OWN] = _parts_of(parts[OWN])
-    parts[REFERENCED] = [_parts_of(each) for each in parts[REFERENCED]]
-    return tuple(parts)
-
-
-def _rebuilt(target_context: Any, stored: tuple[Any, ...]) -> Any:
-    """The compiled function again."""
-    parts = list(stored)
-    parts[OWN] = _environment_of(*parts[OWN])
-    parts[REFERENCED] = [_environment_of(*each) for each in parts[REFERENCED]]
-    return compiler.CompileResult._rebuild(target_context, *parts)
-
-
-def _parts_of(environment: Any) -> tuple[str, list[Any], str]:
-    """The module, the constants and the name of a compiled function's environment."""
-    return environment.globals["__name__"], environment.consts, environment.env_name
-
-
-def _environment_of(module: str, constants: list[Any], name: str) -> Any:
-    """The environment again. Numba imports its module for the globals, with all that compiling needs where it is one of
-    its own (a quarter of a second of a small command); compiled code does not look at them."""
-    found = numba.core.environment.lookup_environment(name)
-    if found is None:
-        loaded = sys.modules.get(module)
-        found = Environment({"__name__": module} if loaded is None else vars(loaded))
-        found.consts[:] = constants
-        found.env_name = name
-        Environment._memo[name] = found
-    return found
