@@ -195,6 +195,11 @@ def test_levels_are_searched_and_the_release_verifies(recoding: str, tmp_path: P
     assert len(result.measures["method"]["demographics_search"]) > 1
 
 
+def test_classes_are_cut_until_none_can_be() -> None:
+    found = protect(eight_patients(), k=4, demographics=("sex",), recoding="local")
+    assert sorted(found["patients"]["sex"]) == ["F"] * 4 + ["M"] * 4
+
+
 def test_no_table_tells_the_order_of_the_source() -> None:
     """With every patient's own code the tables' order would show at once."""
     cohort = cohort_of([(f"p{i:02}", {}, [("2020-01-01", "c1")] * 2) for i in range(40)])

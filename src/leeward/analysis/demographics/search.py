@@ -269,7 +269,8 @@ def search_local(setting: Setting) -> Found:
 
 
 def _lost(setting: Setting, parts: Sequence[AnyArray], records: Int64s | None) -> list[int]:
-    return list(setting.lost([part if records is None else records[part] for part in parts]))
+    whole = [part if records is None else records[part] for part in parts]
+    return list(setting.lost(whole)) if whole else []
 
 
 def _note(
